@@ -1,0 +1,35 @@
+"""The extension points: one table that configuration, registry and runtime all read.
+
+Upstream: pkg/scheduler/framework/interface.go (the plugin interfaces) and
+pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order this is).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionPoint:
+    """key: as in a configuration; interface: Go's interface, as upstream's messages name it."""
+
+    key: str
+    interface: str
+
+
+POINTS: tuple[ExtensionPoint, ...] = (
+    ExtensionPoint("preFilter", "PreFilterPlugin"),
+    ExtensionPoint("filter", "FilterPlugin"),
+    ExtensionPoint("postFilter", "PostFilterPlugin"),
+    ExtensionPoint("reserve", "ReservePlugin"),
+    ExtensionPoint("preScore", "PreScorePlugin"),
+    ExtensionPoint("score", "ScorePlugin"),
+    ExtensionPoint("preBind", "PreBindPlugin"),
+    ExtensionPoint("bind", "BindPlugin"),
+    ExtensionPoint("postBind", "PostBindPlugin"),
+    ExtensionPoint("permit", "PermitPlugin"),
+    ExtensionPoint("preEnqueue", "PreEnqueuePlugin"),
+    ExtensionPoint("queueSort", "QueueSortPlugin"),
+)
+
+POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)

@@ -1,0 +1,32 @@
+"""What a plugin is given when it is made: the nodes, the cluster's other objects, the nominations.
+
+Upstream: pkg/scheduler/framework/interface.go (Handle).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.nominator import Nominator
+
+if TYPE_CHECKING:
+    from ksched_cli.framework.runtime import Framework
+
+
+@dataclass(slots=True)
+class Handle:
+    """framework and extenders are set once all plugins are made.
+
+    shared: what several plugins or profiles keep together in a run, by name
+    """
+
+    snapshot: Snapshot
+    cluster: ClusterState
+    nominator: Nominator
+    framework: Framework | None = None
+    extenders: Sequence[Any] = ()
+    shared: dict[str, Any] = field(default_factory=dict)

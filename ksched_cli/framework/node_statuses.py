@@ -1,0 +1,85 @@
+"""Why each node was turned down in one attempt.
+
+Upstream: pkg/scheduler/framework/interface.go (NodeToStatus).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.framework.status import Code, Status
+from ksched_cli.framework.verdicts import Ids, Mask
+
+ABSENT = -1
+
+
+class NodeStatuses(Mapping[str, Status]):
+    """Node name → status. A node that nobody spoke about has the status `absent`.
+
+    ids: per row of the snapshot, an index into `statuses`, or ABSENT
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.ids: Ids = np.full(len(snapshot), ABSENT, dtype=np.int32)
+        self.statuses: list[Status] = []
+        self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def add(self, rows: Rows, ids: Ids, statuses: list[Status]) -> None:
+        """Rows with verdicts; an id of 0 passes and is left out."""
+        rejected = ids != 0
+        if not rejected.any():
+            return
+        self.ids[rows[rejected]] = ids[rejected] + (len(self.statuses) - 1)
+        self.statuses += statuses[1:]
+
+    def set(self, row: int, status: Status) -> None:
+        self.ids[row] = len(self.statuses)
+        self.statuses.append(status)
+
+    @property
+    def spoken(self) -> Mask:
+        """The rows that have a status of their own."""
+        return self.ids != ABSENT
+
+    def codes(self) -> Ids:
+        """The code per row, absent ones included."""
+        table = [int(status.code) for status in self.statuses] + [int(self.absent.code)]
+        # ABSENT is -1 and so finds the table's last entry.
+        return np.array(table, dtype=np.int32)[self.ids]
+
+    def count(self) -> dict[Status, int]:
+        """How many nodes have each status, absent ones left out."""
+        counts = np.bincount(self.ids[self.spoken], minlength=len(self.statuses))
+        found: dict[Status, int] = {}
+        for status, count in zip(self.statuses, counts.tolist(), strict=True):
+            if count:
+                found[status] = found.get(status, 0) + count
+        return found
+
+    def own(self) -> dict[str, Status]:
+        """The nodes that have a status of their own, by name."""
+        names = self.snapshot.names
+        return {
+            names[row]: self.statuses[self.ids[row]] for row in np.flatnonzero(self.spoken).tolist()
+        }
+
+    def at(self, row: int) -> Status:
+        found = self.ids[row]
+        return self.absent if found == ABSENT else self.statuses[found]
+
+    def __getitem__(self, name: str) -> Status:
+        row = self.snapshot.row.get(name)
+        # Upstream gives the status of absent nodes for any name, also for one that is no node.
+        return self.absent if row is None else self.at(row)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.snapshot.names)
+
+    def __len__(self) -> int:
+        return len(self.snapshot)
+
+

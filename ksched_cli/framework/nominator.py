@@ -1,0 +1,45 @@
+"""Which pods are nominated to which node.
+
+Upstream: pkg/scheduler/backend/queue/nominator.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ksched_cli.cluster.pod_info import PodInfo
+
+
+class Nominator:
+    """Pods that were promised a node, in the order of their nomination."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._node_of)
+
+    def nominate(self, pod: PodInfo, node: str) -> None:
+        """Promises `node` to the pod; an earlier promise lapses."""
+        self.clear(pod)
+        self._by_node.setdefault(node, {})[pod.uid] = pod
+        self._node_of[pod.uid] = node
+
+    def clear(self, pod: PodInfo) -> None:
+        node = self._node_of.pop(pod.uid, None)
+        if node is not None:
+            del self._by_node[node][pod.uid]
+            if not self._by_node[node]:
+                del self._by_node[node]
+
+    def node_of(self, pod: PodInfo) -> str:
+        """The nominated node's name, or ""."""
+        return self._node_of.get(pod.uid, "")
+
+    def on_node(self, node: str) -> tuple[PodInfo, ...]:
+        return tuple(self._by_node.get(node, {}).values())
+
+    def nodes(self) -> Iterable[str]:
+        """The names of the nodes that are promised to some pod."""
+        return self._by_node.keys()

@@ -1,0 +1,44 @@
+"""What the plugins of one pod's attempt hand on to each other.
+
+Upstream: pkg/scheduler/framework/cycle_state.go.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from ksched_cli.framework.status import PluginError
+
+
+class CycleState:
+    """Data by key, and the plugins that asked to be left out of Filter or Score.
+
+    A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
+    """
+
+    __slots__ = ("data", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.skip_filter: set[str] = set()
+        self.skip_score: set[str] = set()
+
+    def read(self, key: str) -> Any:
+        """Raises PluginError where nothing was written, as when PreFilter is switched off."""
+        try:
+            return self.data[key]
+        except KeyError:
+            raise PluginError(f'reading "{key}" from cycleState: not found') from None
+
+    def write(self, key: str, value: Any) -> None:
+        self.data[key] = value
+
+    def clone(self) -> CycleState:
+        """A copy whose data may be changed without the original noticing."""
+        twin = copy(self)
+        twin.data = {
+            key: value.clone() if hasattr(value, "clone") else value
+            for key, value in self.data.items()
+        }
+        return twin

@@ -1,0 +1,47 @@
+"""Answers for many nodes at once: an id per node into a small table of statuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.framework.status import SUCCESS, Status
+
+Mask: TypeAlias = NDArray[np.bool_]
+Ids: TypeAlias = NDArray[np.int32]
+Scores: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """ids[i] is the index in `statuses` of the answer for the i-th node asked about; 0 passes."""
+
+    ids: Ids
+    statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
+
+    @classmethod
+    def passing(cls, count: int) -> Verdicts:
+        """Every node passes."""
+        return cls(np.zeros(count, dtype=np.int32))
+
+    @classmethod
+    def rejecting(cls, rejected: Mask, status: Status) -> Verdicts:
+        """The nodes where `rejected` is true get `status`, the others pass."""
+        return cls(rejected.astype(np.int32), [SUCCESS, status])
+
+    @classmethod
+    def of(cls, answers: list[Status]) -> Verdicts:
+        """From one status per node."""
+        table: dict[Status, int] = {SUCCESS: 0}
+        ids = [
+            0 if answer.is_success else table.setdefault(answer, len(table)) for answer in answers
+        ]
+        return cls(np.array(ids, dtype=np.int32), list(table))
+
+    def reject(self, rejected: Mask, status: Status) -> None:
+        """Gives `status` to the nodes of `rejected` that still pass."""
+        self.ids[rejected & (self.ids == 0)] = len(self.statuses)
+        self.statuses.append(status)
