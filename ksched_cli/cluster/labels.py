@@ -1,0 +1,64 @@
+"""Node labels as columns: a code per node and key, made on first use, never changing in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.objects import Node
+
+Mask = NDArray[np.bool_]
+
+MISSING = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumn:
+    """codes[row] is the index in `values` of the node's value, or MISSING."""
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+    index: dict[str, int]
+
+    @property
+    def present(self) -> Mask:
+        return self.codes != MISSING
+
+    def isin(self, wanted: Sequence[str]) -> Mask:
+        """The nodes whose value is one of `wanted`."""
+        codes = [self.index[value] for value in dict.fromkeys(wanted) if value in self.index]
+        if not codes:
+            return np.zeros(len(self.codes), dtype=np.bool_)
+        if len(codes) == 1:
+            return self.codes == codes[0]
+        return np.isin(self.codes, codes)
+
+    def where(self, holds: NDArray[np.bool_]) -> Mask:
+        """holds: an answer per value. The nodes whose value it is true of; false without the key."""
+        return np.append(holds, False)[self.codes]
+
+
+class LabelColumns:
+    """The columns of all label keys asked for so far."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._nodes = nodes
+        self._columns: dict[str, LabelColumn] = {}
+
+    def __getitem__(self, key: str) -> LabelColumn:
+        column = self._columns.get(key)
+        if column is None:
+            column = self._columns[key] = self._make(key)
+        return column
+
+    def _make(self, key: str) -> LabelColumn:
+        index: dict[str, int] = {}
+        codes = np.full(len(self._nodes), MISSING, dtype=np.int32)
+        for row, node in enumerate(self._nodes):
+            value = node.metadata.labels.get(key)
+            if value is not None:
+                codes[row] = index.setdefault(value, len(index))
+        return LabelColumn(codes, tuple(index), index)

@@ -1,0 +1,112 @@
+"""A pod with what scheduling derives from it; what depends on the template alone is derived once.
+
+Upstream: pkg/scheduler/framework/types.go (PodInfo), pkg/scheduler/util/utils.go (GetHostPorts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ksched_cli.cluster.objects import Pod, PodSpec
+from ksched_cli.cluster.resources import PodResources, pod_resources
+
+ANY_HOST = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port that a pod wants on its node's own address."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+    """The host ports of containers that run as long as the pod does."""
+    sidecars = [c for c in spec.init_containers if c.restart_policy == "Always"]
+    return tuple(
+        HostPort(port.host_ip or ANY_HOST, port.protocol or "TCP", port.host_port)
+        for container in (*sidecars, *spec.containers)
+        for port in container.ports
+        if port.host_port > 0
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Template:
+    """What every pod of one spec has in common. Compared by identity."""
+
+    spec: PodSpec
+    resources: PodResources
+    host_ports: tuple[HostPort, ...]
+
+
+class PodInfo:
+    """A pod in a run. `template` and `resources` may be shared with other pods.
+
+    resources: requests in scheduler units (cpu in milli, everything else in units)
+    """
+
+    __slots__ = ("key", "pod", "priority", "resources", "signature", "template")
+
+    def __init__(self, pod: Pod, template: Template, signature: int) -> None:
+        self.pod = pod
+        self.key = pod.key
+        self.template = template
+        self.priority = pod.spec.priority or 0
+        self.signature = signature
+        # A pod that was resized in place counts what its node granted it.
+        has_own = any(status.resources for status in pod.status.container_statuses)
+        self.resources = pod_resources(pod) if has_own else template.resources
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.pod.metadata.uid
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.pod.metadata.labels
+
+    @property
+    def spec(self) -> PodSpec:
+        return self.template.spec
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+
+class PodCatalog:
+    """Makes PodInfos and shares what can be shared.
+
+    Pods with equal spec, namespace, labels, annotations and owners get the same signature: no plugin
+    can tell them apart but by name.
+    """
+
+    def __init__(self) -> None:
+        self._templates: dict[int, Template] = {}
+        self._signatures: dict[object, int] = {}
+
+    def info(self, pod: Pod) -> PodInfo:
+        template = self._templates.get(id(pod.spec))
+        if template is None:
+            template = Template(pod.spec, pod_resources(pod), host_ports(pod.spec))
+            self._templates[id(pod.spec)] = template
+        meta = pod.metadata
+        look = (
+            id(pod.spec),
+            meta.namespace,
+            tuple(sorted(meta.labels.items())),
+            tuple(sorted(meta.annotations.items())),
+            tuple((owner.kind, owner.name) for owner in meta.owner_references),
+        )
+        return PodInfo(pod, template, self._signatures.setdefault(look, len(self._signatures)))

@@ -1,0 +1,202 @@
+"""The nodes and the pods on them, as columns: one contiguous array per quantity, a row per node.
+
+Rows are in order of node name. Upstream: pkg/scheduler/framework/types.go (NodeInfo) and
+pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.labels import LabelColumns
+from ksched_cli.cluster.objects import Node, Taint
+from ksched_cli.cluster.pod_info import HostPort, PodInfo
+from ksched_cli.cluster.resources import node_allocatable
+
+Column = NDArray[np.int64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# The older name goes first where a node has both.
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+class PodWatcher(Protocol):
+    """Something that keeps counts of pods and follows them as they come and go."""
+
+    def pod_added(self, pod: PodInfo, row: int) -> None: ...
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImageColumn:
+    """An image on the nodes that have it: its size in bytes, and their rows."""
+
+    size: int
+    rows: Rows
+
+
+class Snapshot:
+    """Columns over nodes, in name order. Only `add` and `remove` change them.
+
+    names, nodes:     per row
+    requested(r):     what the pods on each node ask for of resource r; with `nonzero_cpu` (milli) and
+                      `nonzero_memory` (bytes) the sums that count a little for pods that ask nothing
+    pods:             per row, the pods on the node, in kube-scheduler's order
+    log:              the rows changed so far, in order; an answer that is kept notes its length
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
+        self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
+        self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
+        self.labels = LabelColumns(self.nodes)
+        count = len(self.nodes)
+        self.pods: list[list[PodInfo]] = [[] for _ in range(count)]
+        self.pod_count: Column = np.zeros(count, dtype=np.int64)
+        self.nonzero_cpu: Column = np.zeros(count, dtype=np.int64)
+        self.nonzero_memory: Column = np.zeros(count, dtype=np.int64)
+        self._allocatable: dict[str, Column] = {}
+        self._exists: dict[str, Mask] = {}
+        for row, node in enumerate(self.nodes):
+            for resource, amount in node_allocatable(node).items():
+                if resource not in self._allocatable:
+                    self._allocatable[resource] = np.zeros(count, dtype=np.int64)
+                    self._exists[resource] = np.zeros(count, dtype=np.bool_)
+                self._allocatable[resource][row] = amount
+                self._exists[resource][row] = True
+        self._requested: dict[str, Column] = {}
+        self._zero: Column = np.zeros(count, dtype=np.int64)
+        self._zero.flags.writeable = False
+        self.ports: dict[int, set[HostPort]] = {}
+        self.log: list[int] = []
+        self.watchers: list[PodWatcher] = []
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    # -- quantities ---------------------------------------------------------------------------
+
+    def allocatable(self, resource: str) -> Column:
+        """Read-only; zeros for a resource that no node has."""
+        return self._allocatable.get(resource, self._zero)
+
+    def has_resource(self, resource: str) -> Mask:
+        """Which nodes list the resource at all, be it with an amount of 0."""
+        found = self._exists.get(resource)
+        return np.zeros(len(self), dtype=np.bool_) if found is None else found
+
+    def requested(self, resource: str) -> Column:
+        """Read-only; zeros for a resource that no pod asked for."""
+        return self._requested.get(resource, self._zero)
+
+    # -- pods ---------------------------------------------------------------------------------
+
+    def add(self, pod: PodInfo, row: int) -> None:
+        """Puts a pod on a node."""
+        self.pods[row].append(pod)
+        if pod.template.host_ports:
+            self.ports.setdefault(row, set()).update(pod.template.host_ports)
+        self._count(pod, row, 1)
+        for watcher in self.watchers:
+            watcher.pod_added(pod, row)
+
+    def remove(self, pod: PodInfo, row: int) -> None:
+        """Takes a pod off its node. Upstream fills the gap with the node's last pod: so do we."""
+        pods = self.pods[row]
+        place = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
+        pods[place] = pods[-1]
+        pods.pop()
+        if pod.template.host_ports and row in self.ports:
+            # Upstream keeps a set, not a count: the port is free even if another pod has it too.
+            self.ports[row].difference_update(pod.template.host_ports)
+            if not self.ports[row]:
+                del self.ports[row]
+        self._count(pod, row, -1)
+        for watcher in self.watchers:
+            watcher.pod_removed(pod, row)
+
+    def _count(self, pod: PodInfo, row: int, sign: int) -> None:
+        resources = pod.resources
+        for resource, amount in resources.requests.items():
+            column = self._requested.get(resource)
+            if column is None:
+                column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
+            column[row] += sign * amount
+        self.nonzero_cpu[row] += sign * resources.nonzero_cpu
+        self.nonzero_memory[row] += sign * resources.nonzero_memory
+        self.pod_count[row] += sign
+        self.log.append(row)
+
+    # -- what never changes in a run ------------------------------------------------------------
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        zones: dict[str, list[int]] = {}
+        for row, node in enumerate(self.nodes):
+            zones.setdefault(zone_key(node), []).append(row)
+        turns = sorted(
+            (turn, place, row)
+            for place, rows in enumerate(zones.values())
+            for turn, row in enumerate(rows)
+        )
+        return np.array([row for _, _, row in turns], dtype=np.intp)
+
+    @cached_property
+    def rank(self) -> Rows:
+        """rank[row] is the row's place in `order`."""
+        rank = np.empty(len(self), dtype=np.intp)
+        rank[self.order] = np.arange(len(self))
+        return rank
+
+    @cached_property
+    def unschedulable(self) -> Mask:
+        """The nodes marked spec.unschedulable."""
+        return np.array([bool(node.spec.unschedulable) for node in self.nodes], dtype=np.bool_)
+
+    @cached_property
+    def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
+        """An id per row, and the taints that the id stands for."""
+        index: dict[tuple[Taint, ...], int] = {}
+        ids = np.array(
+            [index.setdefault(tuple(node.spec.taints), len(index)) for node in self.nodes],
+            dtype=np.int32,
+        )
+        return ids, tuple(index)
+
+    @cached_property
+    def images(self) -> dict[str, ImageColumn]:
+        """Per image name. Upstream takes the size from the first node that has the image."""
+        sizes: dict[str, int] = {}
+        rows: dict[str, dict[int, None]] = {}
+        for row, node in enumerate(self.nodes):
+            for image in node.status.images:
+                for name in image.names:
+                    sizes.setdefault(name, image.size_bytes)
+                    rows.setdefault(name, {})[row] = None
+        return {
+            name: ImageColumn(size, np.array(list(rows[name]), dtype=np.intp))
+            for name, size in sizes.items()
+        }
+
+
+def zone_key(node: Node) -> str:
+    """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
+    labels = node.metadata.labels
+    zone = _first(labels, ZONE_LABELS)
+    region = _first(labels, REGION_LABELS)
+    # The separator cannot be part of a label's value.
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+def _first(labels: dict[str, str], keys: Sequence[str]) -> str:
+    return next((labels[key] for key in keys if key in labels), "")
