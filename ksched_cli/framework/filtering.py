@@ -1,0 +1,174 @@
+"""Runs the Filter plugins over many nodes: the first plugin that rejects a node has the word.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins,
+RunFilterPluginsWithNominatedPods, addGENominatedPods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.guard import Guard
+from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.framework.verdicts import Verdicts
+
+
+class Filtering:
+    """The Filter plugins of a profile, in order."""
+
+    def __init__(
+        self,
+        plugins: Sequence[FilterPlugin],
+        followers: Sequence[PreFilterExtensions],
+        snapshot: Snapshot,
+        nominator: Nominator,
+        guard: Guard,
+    ) -> None:
+        self.plugins = tuple(plugins)
+        self._followers = tuple(followers)
+        self._snapshot = snapshot
+        self._nominator = nominator
+        self._guard = guard
+
+    def with_nominated(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        """As `without_nominated`, but on nodes promised to pods that must not lose their place the pod
+        has to fit both with them there and without."""
+        verdicts = self.without_nominated(state, pod, nodes)
+        if not self._nominator:
+            return verdicts
+        place = {int(row): i for i, row in enumerate(nodes.indices())}
+        for name in self._nominator.nodes():
+            row = self._snapshot.row.get(name)
+            if row is None or row not in place:
+                continue
+            first = self._with_promised(state, pod, row)
+            if first is not None and not first.is_success:
+                verdicts.ids[place[row]] = len(verdicts.statuses)
+                verdicts.statuses.append(first)
+        return verdicts
+
+    def _with_promised(self, state: CycleState, pod: PodInfo, row: int) -> Status | None:
+        """The node's status with its nominated pods on it; None where none of them counts."""
+        promised = [
+            other
+            for other in self._nominator.on_node(self._snapshot.names[row])
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+        if not promised:
+            return None
+        trial = state.clone()
+        node = Node(self._snapshot, row)
+        added: list[PodInfo] = []
+        try:
+            for other in promised:
+                self._snapshot.add(other, row)
+                added.append(other)
+                status = self.follow_added(trial, pod, other, node)
+                if not status.is_success:
+                    return status
+            return self.one(trial, pod, row)
+        finally:
+            for other in reversed(added):
+                self._snapshot.remove(other, row)
+
+    def one(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """One node as it stands now, nominations left out."""
+        nodes = Nodes(self._snapshot, np.array([row], dtype=np.intp))
+        verdicts = self.without_nominated(state, pod, nodes)
+        return verdicts.statuses[verdicts.ids[0]]
+
+    def one_with_nominated(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """One node as it stands now, nominations counted as in `with_nominated`."""
+        first = self._with_promised(state, pod, row)
+        if first is not None and not first.is_success:
+            return first
+        return self.one(state, pod, row)
+
+    def without_nominated(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        """Each plugin is asked only about the nodes that the ones before it let pass."""
+        ids = np.zeros(len(nodes), dtype=np.int32)
+        statuses: list[Status] = [SUCCESS]
+        asked, places = nodes, None
+        for plugin in self.plugins:
+            if plugin.name in state.skip_filter:
+                continue
+            if not len(asked):
+                break
+            found = self.ask(plugin, state, pod, asked)
+            rejected = found.ids != 0
+            if not rejected.any():
+                continue
+            shifted = np.where(rejected, found.ids + (len(statuses) - 1), 0).astype(np.int32)
+            if places is None:
+                ids = shifted
+            else:
+                ids[places] = shifted
+            statuses += found.statuses[1:]
+            places = np.flatnonzero(ids == 0)
+            asked = Nodes(nodes.snapshot, nodes.indices()[places])
+        return Verdicts(ids, statuses)
+
+    def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        """One plugin's verdicts with its name on them; a failure rejects every node it was asked about."""
+        try:
+            verdicts = plugin.filter_nodes(state, pod, nodes)
+            problem = _malformed(verdicts, len(nodes))
+        except PluginError as refusal:
+            problem = str(refusal)
+        except Exception as defect:
+            problem = self._guard.note(plugin.name, "filter", defect)
+        if problem:
+            status = Status.error(f'running "{plugin.name}" filter plugin: {problem}')
+            everything = np.ones(len(nodes), dtype=np.int32)
+            return Verdicts(everything, [SUCCESS, status.by(plugin.name)])
+        verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
+        return verdicts
+
+    def follow_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+        """Tells the plugins whose Filter takes part that `added` is now on `node`."""
+        for plugin in self._followers:
+            if plugin.name in state.skip_filter:
+                continue
+            status = plugin.add_pod(state, pod, added, node)
+            if not status.is_success:
+                return Status.error(
+                    f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}'
+                )
+        return SUCCESS
+
+    def follow_removed(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node
+    ) -> Status:
+        """Tells the plugins whose Filter takes part that `removed` has left `node`."""
+        for plugin in self._followers:
+            if plugin.name in state.skip_filter:
+                continue
+            status = plugin.remove_pod(state, pod, removed, node)
+            if not status.is_success:
+                return Status.error(
+                    f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}'
+                )
+        return SUCCESS
+
+
+def _named(status: Status, plugin: str) -> Status:
+    if status.is_rejected:
+        return status.by(plugin)
+    return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)
+
+
+def _malformed(verdicts: Verdicts, count: int) -> str:
+    """What is wrong with the shape of an answer, or ""."""
+    if not isinstance(verdicts, Verdicts):
+        return f"filter_nodes returned {type(verdicts).__name__}, expected Verdicts"
+    if len(verdicts.ids) != count:
+        return f"filter_nodes returned {len(verdicts.ids)} verdicts for {count} nodes"
+    return ""

@@ -1,0 +1,236 @@
+"""A profile at work: its plugins, made once, and the order in which each extension point runs them.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run… methods).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.config.effective import Profile
+from ksched_cli.framework.filtering import Filtering
+from ksched_cli.framework.guard import Guard
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    CONTRACTS,
+    BindPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.scoring import Scoring
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
+
+P = TypeVar("P", bound=Plugin)
+T = TypeVar("T")
+
+# Upstream: maxTimeout in runtime/framework.go.
+MAX_PERMIT_SECONDS = 15 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """node_names: the only nodes left, or None for all; narrowed_by: the plugins that chose them."""
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PermitOutcome:
+    """waits: plugin → seconds, where a plugin asked the pod to wait."""
+
+    status: Status = SUCCESS
+    waits: Mapping[str, float] = field(default_factory=dict)
+
+
+class Framework:
+    """One profile's plugins. `handle.framework` is this framework for them."""
+
+    def __init__(
+        self, profile: Profile, registry: Mapping[str, PluginEntry], handle: Handle, guard: Guard
+    ) -> None:
+        self.profile = profile
+        self.handle = handle
+        self.guard = guard
+        self._made: dict[str, Plugin] = {}
+        for refs in profile.plugins.values():
+            for ref in refs:
+                if ref.name not in self._made:
+                    make = registry[ref.name].load()
+                    self._made[ref.name] = make(profile.args.get(ref.name), handle)
+        self._pre_filters = self._at("preFilter", PreFilterPlugin)
+        self._post_filters = self._at("postFilter", PostFilterPlugin)
+        self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
+        self._reserves = self._at("reserve", ReservePlugin)
+        self._permits = self._at("permit", PermitPlugin)
+        self._pre_binds = self._at("preBind", PreBindPlugin)
+        self._binds = self._at("bind", BindPlugin)
+        self._post_binds = self._at("postBind", PostBindPlugin)
+        self.filtering = Filtering(
+            self._at("filter", CONTRACTS["filter"]),  # type: ignore[arg-type]  # the table is untyped
+            [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
+            handle.snapshot,
+            handle.nominator,
+            guard,
+        )
+        self.scoring = Scoring(
+            self._at("preScore", PreScorePlugin),
+            self._at("score", ScorePlugin),
+            profile.weights,
+            guard,
+        )
+        handle.framework = self
+
+    def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
+        refs = self.profile.plugins.get(point, ())
+        return tuple(cast(P, self._made[ref.name]) for ref in refs)
+
+    def plugin(self, name: str) -> Plugin | None:
+        """A plugin of this profile, whatever its points."""
+        return self._made.get(name)
+
+    @property
+    def queue_sort(self) -> QueueSortPlugin:
+        return self._at("queueSort", QueueSortPlugin)[0]
+
+    @property
+    def has_post_filters(self) -> bool:
+        return bool(self._post_filters)
+
+    def _call(
+        self, plugin: Plugin, point: str, method: Callable[..., T], *given: Any
+    ) -> T | Status:
+        """A plugin's answer, or an Error status in its place where it has none."""
+        try:
+            return method(*given)
+        except PluginError as refusal:
+            return Status.error(str(refusal))
+        except Exception as defect:
+            return Status.error(self.guard.note(plugin.name, point, defect))
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """The first plugin that holds the pod back, or success."""
+        for plugin in self._pre_enqueues:
+            status = self._call(plugin, "preEnqueue", plugin.pre_enqueue, pod)
+            if not status.is_success:
+                return status.by(plugin.name)
+        return SUCCESS
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
+        """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
+        others, because preemption needs what they prepare."""
+        nodes = Nodes(self.handle.snapshot)
+        names: frozenset[str] | None = None
+        narrowed: list[str] = []
+        rejected: Status | None = None
+        for plugin in self._pre_filters:
+            answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
+            result, status = (None, answer) if isinstance(answer, Status) else answer
+            if status.is_skip:
+                state.skip_filter.add(plugin.name)
+                continue
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PreFilterOutcome(status.by(plugin.name))
+            if status.code == Code.UNSCHEDULABLE:
+                rejected = status.by(plugin.name)
+                continue
+            if not status.is_success:
+                said = f'running PreFilter plugin "{plugin.name}": {status.message}'
+                return PreFilterOutcome(Status.error(said).by(plugin.name))
+            if result is not None and result.node_names is not None:
+                narrowed.append(plugin.name)
+                names = result.node_names if names is None else names & result.node_names
+                if not names:
+                    return PreFilterOutcome(_none_left(narrowed), names, tuple(sorted(narrowed)))
+        return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Upstream: RunPostFilterPlugins: until one helps, fails or says that nothing can help."""
+        kept: PostFilterResult | None = None
+        reasons: list[str] = []
+        rejector = ""
+        for plugin in self._post_filters:
+            answer = self._call(plugin, "postFilter", plugin.post_filter, state, pod, filtered)
+            result, status = (None, answer) if isinstance(answer, Status) else answer
+            if status.is_success:
+                return result, status
+            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return result, status.by(plugin.name)
+            if not status.is_rejected:
+                return None, Status.error(status.message).by(plugin.name)
+            if result is not None and result.nominated_node is not None:
+                kept = result
+            reasons += status.reasons
+            rejector = rejector or plugin.name
+        return kept, Status.unschedulable(*reasons).by(rejector)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        """The first plugin that refuses, or success. The caller unreserves."""
+        for plugin in self._reserves:
+            status = self._call(plugin, "reserve", plugin.reserve, state, pod, node)
+            if status.is_rejected:
+                return status.by(plugin.name)
+            if not status.is_success:
+                return Status.error(f'running Reserve plugin "{plugin.name}": {status.message}')
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+        """In the reverse order of `reserve`."""
+        for plugin in reversed(self._reserves):
+            self._call(plugin, "reserve", plugin.unreserve, state, pod, node)
+
+    def permit(self, state: CycleState, pod: PodInfo, node: Node) -> PermitOutcome:
+        """A refusal ends it; otherwise Wait, where any plugin asked for it."""
+        waits: dict[str, float] = {}
+        for plugin in self._permits:
+            answer = self._call(plugin, "permit", plugin.permit, state, pod, node)
+            status, seconds = (answer, 0.0) if isinstance(answer, Status) else answer
+            if status.is_rejected:
+                return PermitOutcome(status.by(plugin.name))
+            if status.is_wait:
+                waits[plugin.name] = min(seconds, MAX_PERMIT_SECONDS)
+            elif not status.is_success:
+                said = f'running Permit plugin "{plugin.name}": {status.message}'
+                return PermitOutcome(Status.error(said).by(plugin.name))
+        if waits:
+            said = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
+            return PermitOutcome(Status(Code.WAIT, (said,)), waits)
+        return PermitOutcome()
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        for plugin in self._pre_binds:
+            status = self._call(plugin, "preBind", plugin.pre_bind, state, pod, node)
+            if status.is_rejected:
+                return status.by(plugin.name)
+            if not status.is_success:
+                return Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
+        return SUCCESS
+
+
+def _none_left(narrowed: list[str]) -> Status:
+    names = sorted(narrowed)
+    if len(names) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    listed = "[" + " ".join(names) + "]"
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) {listed} simultaneously")
