@@ -1,0 +1,270 @@
+"""One pod's way through the extension points, up to the node it is assumed on.
+
+Upstream: pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.framework.fit_error import fit_error
+from ksched_cli.engine.records import (
+    Attempt,
+    Candidate,
+    Detail,
+    PostFilterRecord,
+    ScoreRecord,
+)
+from ksched_cli.engine.search import Search, feasible_nodes_to_find
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.preemption import STATE_KEY, Preemption
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.scoring import PluginScores, total
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import PluginError, Status
+
+NO_NODES = "no nodes available to schedule pods"
+
+# Of the rows with the best total, in name order, the one to take.
+TieBreak = Callable[[Rows], int]
+
+
+def first_by_name(ties: Rows) -> int:
+    return int(ties[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An attempt, and what the engine has to do about it.
+
+    row:        where the pod was assumed, or None
+    preemption: the room that PostFilter could make, or None
+    nomination: the node name to nominate, "" to take a nomination back, None to leave it
+    """
+
+    attempt: Attempt
+    row: int | None = None
+    preemption: Preemption | None = None
+    nomination: str | None = None
+
+
+@dataclass(slots=True)
+class Cycle:
+    """Runs attempts against one snapshot.
+
+    percentage: percentageOfNodesToScore where the profile has none of its own
+    detailed:   keep every node's verdict and every plugin's scores
+    """
+
+    snapshot: Snapshot
+    nominator: Nominator
+    percentage: int = 0
+    tie_break: TieBreak = first_by_name
+    detailed: bool = False
+    search: Search = field(default_factory=Search)
+
+    def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
+        """Tries one pod. Where a node is found, the pod is on it afterwards."""
+        blank = Attempt(pod.key, framework.profile.scheduler_name)
+        if not len(self.snapshot):
+            return Outcome(replace(blank, error=NO_NODES), nomination="")
+        state = CycleState()
+        statuses = NodeStatuses(self.snapshot)
+        outcome = framework.pre_filter(state, pod)
+        if outcome.status.is_rejected:
+            statuses.absent = outcome.status
+            record = replace(blank, pre_filter=outcome.status)
+            return self._no_fit(framework, state, pod, statuses, record)
+        if not outcome.status.is_success:
+            return Outcome(replace(blank, error=outcome.status.message), nomination="")
+        feasible = self._nominated(framework, state, pod, statuses)
+        if not len(feasible):
+            candidates = self.snapshot.order
+            if outcome.node_names is not None:
+                candidates = self._narrowed(outcome.node_names)
+                by = "[" + " ".join(outcome.narrowed_by) + "]"
+                reason = f"node(s) didn't satisfy plugin(s) {by}"
+                statuses.absent = Status.unresolvable(reason)
+            found = self.search.run(
+                framework.filtering,
+                state,
+                pod,
+                candidates,
+                self._wanted(framework, len(candidates)),
+                statuses,
+            )
+            processed = len(found.feasible) + int(statuses.spoken.sum())
+            self.search.advance(processed, len(self.snapshot))
+            if found.error:
+                return Outcome(replace(blank, error=found.error), nomination="")
+            feasible = found.feasible
+        record = replace(blank, evaluated=len(feasible) + int(statuses.spoken.sum()))
+        if not len(feasible):
+            return self._no_fit(framework, state, pod, statuses, record)
+        return self._choose(framework, state, pod, feasible, statuses, record)
+
+    def _narrowed(self, names: frozenset[str]) -> Rows:
+        """Rows in the order of visits; a name that is no node is passed over."""
+        rows = [self.snapshot.row[name] for name in names if name in self.snapshot.row]
+        rows.sort(key=lambda row: int(self.snapshot.rank[row]))
+        return np.array(rows, dtype=np.intp)
+
+    def _wanted(self, framework: Framework, count: int) -> int:
+        if not framework.scoring.plugins:
+            return min(1, count)
+        own = framework.profile.percentage_of_nodes_to_score
+        return feasible_nodes_to_find(self.percentage if own is None else own, count)
+
+    def _nominated(
+        self, framework: Framework, state: CycleState, pod: PodInfo, statuses: NodeStatuses
+    ) -> Rows:
+        """The nominated node, if there is one and it fits; a failure there counts as not fitting."""
+        row = self.snapshot.row.get(self.nominator.node_of(pod))
+        none: Rows = np.empty(0, dtype=np.intp)
+        if row is None:
+            return none
+        status = framework.filtering.one_with_nominated(state, pod, row)
+        if status.is_success:
+            return np.array([row], dtype=np.intp)
+        if status.is_rejected:
+            statuses.set(row, status)
+        return none
+
+    # -- a node is found --------------------------------------------------------------------------
+
+    def _choose(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        feasible: Rows,
+        statuses: NodeStatuses,
+        record: Attempt,
+    ) -> Outcome:
+        if len(feasible) == 1:
+            detail = self._detail(statuses, feasible)
+            record = replace(record, node=self.snapshot.names[feasible[0]], detail=detail)
+            return self._assume(framework, state, pod, int(feasible[0]), record)
+        nodes = Nodes(self.snapshot, feasible)
+        scores: list[PluginScores] = []
+        try:
+            if framework.scoring.plugins:
+                scores = framework.scoring.run(state, pod, nodes)
+                totals = total(scores, len(feasible))
+            else:
+                totals = np.ones(len(feasible), dtype=np.int64)
+        except PluginError as failure:
+            return Outcome(replace(record, error=str(failure)), nomination="")
+        best = totals.max()
+        ties = np.sort(feasible[totals == best])
+        row = self.tie_break(ties) if len(ties) > 1 else int(ties[0])
+        record = replace(
+            record,
+            node=self.snapshot.names[row],
+            score=int(best),
+            ties=self._names(ties) if len(ties) > 1 else (),
+            detail=self._detail(statuses, feasible, scores, totals),
+        )
+        return self._assume(framework, state, pod, row, record)
+
+    def _assume(
+        self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
+    ) -> Outcome:
+        """Puts the pod on its node; a refusal in Reserve or Permit takes it off again."""
+        self.snapshot.add(pod, row)
+        self.nominator.clear(pod)
+        node = Node(self.snapshot, row)
+        status = framework.reserve(state, pod, node)
+        if status.is_success:
+            permit = framework.permit(state, pod, node).status
+            if permit.is_success or permit.is_wait:
+                kept = None if permit.is_success else permit
+                return Outcome(replace(record, permit=kept), row)
+            record = replace(record, permit=permit)
+            status = permit
+        else:
+            record = replace(record, reserve=status)
+        framework.unreserve(state, pod, node)
+        self.snapshot.remove(pod, row)
+        if not status.is_rejected:
+            return Outcome(replace(record, node="", error=status.message), nomination="")
+        message = f"0/1 nodes are available: {_counted(status)}."
+        return Outcome(replace(record, node="", message=message), nomination="")
+
+    # -- no node is found -------------------------------------------------------------------------
+
+    def _no_fit(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        statuses: NodeStatuses,
+        record: Attempt,
+    ) -> Outcome:
+        pre_filter = record.pre_filter.message if record.pre_filter else ""
+        record = replace(record, detail=self._detail(statuses))
+        if not framework.has_post_filters:
+            return Outcome(replace(record, message=fit_error(statuses, pre_filter)))
+        result, status = framework.post_filter(state, pod, statuses)
+        preemption: Preemption = state.data.get(STATE_KEY) or Preemption()
+        found = PostFilterRecord(
+            status,
+            preemption.node if status.is_success else "",
+            preemption.ties if status.is_success else (),
+            _victims(preemption) if status.is_success else (),
+            {
+                node: Candidate(tuple(pod.key for pod in victims.pods), victims.pdb_violations)
+                for node, victims in preemption.candidates.items()
+            },
+        )
+        message = fit_error(statuses, pre_filter, status.message)
+        return Outcome(
+            replace(record, message=message, post_filter=found),
+            preemption=preemption if status.is_success and preemption.node else None,
+            nomination=result.nominated_node if result is not None else None,
+        )
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def _names(self, rows: Rows) -> tuple[str, ...]:
+        return tuple(self.snapshot.names[row] for row in rows.tolist())
+
+    def _detail(
+        self,
+        statuses: NodeStatuses,
+        feasible: Rows | None = None,
+        scores: Sequence[PluginScores] = (),
+        totals: Rows | None = None,
+    ) -> Detail:
+        if not self.detailed:
+            return Detail()
+        rows = np.empty(0, dtype=np.intp) if feasible is None else feasible
+        names = self._names(rows)
+        kept = tuple(
+            ScoreRecord(
+                one.plugin,
+                one.weight,
+                dict(zip(names, one.raw.tolist(), strict=True)),
+                dict(zip(names, one.normalized.tolist(), strict=True)),
+                dict(zip(names, one.weighted.tolist(), strict=True)),
+            )
+            for one in scores
+        )
+        sums = {} if totals is None else dict(zip(names, totals.tolist(), strict=True))
+        return Detail(statuses.own(), tuple(sorted(names)), kept, sums)
+
+
+def _victims(preemption: Preemption) -> tuple[str, ...]:
+    chosen = preemption.candidates.get(preemption.node)
+    return tuple(pod.key for pod in chosen.pods) if chosen else ()
+
+
+def _counted(status: Status) -> str:
+    return ", ".join(sorted(f"1 {reason}" for reason in status.reasons))

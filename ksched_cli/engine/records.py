@@ -1,0 +1,102 @@
+"""What happened, as data: the engine fills these, reports put them into words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ksched_cli.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that preemption could make room on. victims: pod keys, most important first."""
+
+    victims: tuple[str, ...]
+    pdb_violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterRecord:
+    """What PostFilter found. `ties`: equally good candidate nodes; `carried_out`: victims evicted."""
+
+    status: Status
+    node: str = ""
+    ties: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRecord:
+    """One plugin's (or extender's) scores by node name. weighted: as they count in the total."""
+
+    source: str
+    weight: int
+    raw: Mapping[str, int]
+    normalized: Mapping[str, int]
+    weighted: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """What is kept of an attempt only when it was asked for.
+
+    filter:   per rejected node, the first rejecting status (without a plugin: an extender's)
+    feasible: the nodes that passed, by name
+    totals:   per feasible node, the sum of the weighted scores; empty when one node passed
+    """
+
+    filter: Mapping[str, Status] = field(default_factory=dict)
+    feasible: tuple[str, ...] = ()
+    scores: tuple[ScoreRecord, ...] = ()
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One pod's way through the extension points.
+
+    node:      the node taken, or ""
+    score:     the node's total, where nodes were scored
+    evaluated: how many nodes were looked at, as kube-scheduler counts them
+    ties:      the best nodes, when more than one, by name
+    message:   kube-scheduler's own text, where no node fits
+    error:     why the cycle broke
+    """
+
+    pod: str
+    profile: str
+    node: str = ""
+    score: int | None = None
+    evaluated: int = 0
+    pre_filter: Status | None = None
+    ties: tuple[str, ...] = ()
+    reserve: Status | None = None
+    permit: Status | None = None
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    message: str = ""
+    post_filter: PostFilterRecord | None = None
+    error: str = ""
+    detail: Detail = field(default_factory=Detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that preemption takes off its node."""
+
+    pod: str
+    node: str
+    preemptor: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A whole run. placements: pod key → node, in the order they were placed."""
+
+    attempts: tuple[Attempt, ...]
+    placements: Mapping[str, str]
+    pending: tuple[str, ...]
+    gated: Mapping[str, Status]
+    evicted: tuple[Eviction, ...]
+    last: Mapping[str, Attempt]
