@@ -1,0 +1,46 @@
+"""Prefers nodes that have the pod's images already, weighed by size and by how many nodes do.
+
+Upstream: plugins/imagelocality/image_locality.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.verdicts import Scores
+
+MIB = 1024 * 1024
+MIN_THRESHOLD = 23 * MIB
+MAX_THRESHOLD_PER_CONTAINER = 1000 * MIB
+
+
+class ImageLocality(ScorePlugin):
+    name = "ImageLocality"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        containers = (*pod.spec.init_containers, *pod.spec.containers)
+        total = len(nodes.snapshot)
+        sums = np.zeros(total, dtype=np.int64)
+        for container in containers:
+            image = nodes.snapshot.images.get(normalized_name(container.image))
+            if image is not None:
+                sums[image.rows] += int(image.size * (len(image.rows) / total))
+        highest = MAX_THRESHOLD_PER_CONTAINER * len(containers)
+        clipped = np.clip(nodes.take(sums), MIN_THRESHOLD, max(highest, MIN_THRESHOLD))
+        return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
+
+
+def normalized_name(image: str) -> str:
+    """With the tag `latest` where the name has none."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

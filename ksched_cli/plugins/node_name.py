@@ -1,0 +1,35 @@
+"""Rejects every node but the one that the pod names.
+
+Upstream: plugins/nodename/node_name.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import Status
+from ksched_cli.framework.verdicts import Verdicts
+
+REASON = Status.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(FilterPlugin):
+    name = "NodeName"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        wanted = pod.pod.node_name
+        if not wanted:
+            return Verdicts.passing(len(nodes))
+        row = nodes.snapshot.row.get(wanted, -1)
+        return Verdicts.rejecting(np.asarray(nodes.indices() != row), REASON)

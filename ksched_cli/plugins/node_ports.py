@@ -1,0 +1,73 @@
+"""Rejects nodes where another pod has a host port that the pod wants.
+
+Upstream: plugins/nodeports/node_ports.go and kube-scheduler/framework/types.go (HostPortInfo).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import ANY_HOST, HostPort, PodInfo
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+)
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.framework.verdicts import Verdicts
+
+STATE_KEY = "PreFilterNodePorts"
+REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
+    name = "NodePorts"
+    scope = Scope.ROW
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        if not pod.template.host_ports:
+            return None, SKIP
+        state.write(STATE_KEY, pod.template.host_ports)
+        return None, SUCCESS
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        wanted: tuple[HostPort, ...] = state.read(STATE_KEY)
+        # Few nodes have host ports in use at all: only those are looked at.
+        taken = [row for row, used in nodes.snapshot.ports.items() if conflicts(wanted, used)]
+        if not taken:
+            return Verdicts.passing(len(nodes))
+        blocked = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+        blocked[taken] = True
+        return Verdicts.rejecting(nodes.take(blocked), REASON)
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        return [
+            f"port {port.port}/{port.protocol} is taken by {other.key}"
+            for port in pod.template.host_ports
+            for other in node.pods
+            if conflicts((port,), set(other.template.host_ports))
+        ]
+
+
+def conflicts(wanted: Iterable[HostPort], used: set[HostPort]) -> bool:
+    """Whether one of the ports is taken, on its own address or on all of them."""
+    return any(
+        port.port == other.port
+        and port.protocol == other.protocol
+        and (ANY_HOST in (port.ip, other.ip) or port.ip == other.ip)
+        for port in wanted
+        for other in used
+    )

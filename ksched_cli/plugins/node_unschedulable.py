@@ -1,0 +1,35 @@
+"""Rejects nodes marked unschedulable, unless the pod tolerates their taint.
+
+Upstream: plugins/nodeunschedulable/node_unschedulable.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.cluster.objects import Taint
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.selectors import tolerated
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import Status
+from ksched_cli.framework.verdicts import Verdicts
+
+REASON = Status.unresolvable("node(s) were unschedulable")
+TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable(FilterPlugin):
+    name = "NodeUnschedulable"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        marked = nodes.take(nodes.snapshot.unschedulable)
+        if not marked.any() or tolerated(pod.spec.tolerations, TAINT):
+            return Verdicts.passing(len(nodes))
+        return Verdicts.rejecting(marked, REASON)

@@ -1,0 +1,20 @@
+"""Brings raw scores into 0 to 100 by the highest of them.
+
+Upstream: plugins/helper/normalize_score.go (DefaultNormalizeScore).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.verdicts import Scores
+
+
+def by_highest(scores: Scores, *, reverse: bool = False) -> Scores:
+    """scores: not negative. reverse: the highest raw score gets 0."""
+    highest = int(scores.max()) if len(scores) else 0
+    if highest == 0:
+        return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
+    scaled = scores * MAX_NODE_SCORE // highest
+    return MAX_NODE_SCORE - scaled if reverse else scaled

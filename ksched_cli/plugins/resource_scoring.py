@@ -1,0 +1,140 @@
+"""What the two resource plugins share: per configured resource, what a node has and what it would
+have given away with the pod on it; and the three strategies that turn those into a score.
+
+Upstream: plugins/noderesources/resource_allocation.go, least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import is_scalar_resource
+from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
+from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.verdicts import Scores
+
+CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
+FULL = 100
+MAX_CUSTOM_PRIORITY_SCORE = 10
+
+Amounts: TypeAlias = list[tuple[Scores, Scores]]
+# (requested, allocatable, where allocatable is more than 0) → score
+ResourceScore: TypeAlias = Callable[[Scores, Scores], Scores]
+
+
+def amounts(
+    resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
+) -> Amounts:
+    """Per resource and node: requested with the pod on it, and allocatable; 0 and 0 leave it out.
+
+    nonzero: count pods that ask for no cpu or memory as if they asked for a little.
+    """
+    snapshot = nodes.snapshot
+    found: Amounts = []
+    for resource, asked in zip((spec.name for spec in resources), pod_requests, strict=True):
+        # A node without the resource is as one where nobody counts it: allocatable 0 leaves it out.
+        allocatable = nodes.take(snapshot.allocatable(resource))
+        if nonzero and resource == CPU:
+            used = snapshot.nonzero_cpu
+        elif nonzero and resource == MEMORY:
+            used = snapshot.nonzero_memory
+        else:
+            used = snapshot.requested(resource)
+        counted = resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
+            asked != 0 and is_scalar_resource(resource)
+        )
+        if not counted:
+            allocatable = np.zeros(len(nodes), dtype=np.int64)
+        found.append((nodes.take(used) + asked, allocatable))
+    return found
+
+
+def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> list[int]:
+    """What the pod asks of each resource; upstream: calculatePodResourceRequestList."""
+    asked = pod.resources.scoring if nonzero else pod.resources.requests
+    return [asked.get(spec.name, 0) for spec in resources]
+
+
+def least_allocated(requested: Scores, capacity: Scores) -> Scores:
+    """More unused, more points. capacity: more than 0."""
+    scores = (capacity - requested) * MAX_NODE_SCORE // capacity
+    return np.where(requested > capacity, 0, scores)
+
+
+def most_allocated(requested: Scores, capacity: Scores) -> Scores:
+    """More used, more points. capacity: more than 0."""
+    return np.minimum(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
+def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
+    """Points by utilisation in percent, along straight lines between the shape's points."""
+    scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
+    points = [(point.utilization, point.score * scale) for point in shape]
+    table = np.array([_on_line(points, percent) for percent in range(FULL + 1)], dtype=np.int64)
+
+    def score(requested: Scores, capacity: Scores) -> Scores:
+        percent = np.where(requested > capacity, FULL, requested * FULL // capacity)
+        return table[np.minimum(percent, FULL)]
+
+    return score
+
+
+def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
+    previous: tuple[int, int] | None = None
+    for utilization, score in points:
+        if percent <= utilization:
+            if previous is None:
+                return score
+            rise = (score - previous[1]) * (percent - previous[0])
+            return previous[1] + _divide(rise, utilization - previous[0])
+        previous = (utilization, score)
+    return points[-1][1]
+
+
+def _divide(amount: int, by: int) -> int:
+    """Go's integer division: towards zero."""
+    quotient = abs(amount) // abs(by)
+    return quotient if (amount >= 0) == (by >= 0) else -quotient
+
+
+def weighted_mean(
+    found: Amounts, weights: Sequence[int], score: ResourceScore, *, skip_zero: bool
+) -> Scores:
+    """The weighted mean over the resources that a node has.
+
+    skip_zero: a resource that scores 0 does not count, and the mean is rounded to the nearest
+    (RequestedToCapacityRatio); otherwise it is rounded down.
+    """
+    count = len(found[0][0])
+    sums = np.zeros(count, dtype=np.int64)
+    weight_sums = np.zeros(count, dtype=np.int64)
+    for (requested, allocatable), weight in zip(found, weights, strict=True):
+        has = allocatable != 0
+        points = np.where(has, score(requested, np.where(has, allocatable, 1)), 0)
+        counted = has & (points > 0) if skip_zero else has
+        sums += np.where(counted, points * weight, 0)
+        weight_sums += np.where(counted, weight, 0)
+    divisor = np.where(weight_sums == 0, 1, weight_sums)
+    if skip_zero:
+        # Go's math.Round: halves go away from zero, and the means are not negative.
+        return np.floor(sums / divisor + 0.5).astype(np.int64)
+    return sums // divisor
+
+
+def used_lines(
+    resources: Sequence[str], asked: Sequence[int], node: Node, *, nonzero: bool
+) -> list[str]:
+    """Per resource that the node has, how much of it would be used with the pod there."""
+    one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
+    specs = [ResourceSpec(name=name, weight=1) for name in resources]
+    return [
+        f"{name} {used[0] / whole[0]:.0%} used"
+        for name, (used, whole) in zip(resources, amounts(specs, asked, one, nonzero), strict=True)
+        if whole[0]
+    ]

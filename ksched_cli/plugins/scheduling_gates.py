@@ -1,0 +1,26 @@
+"""Holds pods back until their scheduling gates are gone.
+
+Upstream: plugins/schedulinggates/scheduling_gates.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import PreEnqueuePlugin
+from ksched_cli.framework.status import SUCCESS, Status
+
+
+class SchedulingGates(PreEnqueuePlugin):
+    name = "SchedulingGates"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        if not gates:
+            return SUCCESS
+        return Status.unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]")

@@ -1,0 +1,103 @@
+"""Rejects nodes with a taint that the pod does not tolerate; prefers those with fewer soft ones.
+
+Upstream: plugins/tainttoleration/taint_toleration.go and component-helpers/scheduling/corev1
+(FindMatchingUntoleratedTaint).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.objects import Taint, Toleration
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.selectors import tolerated
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    NormalizeScore,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.framework.verdicts import Scores, Verdicts
+from ksched_cli.plugins.normalize import by_highest
+
+STATE_KEY = "PreScoreTaintToleration"
+HARD_EFFECTS = ("NoSchedule", "NoExecute")
+SOFT_EFFECT = "PreferNoSchedule"
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains):
+    name = "TaintToleration"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        pass
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        ids, sets = nodes.snapshot.taint_sets
+        statuses = [SUCCESS]
+        # Most nodes share a handful of taint sets: one answer per set, looked up per node.
+        answers = np.zeros(len(sets), dtype=np.int32)
+        for i, taints in enumerate(sets):
+            taint = first_untolerated(taints, pod.spec.tolerations)
+            if taint is not None:
+                answers[i] = len(statuses)
+                reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
+                statuses.append(Status.unresolvable(reason))
+        return Verdicts(answers[nodes.take(ids)], statuses)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
+        soft = [t for t in pod.spec.tolerations if t.effect in ("", SOFT_EFFECT)]
+        state.write(STATE_KEY, soft)
+        return SUCCESS
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """The number of soft taints that the pod does not tolerate; fewer is better."""
+        try:
+            soft: list[Toleration] = state.read(STATE_KEY)
+        except PluginError as missing:
+            raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
+        ids, sets = nodes.snapshot.taint_sets
+        counts = [sum(_is_soft(t) and not tolerated(soft, t) for t in taints) for taints in sets]
+        return np.array(counts, dtype=np.int64)[nodes.take(ids)]
+
+    def normalize_scores(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
+    ) -> Scores:
+        return by_highest(scores, reverse=True)
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
+        missing = [t for t in hard if not tolerated(pod.spec.tolerations, t)]
+        return [f"not tolerated: {', '.join(map(taint_text, missing))}"]
+
+    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        taints = [t for t in node.object.spec.taints if _is_soft(t)]
+        missing = [t for t in taints if not tolerated(pod.spec.tolerations, t)]
+        return [f"not tolerated: {', '.join(map(taint_text, missing))}"] if missing else []
+
+
+def taint_text(taint: Taint) -> str:
+    """As kubectl writes a taint."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def first_untolerated(
+    taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]
+) -> Taint | None:
+    """The first hard taint that none of the tolerations covers."""
+    return next(
+        (t for t in taints if t.effect in HARD_EFFECTS and not tolerated(tolerations, t)), None
+    )
+
+
+def _is_soft(taint: Taint) -> bool:
+    return taint.effect == SOFT_EFFECT
