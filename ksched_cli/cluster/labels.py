@@ -17,7 +17,8 @@ MISSING = -1
 
 @dataclass(frozen=True, slots=True)
 class LabelColumn:
-    """codes[row] is the index in `values` of the node's value, or MISSING."""
+    """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last entry
+    of a table that has one entry more than `values`."""
 
     codes: NDArray[np.int32]
     values: tuple[str, ...]
@@ -35,10 +36,6 @@ class LabelColumn:
         if len(codes) == 1:
             return self.codes == codes[0]
         return np.isin(self.codes, codes)
-
-    def where(self, holds: NDArray[np.bool_]) -> Mask:
-        """holds: an answer per value. The nodes whose value it is true of; false without the key."""
-        return np.append(holds, False)[self.codes]
 
 
 class LabelColumns:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ksched_cli.cluster.objects import Pod, PodSpec
-from ksched_cli.cluster.resources import PodResources, pod_resources
+from ksched_cli.cluster.resources import pod_resources
 
 ANY_HOST = "0.0.0.0"
 
@@ -25,7 +25,7 @@ class HostPort:
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The host ports of containers that run as long as the pod does."""
-    sidecars = [c for c in spec.init_containers if c.restart_policy == "Always"]
+    sidecars = [container for container in spec.init_containers if container.is_sidecar]
     return tuple(
         HostPort(port.host_ip or ANY_HOST, port.protocol or "TCP", port.host_port)
         for container in (*sidecars, *spec.containers)
@@ -39,7 +39,6 @@ class Template:
     """What every pod of one spec has in common. Compared by identity."""
 
     spec: PodSpec
-    resources: PodResources
     host_ports: tuple[HostPort, ...]
 
 
@@ -57,9 +56,7 @@ class PodInfo:
         self.template = template
         self.priority = pod.spec.priority or 0
         self.signature = signature
-        # A pod that was resized in place counts what its node granted it.
-        has_own = any(status.resources for status in pod.status.container_statuses)
-        self.resources = pod_resources(pod) if has_own else template.resources
+        self.resources = pod_resources(pod)
 
     @property
     def name(self) -> str:
@@ -88,8 +85,8 @@ class PodInfo:
 class PodCatalog:
     """Makes PodInfos and shares what can be shared.
 
-    Pods with equal spec, namespace, labels, annotations and owners get the same signature: no plugin
-    can tell them apart but by name.
+    Pods with equal spec, namespace, labels, annotations and owners get the same signature: no
+    plugin can tell them apart but by name.
     """
 
     def __init__(self) -> None:
@@ -99,7 +96,7 @@ class PodCatalog:
     def info(self, pod: Pod) -> PodInfo:
         template = self._templates.get(id(pod.spec))
         if template is None:
-            template = Template(pod.spec, pod_resources(pod), host_ports(pod.spec))
+            template = Template(pod.spec, host_ports(pod.spec))
             self._templates[id(pod.spec)] = template
         meta = pod.metadata
         look = (

@@ -47,11 +47,12 @@ class ImageColumn:
 class Snapshot:
     """Columns over nodes, in name order. Only `add` and `remove` change them.
 
-    names, nodes:     per row
-    requested(r):     what the pods on each node ask for of resource r; with `nonzero_cpu` (milli) and
-                      `nonzero_memory` (bytes) the sums that count a little for pods that ask nothing
-    pods:             per row, the pods on the node, in kube-scheduler's order
-    log:              the rows changed so far, in order; an answer that is kept notes its length
+    names, nodes:  per row
+    nonzero_*:     what the pods on each node ask for of cpu (milli) and memory (bytes), where a
+                   container that asks for none counts for a little
+    pods:          per row, the pods on the node, in kube-scheduler's order
+    ports:         host ports in use, by row
+    log:           the rows changed so far, in order; an answer that is kept notes its length
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -104,7 +105,7 @@ class Snapshot:
         """Puts a pod on a node."""
         self.pods[row].append(pod)
         if pod.template.host_ports:
-            self.ports.setdefault(row, set()).update(pod.template.host_ports)
+            self.take_ports(pod, row)
         self._count(pod, row, 1)
         for watcher in self.watchers:
             watcher.pod_added(pod, row)
@@ -115,14 +116,21 @@ class Snapshot:
         place = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
         pods[place] = pods[-1]
         pods.pop()
-        if pod.template.host_ports and row in self.ports:
-            # Upstream keeps a set, not a count: the port is free even if another pod has it too.
-            self.ports[row].difference_update(pod.template.host_ports)
-            if not self.ports[row]:
-                del self.ports[row]
+        if pod.template.host_ports:
+            self.free_ports(pod, row)
         self._count(pod, row, -1)
         for watcher in self.watchers:
             watcher.pod_removed(pod, row)
+
+    def take_ports(self, pod: PodInfo, row: int) -> None:
+        self.ports.setdefault(row, set()).update(pod.template.host_ports)
+
+    def free_ports(self, pod: PodInfo, row: int) -> None:
+        """Upstream keeps a set, not a count: a port is free even if another pod has it too."""
+        if row in self.ports:
+            self.ports[row].difference_update(pod.template.host_ports)
+            if not self.ports[row]:
+                del self.ports[row]
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         resources = pod.resources

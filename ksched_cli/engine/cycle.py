@@ -12,7 +12,6 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.engine.records import (
     Attempt,
     Candidate,
@@ -21,6 +20,7 @@ from ksched_cli.engine.records import (
     ScoreRecord,
 )
 from ksched_cli.engine.search import Search, feasible_nodes_to_find
+from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
@@ -125,7 +125,7 @@ class Cycle:
     def _nominated(
         self, framework: Framework, state: CycleState, pod: PodInfo, statuses: NodeStatuses
     ) -> Rows:
-        """The nominated node, if there is one and it fits; a failure there counts as not fitting."""
+        """The nominated node, if there is one and it fits; a failure there is as not fitting."""
         row = self.snapshot.row.get(self.nominator.node_of(pod))
         none: Rows = np.empty(0, dtype=np.intp)
         if row is None:

@@ -45,7 +45,7 @@ class NodeScore:
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation:
-    """rejections: empty where the node fits; then scores, total and rank (1 is best, ties share)."""
+    """rejections: empty where the node fits; then scores, total and rank (ties share one)."""
 
     node: str
     rejections: tuple[Rejection, ...] = ()
@@ -239,9 +239,7 @@ class _Inquiry:
         if isinstance(plugin, Explains):
             details = tuple(plugin.explain_score(self.state, self.pod, Node(self.snapshot, row)))
         normalized = int(one.normalized[at])
-        return NodeScore(
-            int(one.raw[at]), normalized, one.weight, normalized * one.weight, details
-        )
+        return NodeScore(int(one.raw[at]), normalized, one.weight, normalized * one.weight, details)
 
 
 def _ranks(totals: list[int]) -> list[int]:

@@ -18,7 +18,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class PostFilterRecord:
-    """What PostFilter found. `ties`: equally good candidate nodes; `carried_out`: victims evicted."""
+    """What PostFilter found. ties: the equally good candidate nodes, where more than one."""
 
     status: Status
     node: str = ""

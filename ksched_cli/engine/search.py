@@ -65,15 +65,14 @@ class Search:
             return Found(visits[:wanted])
         feasible: list[Rows] = []
         count = done = 0
-        while done < len(visits) and count <= wanted:
-            # One more than wanted: upstream only stops when it meets a fitting node too many.
-            chunk = visits[done : done + _chunk_size(wanted + 1 - count, done, count)]
+        while done < len(visits) and count < wanted:
+            chunk = visits[done : done + _chunk_size(wanted - count, done, count)]
             snapshot = statuses.snapshot
             verdicts = filtering.with_nominated(state, pod, Nodes(snapshot, chunk))
             passing = np.flatnonzero(verdicts.ids == 0)
             end = len(chunk)
-            if count + len(passing) > wanted:
-                end = int(passing[wanted - count])
+            if count + len(passing) >= wanted:
+                end = int(passing[wanted - count - 1]) + 1
             error = _first_error(verdicts, end)
             end = end if error is None else error
             statuses.add(chunk[:end], verdicts.ids[:end], verdicts.statuses)
@@ -82,8 +81,6 @@ class Search:
             if error is not None:
                 message = verdicts.statuses[verdicts.ids[error]].message
                 return Found(np.concatenate(feasible), message)
-            if end < len(chunk):
-                break
             done += len(chunk)
         return Found(np.concatenate(feasible))
 

@@ -6,12 +6,14 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.trial import Trial
 from ksched_cli.framework.guard import Guard
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
 from ksched_cli.framework.nodes import Node, Nodes
@@ -19,6 +21,9 @@ from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Verdicts
+
+# In a trial on many nodes at once: by row, what the trial on that node has led to.
+OwnStates: TypeAlias = Mapping[int, CycleState]
 
 
 class Filtering:
@@ -38,62 +43,64 @@ class Filtering:
         self._nominator = nominator
         self._guard = guard
 
-    def with_nominated(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """As `without_nominated`, but on nodes promised to pods that must not lose their place the pod
-        has to fit both with them there and without."""
-        verdicts = self.without_nominated(state, pod, nodes)
+    def with_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, trial: OwnStates | None = None
+    ) -> Verdicts:
+        """As `without_nominated`, but on a node promised to pods that must not lose their place the
+        pod has to fit both with them there and without."""
+        verdicts = self.without_nominated(state, pod, nodes, trial)
         if not self._nominator:
             return verdicts
         place = {int(row): i for i, row in enumerate(nodes.indices())}
         for name in self._nominator.nodes():
-            row = self._snapshot.row.get(name)
+            row = nodes.snapshot.row.get(name)
             if row is None or row not in place:
                 continue
-            first = self._with_promised(state, pod, row)
+            own = state if trial is None else trial.get(row, state)
+            first = self._with_promised(own, pod, Node(nodes.snapshot, row))
             if first is not None and not first.is_success:
                 verdicts.ids[place[row]] = len(verdicts.statuses)
                 verdicts.statuses.append(first)
         return verdicts
 
-    def _with_promised(self, state: CycleState, pod: PodInfo, row: int) -> Status | None:
+    def _with_promised(self, state: CycleState, pod: PodInfo, node: Node) -> Status | None:
         """The node's status with its nominated pods on it; None where none of them counts."""
         promised = [
             other
-            for other in self._nominator.on_node(self._snapshot.names[row])
+            for other in self._nominator.on_node(node.name)
             if other.priority >= pod.priority and other.uid != pod.uid
         ]
         if not promised:
             return None
-        trial = state.clone()
-        node = Node(self._snapshot, row)
-        added: list[PodInfo] = []
-        try:
-            for other in promised:
-                self._snapshot.add(other, row)
-                added.append(other)
-                status = self.follow_added(trial, pod, other, node)
-                if not status.is_success:
-                    return status
-            return self.one(trial, pod, row)
-        finally:
-            for other in reversed(added):
-                self._snapshot.remove(other, row)
-
-    def one(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """One node as it stands now, nominations left out."""
-        nodes = Nodes(self._snapshot, np.array([row], dtype=np.intp))
-        verdicts = self.without_nominated(state, pod, nodes)
-        return verdicts.statuses[verdicts.ids[0]]
+        own = state.clone()
+        crowded = Node(Trial(node.snapshot, [node.row]), node.row)
+        for other in promised:
+            crowded.snapshot.add(other, node.row)
+            status = self.follow_added(own, pod, other, crowded)
+            if not status.is_success:
+                return status
+        return self._one(own, pod, crowded)
 
     def one_with_nominated(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """One node as it stands now, nominations counted as in `with_nominated`."""
-        first = self._with_promised(state, pod, row)
+        node = Node(self._snapshot, row)
+        first = self._with_promised(state, pod, node)
         if first is not None and not first.is_success:
             return first
-        return self.one(state, pod, row)
+        return self._one(state, pod, node)
 
-    def without_nominated(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """Each plugin is asked only about the nodes that the ones before it let pass."""
+    def _one(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
+        verdicts = self.without_nominated(state, pod, nodes)
+        return verdicts.statuses[verdicts.ids[0]]
+
+    def without_nominated(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, trial: OwnStates | None = None
+    ) -> Verdicts:
+        """Each plugin is asked only about the nodes that the ones before it let pass.
+
+        trial: the states that follow the pods of a trial, by row
+        """
         ids = np.zeros(len(nodes), dtype=np.int32)
         statuses: list[Status] = [SUCCESS]
         asked, places = nodes, None
@@ -102,7 +109,10 @@ class Filtering:
                 continue
             if not len(asked):
                 break
-            found = self.ask(plugin, state, pod, asked)
+            if trial and plugin in self._followers:
+                found = self._ask_each(plugin, trial, pod, asked)
+            else:
+                found = self.ask(plugin, state, pod, asked)
             rejected = found.ids != 0
             if not rejected.any():
                 continue
@@ -117,7 +127,7 @@ class Filtering:
         return Verdicts(ids, statuses)
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """One plugin's verdicts with its name on them; a failure rejects every node it was asked about."""
+        """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""
         try:
             verdicts = plugin.filter_nodes(state, pod, nodes)
             problem = _malformed(verdicts, len(nodes))
@@ -131,6 +141,22 @@ class Filtering:
             return Verdicts(everything, [SUCCESS, status.by(plugin.name)])
         verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
         return verdicts
+
+    def _ask_each(
+        self, plugin: FilterPlugin, states: OwnStates, pod: PodInfo, nodes: Nodes
+    ) -> Verdicts:
+        """Node by node, because each node's trial has led to another state."""
+        found = [
+            self.ask(
+                plugin, states[row], pod, Nodes(nodes.snapshot, np.array([row], dtype=np.intp))
+            )
+            for row in nodes.indices().tolist()
+        ]
+        return Verdicts.of([one.statuses[one.ids[0]] for one in found])
+
+    def follows(self, state: CycleState) -> bool:
+        """Whether any plugin wants to be told of pods that come and go in a trial."""
+        return any(plugin.name not in state.skip_filter for plugin in self._followers)
 
     def follow_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
         """Tells the plugins whose Filter takes part that `added` is now on `node`."""

@@ -81,5 +81,3 @@ class NodeStatuses(Mapping[str, Status]):
 
     def __len__(self) -> int:
         return len(self.snapshot)
-
-

@@ -20,7 +20,7 @@ class Victims:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """candidates: by node name; node: the one taken, or ""; ties: the equally good ones, by name."""
+    """candidates: by node name; node: the one taken, or ""; ties: the equally good ones."""
 
     candidates: Mapping[str, Victims] = field(default_factory=dict)
     node: str = ""

@@ -15,8 +15,8 @@ from ksched_cli.framework.filtering import Filtering
 from ksched_cli.framework.guard import Guard
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
-    CONTRACTS,
     BindPlugin,
+    FilterPlugin,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -47,7 +47,7 @@ MAX_PERMIT_SECONDS = 15 * 60.0
 
 @dataclass(frozen=True, slots=True)
 class PreFilterOutcome:
-    """node_names: the only nodes left, or None for all; narrowed_by: the plugins that chose them."""
+    """node_names: the only nodes left, None for all; narrowed_by: the plugins that chose them."""
 
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
@@ -86,7 +86,7 @@ class Framework:
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
         self.filtering = Filtering(
-            self._at("filter", CONTRACTS["filter"]),  # type: ignore[arg-type]  # the table is untyped
+            self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
             handle.snapshot,
             handle.nominator,
