@@ -1,0 +1,214 @@
+"""Dynamic resource allocation. Upstream: k8s.io/api/resource/v1/types.go.
+
+Older versions of these objects are brought into this shape when they are loaded.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ksched_cli.cluster.objects.base import KubeObject, NodeSelector, ObjectMeta, Record
+from ksched_cli.cluster.quantity import Quantity
+
+
+class CELDeviceSelector(Record, frozen=True):
+    expression: str = ""
+
+
+class DeviceSelector(Record, frozen=True):
+    cel: CELDeviceSelector | None = None
+
+
+class DeviceClassSpec(Record, frozen=True):
+    selectors: tuple[DeviceSelector, ...] = ()
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(KubeObject, frozen=True):
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class DeviceAttribute(Record, frozen=True):
+    """Exactly one is set."""
+
+    int_value: int | None = msgspec.field(name="int", default=None)
+    bool_value: bool | None = msgspec.field(name="bool", default=None)
+    string_value: str | None = msgspec.field(name="string", default=None)
+    version_value: str | None = msgspec.field(name="version", default=None)
+
+
+class CapacityRange(Record, frozen=True):
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityPolicy(Record, frozen=True):
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: CapacityRange | None = None
+
+
+class DeviceCapacity(Record, frozen=True):
+    value: Quantity = Quantity(0, 0)
+    request_policy: CapacityPolicy | None = None
+
+
+class Counter(Record, frozen=True):
+    value: Quantity = Quantity(0, 0)
+
+
+class CounterSet(Record, frozen=True):
+    name: str = ""
+    counters: dict[str, Counter] = msgspec.field(default_factory=dict)
+
+
+class CounterConsumption(Record, frozen=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] = msgspec.field(default_factory=dict)
+
+
+class DeviceTaint(Record, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+
+class DeviceToleration(Record, frozen=True):
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class Device(Record, frozen=True):
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = msgspec.field(default_factory=dict)
+    capacity: dict[str, DeviceCapacity] = msgspec.field(default_factory=dict)
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool = False
+
+
+class ResourcePool(Record, frozen=True):
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class ResourceSliceSpec(Record, frozen=True):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    devices: tuple[Device, ...] = ()
+    per_device_node_selection: bool = False
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+class ResourceSlice(KubeObject, frozen=True):
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class CapacityRequirements(Record, frozen=True):
+    requests: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class DeviceSubRequest(Record, frozen=True):
+    """One choice of a prioritised list, and the fields that an exact request shares with it.
+
+    count: 1 where an exact count is wanted and none is given
+    """
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = "ExactCount"
+    count: int = 0
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+
+
+class ExactDeviceRequest(DeviceSubRequest, frozen=True):
+    """Its name is its request's, and empty here."""
+
+    admin_access: bool = False
+
+
+class DeviceRequest(Record, frozen=True):
+    name: str = ""
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ()
+
+
+class DeviceConstraint(Record, frozen=True):
+    requests: tuple[str, ...] = ()
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaim(Record, frozen=True):
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+
+
+class ResourceClaimSpec(Record, frozen=True):
+    devices: DeviceClaim = DeviceClaim()
+
+
+class DeviceRequestAllocationResult(Record, frozen=True):
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    share_id: str | None = msgspec.field(name="shareID", default=None)
+    consumed_capacity: dict[str, Quantity] = msgspec.field(default_factory=dict)
+
+
+class DeviceAllocationResult(Record, frozen=True):
+    results: tuple[DeviceRequestAllocationResult, ...] = ()
+
+
+class AllocationResult(Record, frozen=True):
+    devices: DeviceAllocationResult = DeviceAllocationResult()
+    node_selector: NodeSelector | None = None
+    allocation_timestamp: str = ""
+
+
+class ConsumerReference(Record, frozen=True):
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(Record, frozen=True):
+    allocation: AllocationResult | None = None
+    reserved_for: tuple[ConsumerReference, ...] = ()
+
+
+class ResourceClaim(KubeObject, frozen=True):
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class ResourceClaimTemplateSpec(Record, frozen=True):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+
+
+class ResourceClaimTemplate(KubeObject, frozen=True):
+    spec: ResourceClaimTemplateSpec = msgspec.field(default_factory=ResourceClaimTemplateSpec)

@@ -1,0 +1,48 @@
+"""Nodes. Upstream: k8s.io/api/core/v1/types.go."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ksched_cli.cluster.objects.base import KubeObject, Record, ResourceList
+
+# Upstream fills an absent allocatable from the capacity, and leaves an empty one alone.
+ABSENT: ResourceList = {}
+
+
+def _absent() -> ResourceList:
+    return ABSENT
+
+
+class Taint(Record, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str = ""
+
+
+class NodeSpec(Record, frozen=True):
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    provider_id: str = msgspec.field(name="providerID", default="")
+
+
+class ContainerImage(Record, frozen=True):
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class NodeStatus(Record, frozen=True):
+    """allocatable is the capacity where the object gives none."""
+
+    capacity: ResourceList = msgspec.field(default_factory=dict)
+    allocatable: ResourceList = msgspec.field(default_factory=_absent)
+    images: tuple[ContainerImage, ...] = ()
+
+
+class Node(KubeObject, frozen=True):
+    """raw: the JSON as it came, for extenders; empty in a node that was made otherwise."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = msgspec.field(default_factory=NodeStatus)
+    raw: msgspec.Raw = msgspec.Raw()

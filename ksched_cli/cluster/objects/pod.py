@@ -1,0 +1,200 @@
+"""Pods. Upstream: k8s.io/api/core/v1/types.go."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ksched_cli.cluster.objects.base import (
+    KubeObject,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+    Record,
+    ResourceList,
+)
+from ksched_cli.cluster.objects.volumes import Volume
+
+
+class ContainerPort(Record, frozen=True):
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+    name: str = ""
+
+
+class ResourceClaimUse(Record, frozen=True):
+    """A container's use of one of its pod's claims."""
+
+    name: str = ""
+    request: str = ""
+
+
+class ResourceRequirements(Record, frozen=True):
+    requests: ResourceList = msgspec.field(default_factory=dict)
+    limits: ResourceList = msgspec.field(default_factory=dict)
+    claims: tuple[ResourceClaimUse, ...] = ()
+
+
+class Container(Record, frozen=True):
+    """restart_policy is "Always" for a sidecar among the init containers, else ""."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.restart_policy == "Always"
+
+
+class Toleration(Record, frozen=True):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class PreferredSchedulingTerm(Record, frozen=True):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Record, frozen=True):
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+
+class PodAffinityTerm(Record, frozen=True):
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    topology_key: str = ""
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(Record, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Record, frozen=True):
+    """Of either sign: affinity and anti-affinity have the same fields."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class Affinity(Record, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Record, frozen=True):
+    """The policies are None where the pod does not say; the plugin has the defaults."""
+
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
+
+
+class PodResourceClaim(Record, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodSchedulingGate(Record, frozen=True):
+    name: str = ""
+
+
+class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
+    """Pods of one template share this object: compare and hash it by identity.
+
+    The node is not here but in Pod.node_name, so that bound pods share their spec too.
+    The random end of the name of a service account token's volume is any such pod's.
+
+    priority: never None in a loaded state
+    """
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    scheduler_name: str = "default-scheduler"
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    overhead: ResourceList = msgspec.field(default_factory=dict)
+    resources: ResourceRequirements | None = None
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    host_network: bool = False
+    termination_grace_period_seconds: int | None = None
+
+
+class PodCondition(Record, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStatus(Record, frozen=True):
+    """What a node granted a container; it differs from the spec while a resize is under way."""
+
+    name: str = ""
+    allocated_resources: ResourceList = msgspec.field(default_factory=dict)
+    resources: ResourceRequirements | None = None
+
+
+class PodResourceClaimStatus(Record, frozen=True):
+    """resource_claim_name: the claim made from the template; None if none was needed."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodStatus(Record, frozen=True):
+    phase: str = "Pending"
+    nominated_node_name: str = ""
+    start_time: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+
+
+class Pod(KubeObject, frozen=True):
+    """A pod, with the API server's defaults.
+
+    node_name: the node it is bound to, or ""
+    raw:       the JSON as it came, for extenders; empty in a pod that was made otherwise
+    """
+
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    node_name: str = ""
+    raw: msgspec.Raw = msgspec.Raw()
+
+    @property
+    def finished(self) -> bool:
+        """It takes no room on its node any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def deleting(self) -> bool:
+        return bool(self.metadata.deletion_timestamp)

@@ -1,0 +1,84 @@
+"""What pods belong to: namespaces, priorities, services, owners, disruption budgets.
+
+Upstream: k8s.io/api/{core,apps,policy,scheduling}/v1/types.go.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ksched_cli.cluster.objects.base import KubeObject, LabelSelector, ObjectMeta, Record
+
+
+class Namespace(KubeObject, frozen=True):
+    """Its labels include kubernetes.io/metadata.name."""
+
+
+class PriorityClass(KubeObject, frozen=True):
+    """preemption_policy: what its pods get, unless they say otherwise."""
+
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"
+
+
+class PodDisruptionBudgetSpec(Record, frozen=True):
+    """selector: None matches no pod, an empty one every pod of the namespace."""
+
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+
+
+class PodDisruptionBudgetStatus(Record, frozen=True):
+    """disrupted_pods: names of pods whose eviction was granted → when."""
+
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+    disrupted_pods: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class PodDisruptionBudget(KubeObject, frozen=True):
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)
+
+
+class ServiceSpec(Record, frozen=True):
+    selector: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Service(KubeObject, frozen=True):
+    spec: ServiceSpec = msgspec.field(default_factory=ServiceSpec)
+
+
+class PodTemplate(Record, frozen=True):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+
+class ReplicationControllerSpec(Record, frozen=True):
+    """selector: the template's labels where the object gives none."""
+
+    selector: dict[str, str] = msgspec.field(default_factory=dict)
+    template: PodTemplate | None = None
+
+
+class ReplicationController(KubeObject, frozen=True):
+    spec: ReplicationControllerSpec = msgspec.field(default_factory=ReplicationControllerSpec)
+
+
+class ReplicaSetSpec(Record, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(KubeObject, frozen=True):
+    spec: ReplicaSetSpec = ReplicaSetSpec()
+
+
+class StatefulSetSpec(Record, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class StatefulSet(KubeObject, frozen=True):
+    spec: StatefulSetSpec = StatefulSetSpec()

@@ -1,0 +1,332 @@
+"""Kubernetes quantities: "100m", "1.5Gi", "2e3".
+
+Upstream: k8s.io/apimachinery/pkg/api/resource (quantity.go, amount.go, math.go, scale_int.go,
+suffix.go). A quantity is unscaled * 10**scale. Upstream keeps small ones as int64 and others as
+decimals of any size; the two differ in what they do on overflow and in rounding negative values,
+so `wide` says which of them a quantity is.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, total_ordering
+
+MAX_INT64 = (1 << 63) - 1
+MIN_INT64 = -(1 << 63)
+
+DECIMAL_SI = "DecimalSI"
+BINARY_SI = "BinarySI"
+DECIMAL_EXPONENT = "DecimalExponent"
+
+NANO = -9
+MILLI = -3
+
+_WRONG_FORMAT = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_WRONG_NUMBER = "unable to parse numeric part of quantity"
+_WRONG_SUFFIX = "unable to parse quantity's suffix"
+
+_DECIMAL_SUFFIXES = {
+    -9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E",
+}  # fmt: skip
+_BINARY_SUFFIXES = {10: "Ki", 20: "Mi", 30: "Gi", 40: "Ti", 50: "Pi", 60: "Ei"}
+_DECIMAL_EXPONENTS = {suffix: exponent for exponent, suffix in _DECIMAL_SUFFIXES.items()}
+_BINARY_EXPONENTS = {suffix: exponent for exponent, suffix in _BINARY_SUFFIXES.items()}
+
+# Decimal digits that surely fit an int64.
+_INT64_DIGITS = 18
+_ONE_STEP = (1, 2, 3, 6, 9)
+# Upstream takes any exponent, and computes 10 to its power with all the digits.
+_MAX_EXPONENT = 1000
+
+
+class QuantityError(ValueError):
+    """Not a quantity. The text is upstream's."""
+
+
+@total_ordering
+class Quantity:
+    """An amount; do not change it. Equal amounts are equal, however they were written.
+
+    form: DecimalSI, BinarySI or DecimalExponent: how it is printed
+    """
+
+    # Not a dataclass, which msgspec would decode by itself.
+    __slots__ = ("_text", "form", "scale", "unscaled", "wide")
+
+    def __init__(
+        self,
+        unscaled: int,
+        scale: int = 0,
+        form: str = DECIMAL_SI,
+        wide: bool = False,
+        text: str = "",
+    ) -> None:
+        self.unscaled = unscaled
+        self.scale = scale
+        self.form = form
+        self.wide = wide
+        self._text = text
+
+    @classmethod
+    def parse(cls, text: str) -> Quantity:
+        """Raises QuantityError. Same texts give the same object."""
+        return _parse(text)
+
+    def value(self) -> int:
+        """Units, rounded away from zero; what overflows an int64 comes out as upstream's."""
+        return self.scaled_value(0)
+
+    def milli_value(self) -> int:
+        """Thousandths, rounded and overflowing as value() is."""
+        return self.scaled_value(MILLI)
+
+    def scaled_value(self, scale: int) -> int:
+        """The amount in units of 10**scale. Upstream: Quantity.ScaledValue."""
+        shift = self.scale - scale
+        if self.wide:
+            return _scaled_wide(self.unscaled, shift)
+        if shift < 0:
+            return _divide_away(self.unscaled, -shift)
+        return _multiply_int64(self.unscaled, shift)
+
+    def sign(self) -> int:
+        return (self.unscaled > 0) - (self.unscaled < 0)
+
+    def round_up(self, scale: int) -> Quantity:
+        """To multiples of 10**scale, away from zero. Upstream: Quantity.RoundUp."""
+        if self.scale >= scale:
+            return self
+        rounded = _divide_away(self.unscaled, scale - self.scale)
+        return Quantity(rounded, scale, self.form, self.wide)
+
+    def __add__(self, other: Quantity) -> Quantity:
+        form = self.form if self.unscaled else other.form
+        scale = min(self.scale, other.scale)
+        if not self.unscaled or not other.unscaled:
+            kept = self if self.unscaled else other
+            return Quantity(kept.unscaled, kept.scale, form, self.wide or other.wide)
+        total = _at(self, scale) + _at(other, scale)
+        wide = self.wide or other.wide or not MIN_INT64 < total <= MAX_INT64
+        return Quantity(total, scale, form, wide)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return self is other or self._reduced() == other._reduced()
+
+    def __lt__(self, other: Quantity) -> bool:
+        if self.scale == other.scale:
+            return self.unscaled < other.unscaled
+        if self.sign() != other.sign():
+            return self.sign() < other.sign()
+        scale = min(self.scale, other.scale)
+        return _at(self, scale) < _at(other, scale)
+
+    def __hash__(self) -> int:
+        return hash(self._reduced())
+
+    def __str__(self) -> str:
+        """The canonical form. Upstream: Quantity.String."""
+        return self._text or self._canonical()
+
+    def __repr__(self) -> str:
+        return f"Quantity({str(self)!r})"
+
+    def _reduced(self) -> tuple[int, int]:
+        return _reduce(self.unscaled, self.scale, 10) if self.unscaled else (0, 0)
+
+    def _canonical(self) -> str:
+        if not self.unscaled:
+            return "0"
+        if self.form == BINARY_SI and self._prints_binary():
+            amount, times = _reduce(
+                self.scaled_value(0) if not self.wide else _at(self, 0), 0, 1024
+            )
+            return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
+        amount, exponent = _reduce(self.unscaled, self.scale, 10)
+        extra = exponent % 3
+        amount, exponent = amount * _ten(extra), exponent - extra
+        if self.form == DECIMAL_EXPONENT:
+            return f"{amount}e{exponent}" if exponent else str(amount)
+        return f"{amount}{_DECIMAL_SUFFIXES.get(exponent, '')}"
+
+    def _prints_binary(self) -> bool:
+        """Upstream prints small and fractional binary quantities as decimals."""
+        whole = self.scale >= 0 or self.unscaled % _ten(-self.scale) == 0
+        return whole and abs(_at(self, 0)) >= 1024
+
+
+def quantity(text: str) -> Quantity:
+    """Short for Quantity.parse."""
+    return _parse(text)
+
+
+def milli_quantity(amount: int) -> Quantity:
+    """`amount` thousandths. Upstream: NewMilliQuantity."""
+    return Quantity(amount, MILLI)
+
+
+def _ten(exponent: int) -> int:
+    power: int = 10**exponent
+    return power
+
+
+def _at(amount: Quantity, scale: int) -> int:
+    """The amount as an integer at a scale at which it is whole."""
+    shift = amount.scale - scale
+    return amount.unscaled * _ten(shift) if shift >= 0 else amount.unscaled // _ten(-shift)
+
+
+def _reduce(amount: int, exponent: int, base: int) -> tuple[int, int]:
+    """Moves all factors of base into the exponent."""
+    while amount and amount % base == 0:
+        amount //= base
+        exponent += 1
+    return amount, exponent
+
+
+def _divide_away(amount: int, digits: int) -> int:
+    """amount / 10**digits, rounded away from zero."""
+    if digits > len(str(abs(amount))):
+        return (amount > 0) - (amount < 0)
+    divisor = _ten(digits)
+    return -(-amount // divisor) if amount > 0 else amount // divisor
+
+
+def _multiply_int64(amount: int, digits: int) -> int:
+    """amount * 10**digits as upstream's positiveScaleInt64 has it.
+
+    On overflow it wraps where upstream multiplies in one step, else it is 0.
+    """
+    if not amount or digits > _INT64_DIGITS:
+        return 0
+    result = amount * _ten(digits)
+    if MIN_INT64 <= result <= MAX_INT64:
+        return result
+    return _wrap_int64(result) if digits in _ONE_STEP else 0
+
+
+def _wrap_int64(amount: int) -> int:
+    return (amount - MIN_INT64) % (1 << 64) + MIN_INT64
+
+
+def _scaled_wide(amount: int, shift: int) -> int:
+    """Upstream's scaledValue: integers wrap, division truncates and then adds one."""
+    if shift >= 0:
+        return _wrap_int64(amount * _ten(shift))
+    divisor = _ten(-shift)
+    if amount < MAX_INT64 and -shift <= _INT64_DIGITS and amount < 0:
+        low = _wrap_int64(amount)
+        quotient = -(-low // divisor) if low < 0 else low // divisor
+        return quotient + (low % divisor != 0)
+    return _wrap_int64(-(-amount // divisor))
+
+
+def _split(text: str) -> tuple[bool, str, str, str, str]:
+    """Positive, the number as written, its whole digits, its decimals, the suffix."""
+    end = len(text)
+    start = 1 if text[0] in "+-" else 0
+    pos = start
+    while pos < end and text[pos] == "0":
+        pos += 1
+    if pos == end:
+        return text[0] != "-", "0", "0", "", ""
+    whole_start = pos
+    pos = _digits_end(text, pos)
+    whole, decimals = text[whole_start:pos] or "0", ""
+    if pos < end and text[pos] == ".":
+        decimals_start = pos + 1
+        pos = _digits_end(text, decimals_start)
+        decimals = text[decimals_start:pos]
+    number, suffix = text[:pos], text[pos:]
+    while pos < end and text[pos] in "eEinumkKMGTP":
+        pos += 1
+    if pos < end and text[pos] in "+-":
+        pos += 1
+    if pos < end and _digits_end(text, pos) != end:
+        raise QuantityError(_WRONG_FORMAT)
+    return text[0] != "-", number, whole, decimals, suffix
+
+
+def _digits_end(text: str, pos: int) -> int:
+    while pos < len(text) and text[pos] in "0123456789":
+        pos += 1
+    return pos
+
+
+def _interpret(suffix: str) -> tuple[int, int, str]:
+    """Base, exponent, form. Upstream: suffixHandler.interpret."""
+    if suffix in _DECIMAL_EXPONENTS:
+        return 10, _DECIMAL_EXPONENTS[suffix], DECIMAL_SI
+    if suffix in _BINARY_EXPONENTS:
+        return 2, _BINARY_EXPONENTS[suffix], BINARY_SI
+    if len(suffix) > 1 and suffix[0] in "eE":
+        try:
+            exponent = int(suffix[1:])
+        except ValueError:
+            raise QuantityError(_WRONG_SUFFIX) from None
+        if abs(exponent) > _MAX_EXPONENT:
+            raise QuantityError(f"exponents beyond {_MAX_EXPONENT} are not supported")
+        return 10, exponent, DECIMAL_EXPONENT
+    raise QuantityError(_WRONG_SUFFIX)
+
+
+@lru_cache(maxsize=65536)
+def _parse(text: str) -> Quantity:
+    if not text:
+        raise QuantityError(_WRONG_FORMAT)
+    positive, number, whole, decimals, suffix = _split(text)
+    base, exponent, form = _interpret(suffix)
+    narrow = _parse_narrow(text, positive, whole, decimals, (base, exponent, form))
+    return narrow or _parse_wide(number, (base, exponent, form))
+
+
+def _parse_narrow(
+    text: str, positive: bool, whole: str, decimals: str, unit: tuple[int, int, str]
+) -> Quantity | None:
+    """The int64 form, or None if upstream takes the decimal one."""
+    base, exponent, form = unit
+    if base == 10:
+        precision, scale, mantissa = _INT64_DIGITS - len(whole) - len(decimals), exponent, 1
+    elif decimals:
+        return None
+    else:
+        precision, scale, mantissa = 14 - len(whole) - exponent * 3 // 10, 0, 1 << exponent
+    scale -= len(decimals)
+    if precision < 0 or scale < NANO:
+        return None
+    digits = whole + decimals
+    amount = int(digits)
+    if form == BINARY_SI:
+        as_written = bool(amount & 0x07)
+    else:
+        as_written = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
+    signed = amount * mantissa if positive else -amount * mantissa
+    return Quantity(signed, scale, form, False, text if as_written else "")
+
+
+def _parse_wide(number: str, unit: tuple[int, int, str]) -> Quantity:
+    """A decimal of any size, at least a billionth, binary ones at most an int64."""
+    base, exponent, form = unit
+    whole, _, decimals = number.lstrip("+-").partition(".")
+    if not whole + decimals:
+        raise QuantityError(_WRONG_NUMBER)
+    amount, scale = int(whole + decimals), -len(decimals)
+    if base == 10:
+        scale += exponent
+    else:
+        amount <<= exponent
+    if scale < NANO:
+        amount = _divide_away(amount, NANO - scale)
+    else:
+        amount *= _ten(scale - NANO)
+    rounded = Quantity(amount, NANO, form, True)
+    if form == BINARY_SI:
+        if rounded > Quantity(MAX_INT64, 0):
+            rounded = Quantity(MAX_INT64, 0, form, True)
+        elif Quantity(0, 0) < rounded < Quantity(1, 0):
+            rounded = Quantity(amount, NANO, DECIMAL_SI, True)
+    if number[0] == "-":
+        return Quantity(-rounded.unscaled, rounded.scale, rounded.form, True)
+    return rounded

@@ -1,0 +1,217 @@
+"""What pods ask for and nodes have, as integers: cpu in thousandths, everything else in units.
+
+Upstream: component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests) with the
+options that pkg/scheduler/framework/types.go uses (PodInfo.CalculateResource, Resource.Add), with
+v1.34's default feature gates: InPlacePodVerticalScaling and PodLevelResources are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from ksched_cli.cluster.objects import (
+    Container,
+    ContainerStatus,
+    Node,
+    Pod,
+    PodSpec,
+)
+from ksched_cli.cluster.quantity import Quantity, milli_quantity
+from ksched_cli.config.fields import is_extended_resource_name
+
+CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
+HUGE_PAGES_PREFIX = "hugepages-"
+
+Amounts = Mapping[str, Quantity]
+
+# Upstream: pkg/scheduler/util/pod_resources.go.
+NONZERO: Amounts = {CPU: milli_quantity(100), MEMORY: Quantity(200 * 1024 * 1024)}
+
+
+@dataclass(frozen=True, slots=True)
+class PodResources:
+    """requests: resource → amount. nonzero_*: the same, but a container without the resource counts
+    for a little (100m, 200 MiB), so that such pods spread too. Do not change the maps.
+
+    scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
+             is what upstream's NodeResourcesFit scores by, which forgets to switch them on
+    """
+
+    requests: dict[str, int]
+    nonzero_cpu: int
+    nonzero_memory: int
+    scoring: dict[str, int]
+
+
+def pod_resources(pod: Pod) -> PodResources:
+    """What a pod takes of its node; the same object for pods of one spec, but for resized ones."""
+    granted = _granted(pod)
+    if granted:
+        return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
+    return _template_resources(pod.spec)
+
+
+def node_allocatable(node: Node) -> dict[str, int]:
+    """Only what a scheduler counts: "pods" too, no names it does not know."""
+    return _integers(node.status.allocatable)
+
+
+@lru_cache(maxsize=4096)
+def is_scalar_resource(name: str) -> bool:
+    """Extended resources, huge pages, attachable volumes. Upstream: IsScalarResourceName."""
+    return (
+        is_extended_resource_name(name)
+        or "kubernetes.io/" in name
+        or name.startswith((HUGE_PAGES_PREFIX, "attachable-volumes-"))
+    )
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Upstream: IsSupportedPodLevelResource."""
+    return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one container asks for, and whether it is a sidecar."""
+
+    amounts: Amounts
+    is_sidecar: bool = False
+
+
+def aggregate(containers: Iterable[Amounts], init_containers: Iterable[Ask]) -> dict[str, Quantity]:
+    """What the containers need together: all that run side by side, or the greatest init container
+    with the sidecars started before it, whichever is more.
+    """
+    total: dict[str, Quantity] = {}
+    for amounts in containers:
+        _add(total, amounts)
+    sidecars: dict[str, Quantity] = {}
+    greatest: dict[str, Quantity] = {}
+    for ask in init_containers:
+        if ask.is_sidecar:
+            _add(total, ask.amounts)
+            _add(sidecars, ask.amounts)
+            _raise(greatest, sidecars)
+        else:
+            starting = dict(ask.amounts)
+            _add(starting, sidecars)
+            _raise(greatest, starting)
+    _raise(total, greatest)
+    return total
+
+
+def _add(total: dict[str, Quantity], amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        known = total.get(name)
+        total[name] = amount if known is None else known + amount
+
+
+def _raise(greatest: dict[str, Quantity], amounts: Amounts) -> None:
+    for name, amount in amounts.items():
+        known = greatest.get(name)
+        if known is None or amount > known:
+            greatest[name] = amount
+
+
+_by_template: WeakKeyDictionary[PodSpec, PodResources] = WeakKeyDictionary()
+
+
+def _template_resources(spec: PodSpec) -> PodResources:
+    known = _by_template.get(spec)
+    if known is None:
+        known = _by_template[spec] = _pod_resources(spec, {}, infeasible=False)
+    return known
+
+
+def _pod_resources(
+    spec: PodSpec, granted: Mapping[str, ContainerStatus], infeasible: bool
+) -> PodResources:
+    containers = [_ask(container, granted, infeasible) for container in spec.containers]
+    inits = [
+        Ask(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
+        for c in spec.init_containers
+    ]
+    requests = _pod_requests(spec, containers, inits)
+    missing = _nonmissing(spec, requests)
+    counted = _integers(_pod_requests(spec, *_with_little(containers, inits, missing)))
+    scoring = aggregate(*_with_little(containers, inits, NONZERO))
+    _add(scoring, spec.overhead)
+    return PodResources(
+        _integers(requests), counted.get(CPU, 0), counted.get(MEMORY, 0), _integers(scoring)
+    )
+
+
+def _with_little(
+    containers: Iterable[Amounts], inits: Iterable[Ask], missing: Amounts
+) -> tuple[list[Amounts], list[Ask]]:
+    """The containers, where one that lacks one of `missing` asks for it."""
+    return (
+        [{**missing, **amounts} for amounts in containers],
+        [Ask({**missing, **ask.amounts}, ask.is_sidecar) for ask in inits],
+    )
+
+
+def _pod_requests(
+    spec: PodSpec, containers: Iterable[Amounts], inits: Iterable[Ask]
+) -> dict[str, Quantity]:
+    requests = aggregate(containers, inits)
+    for name, amount in _pod_level(spec).items():
+        requests[name] = amount
+    _add(requests, spec.overhead)
+    return requests
+
+
+def _pod_level(spec: PodSpec) -> Amounts:
+    """The requests of the pod as a whole, which take the place of its containers' sum."""
+    if spec.resources is None:
+        return {}
+    return {n: a for n, a in spec.resources.requests.items() if is_pod_level_resource(n)}
+
+
+def _nonmissing(spec: PodSpec, requests: Amounts) -> Amounts:
+    """What a container that asks for none counts as having asked for.
+
+    With pod-level requests only what nobody asked for. Upstream: getNonMissingContainerRequests.
+    """
+    if not _pod_level(spec):
+        return NONZERO
+    return {name: amount for name, amount in NONZERO.items() if name not in requests}
+
+
+def _ask(container: Container, granted: Mapping[str, ContainerStatus], infeasible: bool) -> Amounts:
+    """A container's request, or what it has while a resize is under way.
+
+    Upstream: determineContainerReqs.
+    """
+    status = granted.get(container.name)
+    if status is None or status.resources is None:
+        return container.resources.requests
+    greatest: dict[str, Quantity] = {} if infeasible else dict(container.resources.requests)
+    _raise(greatest, status.resources.requests)
+    _raise(greatest, status.allocated_resources)
+    return greatest
+
+
+def _granted(pod: Pod) -> dict[str, ContainerStatus]:
+    """Statuses that say what their container was granted. Upstream lets the last of a name win."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    by_name = {status.name: status for status in statuses}
+    return {name: status for name, status in by_name.items() if status.resources is not None}
+
+
+def _resize_is_infeasible(pod: Pod) -> bool:
+    pending = next((c for c in pod.status.conditions if c.type == "PodResizePending"), None)
+    return pending is not None and pending.reason == "Infeasible"
+
+
+def _integers(amounts: Amounts) -> dict[str, int]:
+    """Upstream: Resource.Add."""
+    return {
+        name: amount.milli_value() if name == CPU else amount.value()
+        for name, amount in amounts.items()
+        if name in (CPU, MEMORY, EPHEMERAL_STORAGE, PODS) or is_scalar_resource(name)
+    }
