@@ -1,0 +1,245 @@
+"""What the API server fills in before a scheduler sees an object, where no type says it by itself.
+
+Upstream: pkg/apis/{core,resource}/v1/defaults.go and the priority admission plugin
+(plugin/pkg/admission/priority/admission.go). Most defaults are constants and stand in the objects'
+types; here are those that depend on other fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from ksched_cli.cluster.objects import (
+    Container,
+    DeviceRequest,
+    DeviceSubRequest,
+    Namespace,
+    Node,
+    PodSpec,
+    PriorityClass,
+    ReplicationController,
+    ResourceAmount,
+    ResourceClaim,
+    ResourceClaimSpec,
+    ResourceClaimTemplate,
+    ResourceList,
+    ResourceRequirements,
+)
+from ksched_cli.cluster.objects.node import ABSENT
+from ksched_cli.cluster.resources import (
+    HUGE_PAGES_PREFIX,
+    Amounts,
+    Ask,
+    aggregate,
+    is_pod_level_resource,
+)
+
+DEFAULT_SCHEDULER = "default-scheduler"
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+
+# Upstream: pkg/apis/scheduling/v1/helpers.go. They exist in every cluster.
+_SYSTEM_CRITICAL = 2_000_000_000
+SYSTEM_PRIORITIES = {
+    "system-node-critical": _SYSTEM_CRITICAL + 1000,
+    "system-cluster-critical": _SYSTEM_CRITICAL,
+}
+
+
+class UnknownPriorityClassError(LookupError):
+    """A pod names a class that does not exist, and its priority is not filled in."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+def default_node(node: Node) -> Node:
+    """allocatable follows capacity where it is absent."""
+    status = node.status
+    if status.allocatable is not ABSENT:
+        return node
+    return replace(node, status=replace(status, allocatable=status.capacity))
+
+
+def default_namespace(namespace: Namespace) -> Namespace:
+    """Every namespace carries its name as a label."""
+    meta = namespace.metadata
+    labels = {**meta.labels, NAMESPACE_NAME_LABEL: meta.name}
+    return replace(namespace, metadata=replace(meta, labels=labels))
+
+
+def default_replication_controller(controller: ReplicationController) -> ReplicationController:
+    """The selector follows the labels of the template."""
+    spec = controller.spec
+    if spec.selector or spec.template is None:
+        return controller
+    labels = spec.template.metadata.labels
+    return replace(controller, spec=replace(spec, selector=labels))
+
+
+def default_claim(claim: ResourceClaim) -> ResourceClaim:
+    spec = default_claim_spec(claim.spec)
+    return claim if spec is claim.spec else replace(claim, spec=spec)
+
+
+def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    spec = default_claim_spec(template.spec.spec)
+    if spec is template.spec.spec:
+        return template
+    return replace(template, spec=replace(template.spec, spec=spec))
+
+
+def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
+    """An exact count is 1 where none is given."""
+    requests = tuple(_default_request(request) for request in spec.devices.requests)
+    if requests == spec.devices.requests:
+        return spec
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+_Request = TypeVar("_Request", bound=DeviceSubRequest)
+
+
+def _default_request(request: DeviceRequest) -> DeviceRequest:
+    exactly = request.exactly
+    return replace(
+        request,
+        exactly=None if exactly is None else _default_count(exactly),
+        first_available=tuple(_default_count(sub) for sub in request.first_available),
+    )
+
+
+def _default_count(request: _Request) -> _Request:
+    mode = request.allocation_mode or "ExactCount"
+    count = request.count or (1 if mode == "ExactCount" else 0)
+    return replace(request, allocation_mode=mode, count=count)
+
+
+def default_pod_spec(spec: PodSpec) -> PodSpec:
+    """Requests follow limits, for containers and for the pod; host ports follow container ports.
+
+    The same object where there is nothing to fill in. Upstream: SetDefaults_Pod.
+    """
+    containers = _default_containers(spec.containers, spec.host_network)
+    inits = _default_containers(spec.init_containers, spec.host_network)
+    changes: dict[str, object] = {}
+    if containers is not spec.containers:
+        changes["containers"] = containers
+    if inits is not spec.init_containers:
+        changes["init_containers"] = inits
+    if spec.resources is not None:
+        changes["resources"] = _default_pod_level(spec.resources, containers, inits)
+    if not spec.scheduler_name:
+        changes["scheduler_name"] = DEFAULT_SCHEDULER
+    return replace(spec, **changes) if changes else spec
+
+
+def _default_containers(
+    containers: tuple[Container, ...], host_network: bool
+) -> tuple[Container, ...]:
+    if not any(c.resources.limits or (host_network and c.ports) for c in containers):
+        return containers
+    return tuple(_default_container(container, host_network) for container in containers)
+
+
+def _default_container(container: Container, host_network: bool) -> Container:
+    resources, ports = container.resources, container.ports
+    if resources.limits:
+        requests = resources.requests
+        requests = requests | {n: a for n, a in resources.limits.items() if n not in requests}
+        resources = replace(resources, requests=requests)
+    if host_network:
+        ports = tuple(replace(p, host_port=p.host_port or p.container_port) for p in ports)
+    return replace(container, resources=resources, ports=ports)
+
+
+def _default_pod_level(
+    resources: ResourceRequirements,
+    containers: tuple[Container, ...],
+    inits: tuple[Container, ...],
+) -> ResourceRequirements:
+    """Upstream: defaultHugePagePodLimits, then defaultPodRequests."""
+    limits, requests = dict(resources.limits), dict(resources.requests)
+    if limits or requests:
+        of_containers = _aggregate_limits(containers, inits)
+        for name, amount in of_containers.items():
+            if name.startswith(HUGE_PAGES_PREFIX) and name not in requests:
+                limits.setdefault(name, amount)
+    if limits:
+        for name, amount in _aggregate_requests(containers, inits).items():
+            if is_pod_level_resource(name) and _may_overcommit(name):
+                requests.setdefault(name, amount)
+        for name, amount in limits.items():
+            if is_pod_level_resource(name):
+                requests.setdefault(name, amount)
+    return replace(resources, limits=limits, requests=requests)
+
+
+def _aggregate_limits(
+    containers: tuple[Container, ...], inits: tuple[Container, ...]
+) -> ResourceList:
+    asks = [Ask(c.resources.limits, c.is_sidecar) for c in inits]
+    return _resource_list(aggregate([c.resources.limits for c in containers], asks))
+
+
+def _aggregate_requests(
+    containers: tuple[Container, ...], inits: tuple[Container, ...]
+) -> ResourceList:
+    asks = [Ask(c.resources.requests, c.is_sidecar) for c in inits]
+    return _resource_list(aggregate([c.resources.requests for c in containers], asks))
+
+
+def _resource_list(amounts: Amounts) -> ResourceList:
+    return {name: ResourceAmount.of(amount) for name, amount in amounts.items()}
+
+
+def _may_overcommit(name: str) -> bool:
+    """Upstream: IsOvercommitAllowed."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return native and not name.startswith(HUGE_PAGES_PREFIX)
+
+
+class PriorityAdmission:
+    """Fills in priorities from the classes of a cluster. Pods that have one keep it."""
+
+    def __init__(self, classes: Mapping[str, PriorityClass]) -> None:
+        self._classes = classes
+        defaults = [entry for entry in classes.values() if entry.global_default]
+        # Of several, which the API server does not let happen, the one of least value.
+        self._default = min(defaults, key=lambda entry: entry.value, default=None)
+        self._admitted: dict[PodSpec, PodSpec] = {}
+
+    def admit(self, spec: PodSpec) -> PodSpec:
+        """The spec with priority, class and preemption policy. Equal objects give equal objects.
+
+        Raises UnknownPriorityClassError.
+        """
+        known = self._admitted.get(spec)
+        if known is None:
+            known = self._admitted[spec] = self._admit(spec)
+        return known
+
+    def _admit(self, spec: PodSpec) -> PodSpec:
+        if spec.priority_class_name:
+            return self._with_class(spec, spec.priority_class_name)
+        if spec.priority is not None:
+            return spec
+        if self._default is not None:
+            return self._with_class(spec, self._default.name)
+        return replace(spec, priority=0)
+
+    def _with_class(self, spec: PodSpec, name: str) -> PodSpec:
+        entry = self._classes.get(name)
+        value = SYSTEM_PRIORITIES.get(name) if entry is None else entry.value
+        policy = spec.preemption_policy
+        if entry is not None:
+            policy = policy or entry.preemption_policy
+        priority = value if spec.priority is None else spec.priority
+        if priority is None:
+            raise UnknownPriorityClassError(name)
+        if spec.priority is not None and policy == spec.preemption_policy:
+            return spec
+        return replace(spec, priority=priority, priority_class_name=name, preemption_policy=policy)

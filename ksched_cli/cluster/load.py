@@ -1,0 +1,43 @@
+"""Reads a cluster state: files, folders or standard input to a ClusterState."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from ksched_cli.cluster.collect import Collector
+from ksched_cli.cluster.sources import default_state_path, documents, read_sources
+from ksched_cli.cluster.state import ClusterState
+
+__all__ = ["default_state_path", "load_state"]
+
+
+def load_state(paths: Sequence[str] = (), stdin: BinaryIO | None = None) -> ClusterState:
+    """The objects that all the paths hold together.
+
+    paths: files, folders, or "-" for stdin; none at all for the default one
+    stdin: sys.stdin's bytes unless given
+
+    Raises InputError for what cannot be read or is no state, UsageError where there is no default.
+    """
+    with _collector_paused():
+        collector = Collector()
+        for source in read_sources(paths or [default_state_path()], stdin or sys.stdin.buffer):
+            for document in documents(source):
+                collector.add(document)
+        return collector.finish()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Objects pile up and none is garbage; the collector would walk them all again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

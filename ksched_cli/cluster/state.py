@@ -1,0 +1,66 @@
+"""A cluster as it was when its objects were written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ksched_cli.cluster.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DeviceClass,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+)
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Every object with the API server's defaults, in the order of the files.
+
+    nodes, pods:  no two nodes of one name, no two pods of one namespace and name
+    the others:   by name, or by Key where the kind has namespaces
+    skipped:      kind that no plugin reads → how many there were
+    warnings:     one line each, about what the state lacks
+    """
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    priority_classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    pod_disruption_budgets: Mapping[Key, PodDisruptionBudget] = field(default_factory=dict)
+    persistent_volumes: Mapping[str, PersistentVolume] = field(default_factory=dict)
+    persistent_volume_claims: Mapping[Key, PersistentVolumeClaim] = field(default_factory=dict)
+    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
+    csi_nodes: Mapping[str, CSINode] = field(default_factory=dict)
+    csi_drivers: Mapping[str, CSIDriver] = field(default_factory=dict)
+    csi_storage_capacities: Mapping[Key, CSIStorageCapacity] = field(default_factory=dict)
+    volume_attachments: Mapping[str, VolumeAttachment] = field(default_factory=dict)
+    services: Mapping[Key, Service] = field(default_factory=dict)
+    replication_controllers: Mapping[Key, ReplicationController] = field(default_factory=dict)
+    replica_sets: Mapping[Key, ReplicaSet] = field(default_factory=dict)
+    stateful_sets: Mapping[Key, StatefulSet] = field(default_factory=dict)
+    resource_claims: Mapping[Key, ResourceClaim] = field(default_factory=dict)
+    resource_claim_templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
+    resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)
+    device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
