@@ -1,0 +1,63 @@
+"""A configuration as it takes effect: what every other part of ksched reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ksched_cli.config.types import Extender, SchedulerConfiguration
+
+
+class KnownPlugin(Protocol):
+    """What the configuration needs to know of a plugin; framework.registry.PluginEntry is one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def points(self) -> frozenset[str]: ...
+
+    @property
+    def origin(self) -> str: ...
+
+
+Plugins = Mapping[str, KnownPlugin]
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin at one extension point.
+
+    weight: at score, what its scores are multiplied by; 0 elsewhere
+    origin: "default", "multiPoint" (the file's), or the key of the point that names it itself
+    """
+
+    name: str
+    weight: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """plugins: per point key, in the order they run; weights: of the score plugins;
+    args: of every plugin that takes some, in-tree typed (config.types), foreign as plain data."""
+
+    scheduler_name: str
+    percentage_of_nodes_to_score: int | None
+    plugins: Mapping[str, tuple[PluginRef, ...]]
+    weights: Mapping[str, int]
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """source: the file as decoded and defaulted, for whoever needs a field not listed here."""
+
+    profiles: tuple[Profile, ...]
+    extenders: tuple[Extender, ...]
+    parallelism: int
+    percentage_of_nodes_to_score: int
+    pod_initial_backoff_seconds: int
+    pod_max_backoff_seconds: int
+    source: SchedulerConfiguration

@@ -1,0 +1,155 @@
+"""Values as Go prints them, because kube-scheduler's messages are made of them.
+
+Upstream: strconv.Quote, encoding/json's Marshal, time.Duration's String and time.ParseDuration.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from decimal import Decimal
+
+NANOSECOND = 1
+_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_DURATION_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]*)")
+_ESCAPES = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    "\\": r"\\",
+    '"': r"\"",
+}
+_HTML = str.maketrans(
+    {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
+)
+INT64_MAX = 2**63 - 1
+
+
+class DurationError(ValueError):
+    """A text that time.ParseDuration refuses; the message is Go's."""
+
+
+def quote(text: str) -> str:
+    """A string as %q prints it."""
+    return '"' + "".join(_quoted_rune(char) for char in text) + '"'
+
+
+def _quoted_rune(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def float_text(value: float, bits: int = 64) -> str:
+    """A number as encoding/json writes it: shortest digits, exponents for the extremes only."""
+    if value == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    digits = repr(value) if bits == 64 else f"{value:.9g}"
+    magnitude = abs(value)
+    if 1e-6 <= magnitude < 1e21:
+        plain = format(Decimal(digits), "f")
+        return plain.removesuffix(".0") if "." in plain else plain
+    mantissa, _, exponent = format(Decimal(digits), "e").partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    sign = "-" if exponent.startswith("-") else "+"
+    return f"{mantissa}e{sign}{abs(int(exponent))}"
+
+
+def json_text(value: object) -> str:
+    """Plain data as json.Marshal prints it: no spaces, keys in their order, HTML escaped."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).translate(_HTML)
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, dict):
+        inner = ",".join(f"{json_text(str(key))}:{json_text(item)}" for key, item in value.items())
+        return "{" + inner + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(json_text(item) for item in value) + "]"
+    return json.dumps(value)
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a text such as "1h30m" or "1.5s".
+
+    Raises DurationError with Go's message.
+    """
+    sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if rest == "0":
+        return 0
+    shown = _quote_bytes(text)
+    if not rest:
+        raise DurationError(f"time: invalid duration {shown}")
+    total = 0
+    while rest:
+        match = _DURATION_PART.match(rest)
+        if match is None or not (match[1] or match[2]):
+            raise DurationError(f"time: invalid duration {shown}")
+        unit = match[3]
+        if not unit:
+            raise DurationError(f"time: missing unit in duration {shown}")
+        if unit not in _UNITS:
+            raise DurationError(f"time: unknown unit {_quote_bytes(unit)} in duration {shown}")
+        fraction = match[2] or ""
+        total += int(match[1] or "0") * _UNITS[unit]
+        total += int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
+        rest = rest[match.end() :]
+    if total > INT64_MAX + (sign == "-"):
+        raise DurationError(f"time: invalid duration {shown}")
+    return -total if sign == "-" else total
+
+
+def _quote_bytes(text: str) -> str:
+    """Package time's own quoting: what is not printable ASCII goes byte by byte."""
+    out = []
+    for char in text:
+        if char in '"\\':
+            out.append("\\" + char)
+        elif " " <= char < "\x7f":
+            out.append(char)
+        else:
+            out += [f"\\x{byte:02x}" for byte in char.encode()]
+    return f'"{"".join(out)}"'
+
+
+def duration_text(nanoseconds: int) -> str:
+    """A duration as time.Duration prints it: "1h0m0s", "1.5s", "300ms"."""
+    if nanoseconds == 0:
+        return "0s"
+    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
+        if left < size * 1000:
+            return f"{sign}{_fraction(left, size)}{unit}"
+    minutes, rest = divmod(left, 60 * 10**9)
+    text = f"{_fraction(rest, 10**9)}s"
+    if minutes:
+        hours, minutes = divmod(minutes, 60)
+        text = f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
+    return sign + text
+
+
+def _fraction(value: int, size: int) -> str:
+    whole, rest = divmod(value, size)
+    if not rest:
+        return str(whole)
+    digits = str(rest).rjust(len(str(size)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}"

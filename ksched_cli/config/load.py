@@ -1,0 +1,40 @@
+"""The configuration for every command but `validate`: right, or an InputError."""
+
+from __future__ import annotations
+
+from ksched_cli.config.defaults import default_configuration_source
+from ksched_cli.config.effective import Configuration
+from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.findings import Severity
+from ksched_cli.config.instantiate import build
+from ksched_cli.config.review import judge, review
+from ksched_cli.config.types import SchedulerConfiguration
+from ksched_cli.errors import InputError, Position
+
+
+def load_configuration(text: str | None, source_name: str, registry: Known) -> Configuration:
+    """The effective configuration of a file's text; of None, the default one.
+
+    Raises InputError, with the first problem and its place, where kube-scheduler would refuse it.
+    """
+    if text is None:
+        return default_configuration(registry)
+    _, configuration = judge(text, registry)
+    if configuration is not None:
+        return configuration
+    found = review(text, registry).findings
+    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more; `ksched validate` lists them)" if len(errors) > 1 else ""
+    raise InputError(
+        source_name,
+        first.message + more,
+        subject=first.path,
+        position=Position(first.line, first.column or 1) if first.line else None,
+        hint=first.hint,
+    )
+
+
+def default_configuration(registry: Known) -> Configuration:
+    """What kube-scheduler runs with when it is given no file."""
+    return build(SchedulerConfiguration(), default_configuration_source(), registry)
