@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import structs
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.run import Simulation
@@ -85,12 +86,12 @@ def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
     framework = simulation.frameworks[pod.spec.scheduler_name]
     if row is None or pod.pod.finished:
         return _Inquiry(simulation, framework, pod, "").answer()
-    running = next(p for p in simulation.snapshot.pods[row] if p.uid == pod.uid)
-    simulation.snapshot.remove(running, row)
+    anew = simulation.catalog.info(structs.replace(pod.pod, node_name=""))
+    simulation.snapshot.remove(pod, row)
     try:
-        return _Inquiry(simulation, framework, pod, pod.pod.node_name).answer()
+        return _Inquiry(simulation, framework, anew, pod.pod.node_name).answer()
     finally:
-        simulation.snapshot.add(running, row)
+        simulation.snapshot.add(pod, row)
 
 
 class _Inquiry:

@@ -1,0 +1,90 @@
+"""`ksched`: the commands, and the one place where failures become exit codes.
+
+Command modules import what is slow inside their functions, so that `--help` and completion load
+neither NumPy nor jsonschema.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from typing import Annotated, NoReturn
+
+import typer
+
+from ksched_cli import __version__
+from ksched_cli.commands import config
+from ksched_cli.commands.explain import explain
+from ksched_cli.commands.plugins import plugins
+from ksched_cli.commands.schedule import schedule
+from ksched_cli.commands.validate import validate
+from ksched_cli.errors import KschedError
+
+EXIT_DEFECT = 3
+
+COMMANDS: tuple[Callable[..., None], ...] = (validate, schedule, explain, plugins)
+GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
+
+app = typer.Typer(
+    name="ksched",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in COMMANDS:
+    app.command()(command)
+for name, group in GROUPS:
+    app.add_typer(group, name=name)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"ksched {__version__}, decides as kube-scheduler v1.34.1")
+        raise typer.Exit
+
+
+@app.callback()
+def ksched(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """What kube-scheduler would decide, and why, without a cluster."""
+
+
+def main() -> NoReturn:
+    """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect."""
+    try:
+        app()
+    except KschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read the output has enough; the interpreter must not flush into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        sys.exit(_report_defect(error))
+    sys.exit(0)
+
+
+def _report_defect(error: Exception) -> int:
+    """Keeps the traceback in a file, as nobody but us can use it."""
+    text = "".join(traceback.format_exception(error))
+    summary = f"ksched has a defect: {type(error).__name__}: {error}"
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="ksched-", suffix=".traceback.txt", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+        print(f"{summary}\n  the traceback is in {file.name}; please report it", file=sys.stderr)
+    except OSError:
+        print(f"{summary}\n{text}", file=sys.stderr)
+    return EXIT_DEFECT

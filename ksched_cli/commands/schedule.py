@@ -1,0 +1,51 @@
+"""`ksched schedule`: place the pending pods of a cluster state."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ksched_cli.commands.options import All, Config, Output, Seed, State, TieBreak, Trace
+from ksched_cli.report.forms import Form
+
+
+def schedule(
+    state: State = None,
+    config: Config = None,
+    output: Output = Form.TABLE,
+    trace: Trace = False,
+    tie_break: TieBreak = "name",
+    seed: Seed = None,
+    no_preemption: Annotated[
+        bool, typer.Option("--no-preemption", help="Evict nobody, only say who could be.")
+    ] = False,
+    everything: All = False,
+) -> None:
+    """Place the pending pods of a cluster state.
+
+    One after another, as kube-scheduler v1.34.1 would. Exit code 0 when every pod that is not gated
+    found a node, 1 when some stay pending, 2 when the state or configuration is broken.
+    """
+    from ksched_cli.commands import inquiry, progress
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.engine.run import Options
+    from ksched_cli.report import schedule as report
+    from ksched_cli.report.forms import Report
+
+    with progress.of_pods() as told:
+        options = Options(
+            tie_break=inquiry.tie_break(tie_break, seed),
+            detailed=trace and output is not Form.TABLE,
+            preempt=not no_preemption,
+            progress=told,
+        )
+        run = inquiry.open_simulation(state or (), config, options).run()
+    show(
+        Report(
+            document=lambda: report.document(run, trace=trace),
+            table=lambda: report.table(run, limit(everything)),
+        ),
+        output,
+    )
+    raise typer.Exit(1 if run.pending else 0)

@@ -1,0 +1,69 @@
+"""Attempts as the conformance format has them: what `schedule --trace` adds to its JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.engine.records import Attempt, PostFilterRecord
+from ksched_cli.framework.status import Status
+
+
+def attempt(record: Attempt) -> dict[str, Any]:
+    """Fields that have nothing to say are left out."""
+    detail = record.detail
+    fields: dict[str, Any] = {
+        "pod": record.pod,
+        "profile": record.profile,
+        "preFilter": record.pre_filter and status(record.pre_filter),
+        "filter": {node: status(one) for node, one in detail.filter.items()},
+        "evaluatedNodes": record.evaluated,
+        "feasible": list(detail.feasible),
+        "scores": _scores(record),
+        "totals": dict(sorted(detail.totals.items())),
+        "ties": list(record.ties),
+        "node": record.node,
+        "reserve": record.reserve and status(record.reserve),
+        "permit": record.permit and status(record.permit),
+        "claims": {claim: list(devices) for claim, devices in record.claims.items()},
+        "message": record.message,
+        "postFilter": record.post_filter and _post_filter(record.post_filter),
+        "error": record.error,
+    }
+    return {
+        key: value
+        for key, value in fields.items()
+        if key == "evaluatedNodes" or value not in (None, "", [], {})
+    }
+
+
+def status(one: Status) -> dict[str, Any]:
+    """plugin is left out where none spoke, as with an extender."""
+    found: dict[str, Any] = {"plugin": one.plugin} if one.plugin else {}
+    return found | {"code": one.code.text, "reasons": list(one.reasons)}
+
+
+def _scores(record: Attempt) -> dict[str, dict[str, int]]:
+    """node → plugin → weighted score."""
+    if not record.detail.totals:
+        return {}
+    return {
+        node: {
+            one.source: one.weighted[node] for one in record.detail.scores if node in one.weighted
+        }
+        for node in record.detail.feasible
+    }
+
+
+def _post_filter(record: PostFilterRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "code": record.status.code.text,
+        "message": record.status.message,
+        "node": record.node,
+        "ties": list(record.ties),
+        "victims": list(record.victims),
+        "candidates": {
+            node: {"victims": list(one.victims), "pdbViolations": one.pdb_violations}
+            for node, one in record.candidates.items()
+        },
+    }
+    return {key: value for key, value in fields.items() if value not in ("", [], {})}

@@ -1,0 +1,62 @@
+"""The forms of a result: one renderer each, chosen by name from a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Form(StrEnum):
+    """What -o takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A result in both its shapes; only the one that is asked for is made.
+
+    document: plain data, as its JSON Schema has it
+    table:    the text for people
+    """
+
+    document: Callable[[], Mapping[str, Any]]
+    table: Callable[[], str]
+
+
+def _table(report: Report) -> str:
+    return report.table()
+
+
+def _json(report: Report) -> str:
+    return json.dumps(report.document(), indent=2, ensure_ascii=False)
+
+
+def _yaml(report: Report) -> str:
+    import yaml
+
+    text: str = yaml.dump(
+        report.document(),
+        Dumper=yaml.CSafeDumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=float("inf"),
+    )
+    return text.rstrip("\n")
+
+
+RENDERERS: Mapping[Form, Callable[[Report], str]] = {
+    Form.TABLE: _table,
+    Form.JSON: _json,
+    Form.YAML: _yaml,
+}
+
+
+def render(report: Report, form: Form) -> str:
+    """The text to print, without a line end."""
+    return RENDERERS[form](report)

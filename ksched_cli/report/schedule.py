@@ -1,0 +1,71 @@
+"""A run of `schedule`: who went where, who did not and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.report.attempts import attempt
+from ksched_cli.report.table import Limit, columns, cut
+
+
+def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
+    """kind ScheduleResult."""
+    found: dict[str, Any] = {
+        "apiVersion": "ksched/v1",
+        "kind": "ScheduleResult",
+        "placements": dict(sorted(run.placements.items())),
+        "pending": sorted(run.pending),
+        "gated": sorted(run.gated),
+        "evicted": [eviction.pod for eviction in run.evicted],
+        "evictions": [
+            {"pod": one.pod, "node": one.node, "preemptor": one.preemptor} for one in run.evicted
+        ],
+        "messages": {
+            **{pod: why_not(run.last[pod]) for pod in sorted(run.pending)},
+            **{pod: run.gated[pod].message for pod in sorted(run.gated)},
+        },
+        "summary": summary(run),
+    }
+    if trace:
+        found["attempts"] = [attempt(one) for one in run.attempts]
+    return found
+
+
+def summary(run: RunRecord) -> dict[str, int]:
+    return {
+        "placed": len(run.placements),
+        "pending": len(run.pending),
+        "gated": len(run.gated),
+        "evicted": len(run.evicted),
+        "attempts": len(run.attempts),
+    }
+
+
+def why_not(last: Attempt) -> str:
+    """kube-scheduler's message, or what broke the cycle."""
+    return last.message or last.error
+
+
+def table(run: RunRecord, limit: Limit) -> str:
+    """Pod, node, score; then who stays pending and why; then evictions and a summary."""
+    placed = [(pod, node, _score(run.last[pod])) for pod, node in sorted(run.placements.items())]
+    parts = []
+    if placed:
+        parts.append(cut(columns(("POD", "NODE", "SCORE"), placed, limit), len(placed), limit))
+    stuck = [("pending", pod, why_not(run.last[pod])) for pod in sorted(run.pending)]
+    stuck += [("gated", pod, run.gated[pod].message) for pod in sorted(run.gated)]
+    if stuck:
+        parts.append(cut(columns(("STATE", "POD", "WHY"), stuck, limit), len(stuck), limit))
+    if run.evicted:
+        rows = [(one.pod, one.node, one.preemptor) for one in run.evicted]
+        parts.append(cut(columns(("EVICTED", "NODE", "FOR"), rows, limit), len(rows), limit))
+    counts = summary(run)
+    parts.append(", ".join(f"{counts[key]} {key}" for key in ("placed", "pending", "gated")))
+    if counts["evicted"]:
+        parts[-1] += f", {counts['evicted']} evicted"
+    return "\n\n".join(parts)
+
+
+def _score(last: Attempt) -> str:
+    return "only one fits" if last.score is None else str(last.score)

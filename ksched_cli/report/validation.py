@@ -1,0 +1,92 @@
+"""What `validate` found: a record of config.review as table text and as plain data."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from typing import Any
+
+from ksched_cli.config.findings import Finding
+from ksched_cli.config.names import VERSION
+from ksched_cli.config.review import Review
+from ksched_cli.report.table import Limit
+
+
+def document(review: Review) -> dict[str, Any]:
+    """kind ValidationResult."""
+    verdict = review.verdict
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "ValidationResult",
+        "valid": review.valid,
+        "kubeScheduler": {
+            "version": VERSION,
+            "accepts": verdict.accepts,
+            "stage": None if verdict.stage is None else str(verdict.stage),
+            "error": verdict.error,
+        },
+        "findings": [_finding(finding) for finding in review.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "severity": str(finding.severity),
+        "path": finding.path,
+        "line": finding.line,
+        "column": finding.column,
+        "message": finding.message,
+        "hint": finding.hint,
+        "rule": finding.rule,
+    }
+
+
+def table(review: Review, source_name: str, limit: Limit) -> str:
+    """A block per finding, then kube-scheduler's own words where it refuses, then the sum."""
+    parts = [_block(finding, source_name, limit) for finding in review.findings]
+    verdict = review.verdict
+    if not verdict.accepts:
+        does = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
+        said = _wrapped(verdict.error or "", limit, "  ")
+        parts.append(f"kube-scheduler {VERSION} {does}:\n{said}")
+    parts.append(f"{source_name}: {_sum(review)}")
+    return "\n".join(parts)
+
+
+def _block(finding: Finding, source_name: str, limit: Limit) -> str:
+    place = f"{source_name}:{finding.line}:{finding.column}" if finding.line else source_name
+    lines = [f"{place}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"]
+    lines.append(_wrapped(finding.message, limit, "    "))
+    if finding.hint:
+        lines.append(_wrapped(f"→ {finding.hint}", limit, "    "))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, limit: Limit, indent: str) -> str:
+    width = limit.width or 0
+    lines = text.rstrip("\n").split("\n")
+    if not width:
+        return "\n".join(indent + line for line in lines)
+    wrapped = (
+        textwrap.fill(
+            line,
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        )
+        for line in lines
+    )
+    return "\n".join(wrapped)
+
+
+def _sum(review: Review) -> str:
+    counts = Counter(str(finding.severity) for finding in review.findings)
+    named = [
+        f"{counts[name]} {name}{'s' if counts[name] != 1 and name != 'info' else ''}"
+        for name in ("error", "warning", "info")
+        if counts[name]
+    ]
+    said = "valid" if review.valid else "not valid"
+    return f"{said}: {', '.join(named)}" if named else f"{said}, nothing to remark"
