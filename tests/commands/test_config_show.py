@@ -1,0 +1,64 @@
+"""`ksched config show` from the command line."""
+
+import json
+import sys
+from importlib.resources import files
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ksched_cli.commands.main import main
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+SCHEMA = json.loads(
+    files("ksched_cli.schemas").joinpath("effective_configuration.json").read_text()
+)
+
+
+@pytest.fixture
+def ksched(monkeypatch, capsys):
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out = capsys.readouterr()
+        return ended.value.code, out.out, out.err
+
+    monkeypatch.delenv("KSCHED_CONFIG", raising=False)
+    return run
+
+
+def test_without_a_file_the_default_is_shown(ksched):
+    code, out, _ = ksched("config", "show", "-o", "json")
+    shown = json.loads(out)
+    Draft202012Validator(SCHEMA).validate(shown)
+    assert code == 0
+    assert shown["weights"]["default-scheduler"]["TaintToleration"] == 3
+    assert shown["origin"]["default-scheduler"]["bind"] == {"DefaultBinder": "default"}
+
+
+def test_the_environment_names_a_file(ksched, monkeypatch, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "profiles: [{schedulerName: batch}]\n")
+    monkeypatch.setenv("KSCHED_CONFIG", str(path))
+    _, out, _ = ksched("config", "show", "-o", "json")
+    assert list(json.loads(out)["profiles"]) == ["batch"]
+
+
+def test_the_table_shows_weights_and_origins(ksched, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        HEAD + "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 7}]}}\n"
+    )
+    code, out, _ = ksched("config", "show", path)
+    assert code == 0
+    assert "ImageLocality+ (7)" in out
+    assert "TaintToleration (3)" in out
+
+
+def test_a_refused_file_is_exit_code_2_with_its_line(ksched, tmp_path):
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "parallelism: 0\n")
+    code, out, err = ksched("config", "show", path)
+    assert (code, out) == (2, "")
+    assert f"{path}:3:1: parallelism" in err
