@@ -26,6 +26,9 @@ def open_simulation(
     known = registry()
     state = load_state(states)
     simulation = Simulation(state, read_configuration(config, known), known, options or Options())
+    if state.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
+        warn(f"skipped what no plugin reads: {kinds}")
     for line in state.warnings:
         warn(line)
     missed = missed_by(simulation.pending())

@@ -62,17 +62,29 @@ def ksched(
 def main() -> NoReturn:
     """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect."""
     try:
-        app()
-    except KschedError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        code = _run()
+        sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has enough; the interpreter must not flush into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        code = 0
+    sys.exit(code)
+
+
+def _run() -> int | str | None:
+    """Runs the command that the arguments name, and returns its exit code."""
+    try:
+        app()
+    except SystemExit as ended:
+        return ended.code
+    except BrokenPipeError:
+        raise
+    except KschedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     except Exception as error:
-        sys.exit(_report_defect(error))
-    sys.exit(0)
+        return _report_defect(error)
+    return 0
 
 
 def _report_defect(error: Exception) -> int:

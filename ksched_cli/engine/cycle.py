@@ -21,6 +21,7 @@ from ksched_cli.engine.records import (
 )
 from ksched_cli.engine.search import Search, feasible_nodes_to_find
 from ksched_cli.framework.fit_error import fit_error
+from ksched_cli.framework.memory import Remembered
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
@@ -31,6 +32,7 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError, Status
 
 NO_NODES = "no nodes available to schedule pods"
+_NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 # Of the rows with the best total, in name order, the one to take.
 TieBreak = Callable[[Rows], int]
@@ -77,7 +79,8 @@ class Cycle:
             return Outcome(replace(blank, error=NO_NODES), nomination="")
         state = CycleState()
         statuses = NodeStatuses(self.snapshot)
-        outcome = framework.pre_filter(state, pod)
+        known = framework.memory.about(pod)
+        outcome = framework.pre_filter(state, pod, known)
         if outcome.status.is_rejected:
             statuses.absent = outcome.status
             record = replace(blank, pre_filter=outcome.status)
@@ -99,16 +102,17 @@ class Cycle:
                 candidates,
                 self._wanted(framework, len(candidates)),
                 statuses,
+                known,
             )
-            processed = len(found.feasible) + int(statuses.spoken.sum())
+            processed = len(found.feasible) + statuses.own_count
             self.search.advance(processed, len(self.snapshot))
             if found.error:
                 return Outcome(replace(blank, error=found.error), nomination="")
             feasible = found.feasible
-        record = replace(blank, evaluated=len(feasible) + int(statuses.spoken.sum()))
+        record = replace(blank, evaluated=len(feasible) + statuses.own_count)
         if not len(feasible):
             return self._no_fit(framework, state, pod, statuses, record)
-        return self._choose(framework, state, pod, feasible, statuses, record)
+        return self._choose(framework, state, pod, feasible, statuses, record, known)
 
     def _narrowed(self, names: frozenset[str]) -> Rows:
         """Rows in the order of visits; a name that is no node is passed over."""
@@ -124,15 +128,15 @@ class Cycle:
 
     def _nominated(
         self, framework: Framework, state: CycleState, pod: PodInfo, statuses: NodeStatuses
-    ) -> Rows:
+    ) -> Nodes:
         """The nominated node, if there is one and it fits; a failure there is as not fitting."""
         row = self.snapshot.row.get(self.nominator.node_of(pod))
-        none: Rows = np.empty(0, dtype=np.intp)
+        none = Nodes(self.snapshot, _NO_ROWS)
         if row is None:
             return none
         status = framework.filtering.one_with_nominated(state, pod, row)
         if status.is_success:
-            return np.array([row], dtype=np.intp)
+            return Nodes(self.snapshot, np.array([row], dtype=np.intp))
         if status.is_rejected:
             statuses.set(row, status)
         return none
@@ -144,32 +148,37 @@ class Cycle:
         framework: Framework,
         state: CycleState,
         pod: PodInfo,
-        feasible: Rows,
+        feasible: Nodes,
         statuses: NodeStatuses,
         record: Attempt,
+        known: Remembered | None,
     ) -> Outcome:
         if len(feasible) == 1:
+            row = int(feasible.indices()[0])
             detail = self._detail(statuses, feasible)
-            record = replace(record, node=self.snapshot.names[feasible[0]], detail=detail)
-            return self._assume(framework, state, pod, int(feasible[0]), record)
-        nodes = Nodes(self.snapshot, feasible)
+            record = replace(record, node=self.snapshot.names[row], detail=detail)
+            return self._assume(framework, state, pod, row, record)
         scores: list[PluginScores] = []
         try:
-            if framework.scoring.plugins:
-                scores = framework.scoring.run(state, pod, nodes)
+            if not framework.scoring.plugins:
+                totals = np.ones(len(feasible), dtype=np.int64)
+            elif self.detailed:
+                scores = framework.scoring.run(state, pod, feasible, known)
                 totals = total(scores, len(feasible))
             else:
-                totals = np.ones(len(feasible), dtype=np.int64)
+                totals = framework.scoring.totals(state, pod, feasible, known)
         except PluginError as failure:
             return Outcome(replace(record, error=str(failure)), nomination="")
         best = totals.max()
-        ties = np.sort(feasible[totals == best])
+        ties = np.flatnonzero(totals == best)
+        if feasible.rows is not None:
+            ties = np.sort(feasible.rows[ties])
         row = self.tie_break(ties) if len(ties) > 1 else int(ties[0])
         record = replace(
             record,
             node=self.snapshot.names[row],
             score=int(best),
-            ties=self._names(ties) if len(ties) > 1 else (),
+            ties=self._names(ties) if self.detailed and len(ties) > 1 else (),
             detail=self._detail(statuses, feasible, scores, totals),
         )
         return self._assume(framework, state, pod, row, record)
@@ -193,10 +202,8 @@ class Cycle:
             record = replace(record, reserve=status)
         framework.unreserve(state, pod, node)
         self.snapshot.remove(pod, row)
-        if not status.is_rejected:
-            return Outcome(replace(record, node="", error=status.message), nomination="")
-        message = f"0/1 nodes are available: {_counted(status)}."
-        return Outcome(replace(record, node="", message=message), nomination="")
+        error = "" if status.is_rejected else status.message
+        return Outcome(replace(record, node="", error=error), nomination="")
 
     # -- no node is found -------------------------------------------------------------------------
 
@@ -216,9 +223,9 @@ class Cycle:
         preemption: Preemption = state.data.get(STATE_KEY) or Preemption()
         found = PostFilterRecord(
             status,
-            preemption.node if status.is_success else "",
-            preemption.ties if status.is_success else (),
-            _victims(preemption) if status.is_success else (),
+            preemption.node,
+            preemption.ties,
+            tuple(pod.key for pod in preemption.victims),
             {
                 node: Candidate(tuple(pod.key for pod in victims.pods), victims.pdb_violations)
                 for node, victims in preemption.candidates.items()
@@ -227,7 +234,7 @@ class Cycle:
         message = fit_error(statuses, pre_filter, status.message)
         return Outcome(
             replace(record, message=message, post_filter=found),
-            preemption=preemption if status.is_success and preemption.node else None,
+            preemption=preemption if preemption.node else None,
             nomination=result.nominated_node if result is not None else None,
         )
 
@@ -239,14 +246,13 @@ class Cycle:
     def _detail(
         self,
         statuses: NodeStatuses,
-        feasible: Rows | None = None,
+        feasible: Nodes | None = None,
         scores: Sequence[PluginScores] = (),
         totals: Rows | None = None,
     ) -> Detail:
         if not self.detailed:
             return Detail()
-        rows = np.empty(0, dtype=np.intp) if feasible is None else feasible
-        names = self._names(rows)
+        names = [] if feasible is None else feasible.names()
         kept = tuple(
             ScoreRecord(
                 one.plugin,
@@ -259,12 +265,3 @@ class Cycle:
         )
         sums = {} if totals is None else dict(zip(names, totals.tolist(), strict=True))
         return Detail(statuses.own(), tuple(sorted(names)), kept, sums)
-
-
-def _victims(preemption: Preemption) -> tuple[str, ...]:
-    chosen = preemption.candidates.get(preemption.node)
-    return tuple(pod.key for pod in chosen.pods) if chosen else ()
-
-
-def _counted(status: Status) -> str:
-    return ", ".join(sorted(f"1 {reason}" for reason in status.reasons))

@@ -60,7 +60,7 @@ class Attempt:
     node:      the node taken, or ""
     score:     the node's total, where nodes were scored
     evaluated: how many nodes were looked at, as kube-scheduler counts them
-    ties:      the best nodes, when more than one, by name
+    ties:      the best nodes, when more than one, by name; kept with the detail
     message:   kube-scheduler's own text, where no node fits
     error:     why the cycle broke
     """

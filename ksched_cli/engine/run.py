@@ -9,8 +9,8 @@ from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.engine.cycle import Cycle, Outcome, TieBreak, first_by_name
-from ksched_cli.engine.queue import fill
+from ksched_cli.engine.cycle import Cycle, TieBreak, first_by_name
+from ksched_cli.engine.queue import Queue, fill
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.framework.guard import Guard
 from ksched_cli.framework.handle import Handle
@@ -25,11 +25,13 @@ MAX_PASSES = 10
 @dataclass(frozen=True, slots=True)
 class Options:
     """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
+    remember: keep plugins' answers for pods that look the same; changes nothing but the time.
     progress: told after each attempt how many pods have a node, of how many."""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     preempt: bool = True
+    remember: bool = True
     progress: Callable[[int, int], None] | None = None
 
 
@@ -90,19 +92,27 @@ class Simulation:
             and pod.spec.scheduler_name in self.frameworks
         ]
 
+    def queue(self) -> Queue:
+        """Who waits for a node; the nominations that the state tells of are made."""
+        queue = fill(self.pending(), self.frameworks)
+        for pod in queue.active:
+            if pod.pod.status.nominated_node_name:
+                self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
+        return queue
+
     def run(self, leave_out: PodInfo | None = None) -> RunRecord:
         """Tries every pending pod, and again those that failed while others came or went.
 
         leave_out: a pod that is not tried, to be asked about afterwards
         """
-        pods = [pod for pod in self.pending() if leave_out is None or pod.uid != leave_out.uid]
-        queue = fill(pods, self.frameworks)
-        for pod in queue.active:
-            if pod.pod.status.nominated_node_name:
-                self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
+        queue = self.queue()
+        active = [pod for pod in queue.active if leave_out is None or pod.uid != leave_out.uid]
+        if self.options.remember:
+            for framework in self.frameworks.values():
+                framework.memory.expect(active)
         attempts: list[Attempt] = []
         last: dict[str, Attempt] = {}
-        waiting: dict[str, tuple[PodInfo, int]] = {pod.key: (pod, -1) for pod in queue.active}
+        waiting: dict[str, tuple[PodInfo, int]] = {pod.key: (pod, -1) for pod in active}
         for _ in range(MAX_PASSES):
             tried = 0
             for pod, seen in list(waiting.values()):
@@ -117,7 +127,7 @@ class Simulation:
                 else:
                     waiting[pod.key] = (pod, self.changes)
                 if self.options.progress:
-                    self.options.progress(len(queue.active) - len(waiting), len(queue.active))
+                    self.options.progress(len(active) - len(waiting), len(active))
             if not tried:
                 break
         return RunRecord(
@@ -134,32 +144,27 @@ class Simulation:
         framework = self.frameworks[pod.spec.scheduler_name]
         outcome = self.cycle.attempt(framework, pod)
         attempts = [outcome.attempt]
-        if outcome.preemption is not None and self.options.preempt:
-            self._evict(pod, outcome.preemption)
+        if outcome.nomination and self.options.preempt:
+            self._make_room(pod, outcome.nomination, outcome.preemption or Preemption())
             outcome = self.cycle.attempt(framework, pod)
             attempts.append(outcome.attempt)
-        else:
-            self._nominate(pod, outcome)
+        # A node that is nominated now was found in a second attempt, or is not to be acted on.
+        if outcome.nomination == "":
+            self.nominator.clear(pod)
         if outcome.row is not None:
             self.placements[pod.key] = outcome.attempt.node
             self.changes += 1
         return attempts
 
-    def _nominate(self, pod: PodInfo, outcome: Outcome) -> None:
-        if outcome.nomination:
-            self.nominator.nominate(pod, outcome.nomination)
-        elif outcome.nomination == "":
-            self.nominator.clear(pod)
-
-    def _evict(self, pod: PodInfo, preemption: Preemption) -> None:
+    def _make_room(self, pod: PodInfo, node: str, preemption: Preemption) -> None:
         """The victims leave, lesser promises on their node lapse, the pod gets its own."""
-        row = self.snapshot.row[preemption.node]
-        for victim in preemption.candidates[preemption.node].pods:
-            self.snapshot.remove(victim, row)
+        for victim in preemption.victims:
+            self.snapshot.remove(victim, self.snapshot.row[node])
             self.placements.pop(victim.key, None)
-            self.evicted.append(Eviction(victim.key, preemption.node, pod.key))
+            self.evicted.append(Eviction(victim.key, node, pod.key))
             self.changes += 1
-        for other in self.nominator.on_node(preemption.node):
-            if other.priority < pod.priority:
-                self.nominator.clear(other)
-        self.nominator.nominate(pod, preemption.node)
+        if preemption.victims:
+            for other in self.nominator.on_node(node):
+                if other.priority < pod.priority:
+                    self.nominator.clear(other)
+        self.nominator.nominate(pod, node)

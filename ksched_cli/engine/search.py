@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.filtering import Filtering
+from ksched_cli.framework.memory import Remembered
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
@@ -35,9 +36,9 @@ def feasible_nodes_to_find(percentage: int, count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """feasible: rows in the order found. error: what ended the search."""
+    """feasible: the nodes that fit. error: what ended the search."""
 
-    feasible: Rows
+    feasible: Nodes
     error: str = ""
 
 
@@ -46,6 +47,7 @@ class Search:
 
     def __init__(self) -> None:
         self.next_start = 0
+        self._ring: Rows | None = None
 
     def run(
         self,
@@ -55,20 +57,25 @@ class Search:
         candidates: Rows,
         wanted: int,
         statuses: NodeStatuses,
+        known: Remembered | None = None,
     ) -> Found:
         """candidates: rows in the order of visits. Rejections on the way go to `statuses`."""
+        snapshot = statuses.snapshot
         if not len(candidates):
-            return Found(candidates)
-        start = self.next_start % len(candidates)
-        visits = np.concatenate((candidates[start:], candidates[:start]))
+            return Found(Nodes(snapshot, candidates))
         if not filtering.plugins:
-            return Found(visits[:wanted])
+            return Found(Nodes(snapshot, self._visits(candidates, snapshot)[:wanted]))
+        if wanted >= len(snapshot):
+            found = self._everything(filtering, state, pod, statuses, known)
+            if found is not None:
+                return found
         feasible: list[Rows] = []
         count = done = 0
+        visits = self._visits(candidates, snapshot)
         while done < len(visits) and count < wanted:
             chunk = visits[done : done + _chunk_size(wanted - count, done, count)]
-            snapshot = statuses.snapshot
-            verdicts = filtering.with_nominated(state, pod, Nodes(snapshot, chunk))
+            nodes = Nodes(snapshot, chunk)
+            verdicts = filtering.with_nominated(state, pod, nodes, known=known)
             passing = np.flatnonzero(verdicts.ids == 0)
             end = len(chunk)
             if count + len(passing) >= wanted:
@@ -80,9 +87,37 @@ class Search:
             count += len(feasible[-1])
             if error is not None:
                 message = verdicts.statuses[verdicts.ids[error]].message
-                return Found(np.concatenate(feasible), message)
+                return Found(Nodes(snapshot, np.concatenate(feasible)), message)
             done += len(chunk)
-        return Found(np.concatenate(feasible))
+        found_rows = feasible[0] if len(feasible) == 1 else np.concatenate(feasible)
+        return Found(Nodes(snapshot, found_rows))
+
+    def _everything(
+        self,
+        filtering: Filtering,
+        state: CycleState,
+        pod: PodInfo,
+        statuses: NodeStatuses,
+        known: Remembered | None,
+    ) -> Found | None:
+        """Where all nodes are looked at anyway, their order only matters if a plugin fails: None."""
+        nodes = Nodes(statuses.snapshot)
+        verdicts = filtering.with_nominated(state, pod, nodes, known=known)
+        if _first_error(verdicts, len(nodes)) is not None:
+            return None
+        if len(verdicts.statuses) == 1:
+            return Found(nodes)
+        statuses.add(nodes.indices(), verdicts.ids, verdicts.statuses)
+        return Found(Nodes(statuses.snapshot, np.flatnonzero(verdicts.ids == 0)))
+
+    def _visits(self, candidates: Rows, snapshot: Snapshot) -> Rows:
+        """The candidates from the rotating start on, and around."""
+        start = self.next_start % len(candidates)
+        if candidates is not snapshot.order:
+            return np.concatenate((candidates[start:], candidates[:start]))
+        if self._ring is None:
+            self._ring = np.concatenate((candidates, candidates))
+        return self._ring[start : start + len(candidates)]
 
     def advance(self, processed: int, count: int) -> None:
         """Upstream moves on by the nodes that it came to a verdict about."""

@@ -7,6 +7,7 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.trial import Trial
 from ksched_cli.framework.guard import Guard
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
+from ksched_cli.framework.memory import FilterMemory, Memory, Remembered, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.state import CycleState
@@ -36,19 +38,26 @@ class Filtering:
         snapshot: Snapshot,
         nominator: Nominator,
         guard: Guard,
+        memory: Memory,
     ) -> None:
         self.plugins = tuple(plugins)
         self._followers = tuple(followers)
         self._snapshot = snapshot
         self._nominator = nominator
         self._guard = guard
+        self._memory = memory
 
     def with_nominated(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, trial: OwnStates | None = None
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        trial: OwnStates | None = None,
+        known: Remembered | None = None,
     ) -> Verdicts:
         """As `without_nominated`, but on a node promised to pods that must not lose their place the
         pod has to fit both with them there and without."""
-        verdicts = self.without_nominated(state, pod, nodes, trial)
+        verdicts = self.without_nominated(state, pod, nodes, trial, known)
         if not self._nominator:
             return verdicts
         place = {int(row): i for i, row in enumerate(nodes.indices())}
@@ -95,21 +104,36 @@ class Filtering:
         return verdicts.statuses[verdicts.ids[0]]
 
     def without_nominated(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, trial: OwnStates | None = None
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        trial: OwnStates | None = None,
+        known: Remembered | None = None,
     ) -> Verdicts:
         """Each plugin is asked only about the nodes that the ones before it let pass.
 
         trial: the states that follow the pods of a trial, by row
+        known: what may be remembered of pods like this one; only for the snapshot itself
         """
         ids = np.zeros(len(nodes), dtype=np.int32)
         statuses: list[Status] = [SUCCESS]
         asked, places = nodes, None
-        for plugin in self.plugins:
+        plugins = self.plugins
+        if known is not None:
+            kept = self._remembered(known, state, pod)
+            plugins = plugins[known.leading :]
+            if kept.rejected:
+                found = kept.verdicts(nodes)
+                ids, statuses = found.ids, found.statuses
+                places = np.flatnonzero(ids == 0)
+                asked = Nodes(nodes.snapshot, nodes.indices()[places])
+        for plugin in plugins:
             if plugin.name in state.skip_filter:
                 continue
             if not len(asked):
                 break
-            if trial and plugin in self._followers:
+            if trial and isinstance(plugin, PreFilterExtensions):
                 found = self._ask_each(plugin, trial, pod, asked)
             else:
                 found = self.ask(plugin, state, pod, asked)
@@ -125,6 +149,14 @@ class Filtering:
             places = np.flatnonzero(ids == 0)
             asked = Nodes(nodes.snapshot, nodes.indices()[places])
         return Verdicts(ids, statuses)
+
+    def _remembered(self, known: Remembered, state: CycleState, pod: PodInfo) -> FilterMemory:
+        """The verdicts of the plugins up to the first whose answers do not keep."""
+        if known.leading < 0:
+            kept = takewhile(lambda plugin: keeps(plugin, pod), self.plugins)
+            known.leading = sum(1 for _ in kept)
+        leading = self.plugins[: known.leading]
+        return self._memory.filter(known, leading, state, pod, self.ask)
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""

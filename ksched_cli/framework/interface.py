@@ -46,6 +46,11 @@ class Plugin(ABC):
     name: ClassVar[str]
     scope: ClassVar[Scope] = Scope.CLUSTER
 
+    def depends_on(self, pod: PodInfo) -> Scope:
+        """The scope for this very pod, where it is narrower: a pod without volumes does not care
+        about claims anywhere. It may depend on the pod's manifest only."""
+        return self.scope
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedPod:

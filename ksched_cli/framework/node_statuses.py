@@ -45,6 +45,11 @@ class NodeStatuses(Mapping[str, Status]):
         """The rows that have a status of their own."""
         return self.ids != ABSENT
 
+    @property
+    def own_count(self) -> int:
+        """How many rows have a status of their own."""
+        return int(np.count_nonzero(self.spoken)) if self.statuses else 0
+
     def codes(self) -> Ids:
         """The code per row, absent ones included."""
         table = [int(status.code) for status in self.statuses] + [int(self.absent.code)]

@@ -26,11 +26,13 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
 )
+from ksched_cli.framework.memory import Memory, Prepared, Remembered, keeps
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.registry import PluginEntry
@@ -85,18 +87,21 @@ class Framework:
         self._pre_binds = self._at("preBind", PreBindPlugin)
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
+        self.memory = Memory(handle.snapshot)
         self.filtering = Filtering(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
             handle.snapshot,
             handle.nominator,
             guard,
+            self.memory,
         )
         self.scoring = Scoring(
             self._at("preScore", PreScorePlugin),
             self._at("score", ScorePlugin),
             profile.weights,
             guard,
+            self.memory,
         )
         handle.framework = self
 
@@ -135,7 +140,9 @@ class Framework:
                 return status.by(plugin.name)
         return SUCCESS
 
-    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterOutcome:
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, known: Remembered | None = None
+    ) -> PreFilterOutcome:
         """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
         others, because preemption needs what they prepare."""
         nodes = Nodes(self.handle.snapshot)
@@ -143,8 +150,7 @@ class Framework:
         narrowed: list[str] = []
         rejected: Status | None = None
         for plugin in self._pre_filters:
-            answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
-            result, status = (None, answer) if isinstance(answer, Status) else answer
+            result, status = self._pre_filter(plugin, state, pod, nodes, known)
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -162,6 +168,28 @@ class Framework:
                 if not names:
                     return PreFilterOutcome(_none_left(narrowed), names, tuple(sorted(narrowed)))
         return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
+
+    def _pre_filter(
+        self,
+        plugin: PreFilterPlugin,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        known: Remembered | None,
+    ) -> tuple[PreFilterResult | None, Status]:
+        """One plugin's answer, or the one it gave for a pod like this."""
+        kept = known.prepared.get(("preFilter", plugin.name)) if known is not None else None
+        if kept is not None:
+            state.data.update(kept.written)
+            remembered: tuple[PreFilterResult | None, Status] = kept.answer
+            return remembered
+        before = set(state.data)
+        answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
+        found = (None, answer) if isinstance(answer, Status) else answer
+        if known is not None and keeps(plugin, pod):
+            written = {key: state.data[key] for key in state.data.keys() - before}
+            known.prepared["preFilter", plugin.name] = Prepared(found, written)
+        return found
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses

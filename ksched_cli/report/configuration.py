@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
-from ksched_cli.config.golang import json_text
 from ksched_cli.config.points import POINT_KEYS
 from ksched_cli.config.wire import to_wire
 from ksched_cli.report.table import Limit, columns
@@ -49,41 +49,47 @@ def _percentage(profile: Profile, configuration: Configuration) -> int:
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
-    """Per profile its plugins by point, then what they are given; extenders and globals last."""
+    """Per profile its plugins by point, then what they are given; the extenders last."""
     parts = [_profile(profile, configuration, limit) for profile in configuration.profiles]
     if configuration.extenders:
         rows = [
-            (extender.url_prefix, extender.weight, json_text(to_wire(extender)))
+            (extender.url_prefix, _settings(to_wire(extender), hidden=("urlPrefix",)))
             for extender in configuration.extenders
         ]
-        parts.append(columns(("EXTENDER", "WEIGHT", "SETTINGS"), rows, limit))
+        parts.append(columns(("EXTENDER", "SETTINGS"), rows, limit))
     return "\n\n".join(parts)
 
 
 def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> str:
     percentage = _percentage(profile, configuration) or "adaptive"
-    title = f"profile {profile.scheduler_name} (percentageOfNodesToScore: {percentage})"
+    parts = [f"profile {profile.scheduler_name} (percentageOfNodesToScore: {percentage})"]
     points = [
         (key, ", ".join(_shown(ref) for ref in profile.plugins[key]) or "-") for key in POINT_KEYS
     ]
-    args = [
-        (name, json_text({key: value for key, value in settings.items() if key not in _META}))
-        if isinstance(settings, dict)
-        else (name, json_text(settings))
-        for name, settings in _args(profile).items()
-    ]
-    parts = [title, columns(("POINT", "PLUGINS, IN ORDER"), points, limit)]
-    parts.append("  * named by the file's multiPoint   + named at the point itself")
+    parts.append(columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points, limit))
+    origins = {ref.origin for refs in profile.plugins.values() for ref in refs}
+    if origins - {"default"}:
+        parts.append("* named under the file's multiPoint, + named at the point itself")
+    args = [(name, _settings(settings)) for name, settings in _args(profile).items()]
     if args:
         parts.append("\n" + columns(("ARGS OF", "SETTINGS"), args, limit))
     return "\n".join(parts)
 
 
-_META = ("apiVersion", "kind")
+def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
+    """Plain data on one line, with room for a line to break."""
+    if not isinstance(settings, dict):
+        return json.dumps(settings, ensure_ascii=False)
+    shown = {key: value for key, value in settings.items() if key not in hidden}
+    return ", ".join(
+        f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in shown.items()
+    )
+
+
 _MARKS = {"default": "", "multiPoint": "*"}
 
 
 def _shown(ref: PluginRef) -> str:
     """Name, mark of origin, and the weight where it counts."""
-    mark = _MARKS.get(ref.origin, "+")
-    return f"{ref.name}{mark} {ref.weight}" if ref.weight else f"{ref.name}{mark}"
+    name = ref.name + _MARKS.get(ref.origin, "+")
+    return f"{name} ({ref.weight})" if ref.weight else name

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+_UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
+
 
 class Form(StrEnum):
     """What -o takes."""
@@ -45,7 +47,7 @@ def _yaml(report: Report) -> str:
         Dumper=yaml.CSafeDumper,
         sort_keys=False,
         allow_unicode=True,
-        width=float("inf"),
+        width=_UNFOLDED,
     )
     return text.rstrip("\n")
 

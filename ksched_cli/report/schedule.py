@@ -43,8 +43,9 @@ def summary(run: RunRecord) -> dict[str, int]:
 
 
 def why_not(last: Attempt) -> str:
-    """kube-scheduler's message, or what broke the cycle."""
-    return last.message or last.error
+    """kube-scheduler's message, what broke the cycle, or who refused the node after the choice."""
+    refusal = last.reserve or last.permit
+    return last.message or last.error or (f"{refusal.plugin}: {refusal.message}" if refusal else "")
 
 
 def table(run: RunRecord, limit: Limit) -> str:

@@ -1,0 +1,94 @@
+"""A snapshot to try things out on: pods come and go in it, and the original does not notice.
+
+Upstream: NodeInfo.Snapshot, which copies one node; here a copy is good for many nodes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What each of many pods takes of its node: one entry per pod in every column."""
+
+    requests: dict[str, Column]
+    nonzero_cpu: Column
+    nonzero_memory: Column
+
+    @classmethod
+    def of(cls, pods: Sequence[PodInfo]) -> Load:
+        # Pods of one template share the object with their amounts.
+        kinds = {id(pod.resources): pod.resources for pod in pods}
+        place = {kind: i for i, kind in enumerate(kinds)}
+        ids = np.array([place[id(pod.resources)] for pod in pods], dtype=np.intp)
+        found = list(kinds.values())
+        names = dict.fromkeys(name for kind in found for name in kind.requests)
+        return cls(
+            {name: _column(kind.requests.get(name, 0) for kind in found)[ids] for name in names},
+            _column(kind.nonzero_cpu for kind in found)[ids],
+            _column(kind.nonzero_memory for kind in found)[ids],
+        )
+
+    def take(self, places: Rows) -> Load:
+        return Load(
+            {name: column[places] for name, column in self.requests.items()},
+            self.nonzero_cpu[places],
+            self.nonzero_memory[places],
+        )
+
+
+def _column(amounts: Iterable[int]) -> Column:
+    return np.fromiter(amounts, dtype=np.int64)
+
+
+class Trial(Snapshot):
+    """Shares with `base` all that is not changed here. Nobody watches it, and it keeps no log.
+
+    Only the nodes of `rows` may be changed.
+    """
+
+    def __init__(self, base: Snapshot, rows: Sequence[int]) -> None:
+        self.__dict__.update(base.__dict__)
+        self.pods = list(base.pods)
+        self.ports = dict(base.ports)
+        for row in rows:
+            self.pods[row] = list(base.pods[row])
+            if row in self.ports:
+                self.ports[row] = set(self.ports[row])
+        self.pod_count = base.pod_count.copy()
+        self.nonzero_cpu = base.nonzero_cpu.copy()
+        self.nonzero_memory = base.nonzero_memory.copy()
+        self._requested = {name: column.copy() for name, column in base._requested.items()}
+        self.log = []
+        self.watchers = []
+
+    def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
+        """As `add` of each pod to its row, with one array operation per quantity."""
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self.pods[row].append(pod)
+            if pod.template.host_ports:
+                self.take_ports(pod, row)
+        self._count_each(rows, load, np.add)
+
+    def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
+        """As `remove` of each pod from its row, but that the other pods keep their order."""
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self.pods[row].remove(pod)
+            if pod.template.host_ports:
+                self.free_ports(pod, row)
+        self._count_each(rows, load, np.subtract)
+
+    def _count_each(self, rows: Rows, load: Load, change: np.ufunc) -> None:
+        """A row may occur several times."""
+        for name, amounts in load.requests.items():
+            change.at(self._requested[name], rows, amounts)
+        change.at(self.nonzero_cpu, rows, load.nonzero_cpu)
+        change.at(self.nonzero_memory, rows, load.nonzero_memory)
+        change.at(self.pod_count, rows, 1)
