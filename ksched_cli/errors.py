@@ -1,4 +1,4 @@
-"""What can go wrong, as data. Wording is made here once; exit codes are those users script against."""
+"""What can go wrong, as data. Wording is made here once; scripts rely on the exit codes."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ MISSING = -1
 
 @dataclass(frozen=True, slots=True)
 class LabelColumn:
-    """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last entry
-    of a table that has one entry more than `values`."""
+    """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last
+    entry of a table that has one entry more than `values`."""
 
     codes: NDArray[np.int32]
     values: tuple[str, ...]

@@ -100,7 +100,7 @@ class Search:
         statuses: NodeStatuses,
         known: Remembered | None,
     ) -> Found | None:
-        """Where all nodes are looked at anyway, their order only matters if a plugin fails: None."""
+        """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
         verdicts = filtering.with_nominated(state, pod, nodes, known=known)
         if _first_error(verdicts, len(nodes)) is not None:

@@ -1,10 +1,10 @@
 """What plugins answered for pods that look the same, kept as long as it holds.
 
-A plugin's scope says how long that is: NODE answers never change in a run; ROW answers are redone for
-the rows touched since; CLUSTER answers are not kept. Plugins have no caches of their own.
+A plugin's scope says how long that is: NODE answers never change in a run; ROW answers are redone
+for the rows touched since; CLUSTER answers are not kept. Plugins have no caches of their own.
 
-Nodes' verdicts are kept as one code each: the place of the plugin that rejects the node first, and a
-number for its status, so that the earliest rejection is the smallest code.
+Nodes' verdicts are kept as one code each: the place of the plugin that rejects the node first, and
+a number for its status, so that the earliest rejection is the smallest code.
 """
 
 from __future__ import annotations
