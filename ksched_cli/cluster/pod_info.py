@@ -104,6 +104,6 @@ class PodCatalog:
             meta.namespace,
             tuple(sorted(meta.labels.items())),
             tuple(sorted(meta.annotations.items())),
-            tuple((owner.kind, owner.name) for owner in meta.owner_references),
+            tuple((o.api_version, o.kind, o.name, o.controller) for o in meta.owner_references),
         )
         return PodInfo(pod, template, self._signatures.setdefault(look, len(self._signatures)))

@@ -10,7 +10,6 @@ import math
 import re
 from decimal import Decimal
 
-NANOSECOND = 1
 _UNITS = {
     "ns": 1,
     "us": 10**3,

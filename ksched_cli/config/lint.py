@@ -13,7 +13,6 @@ from ksched_cli.config.effective import Plugins as Known
 from ksched_cli.config.effective import Profile
 from ksched_cli.config.findings import Findings
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
-from ksched_cli.config.names import FOREIGN_PLUGINS, did_you_mean
 from ksched_cli.config.points import POINT_KEYS
 from ksched_cli.config.problems import unknown_plugin
 from ksched_cli.config.source import Path
@@ -194,7 +193,7 @@ def vain_disabling(subject: Subject) -> None:
             if name == ALL or (point == MULTI_POINT and name in subject.known):
                 continue
             if name not in subject.known:
-                hint = did_you_mean(name, (*subject.known, *FOREIGN_PLUGINS))
+                _, hint = unknown_plugin(name, subject.known)
                 message = f'there is no plugin "{name}" to disable'
                 subject.findings.warn("disables-nothing", path, message, hint)
             elif not subject.extends(name, point):

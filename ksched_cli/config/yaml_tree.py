@@ -45,6 +45,8 @@ _NUMERIC_START = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([0-9]+))")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
+_ANCHOR = re.compile(r"&([\w-]+)")
+
 MAX_DEPTH = 500
 _SUSPICIOUS_DEPTH = 5_000  # libyaml's composer overruns the C stack at some 50,000
 
@@ -89,6 +91,9 @@ def compose(text: str) -> Iterator[Node]:
     """The nodes of every document. Raises YamlError."""
     _refuse_deep(text)
     try:
+        if _repeats_anchors(text):
+            yield from _compose_events(text)
+            return
         loader = _Loader(text)
         while loader.check_node():
             node = loader.get_node()
@@ -98,6 +103,51 @@ def compose(text: str) -> Iterator[Node]:
         raise _syntax_error(error, text) from None
     except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise YamlError(f"yaml: {getattr(error, 'reason', error)}") from None
+
+
+def _repeats_anchors(text: str) -> bool:
+    """Whether it may: what is found in strings counts too, and costs only time."""
+    anchors = _ANCHOR.findall(text)
+    return len(anchors) > len(set(anchors))
+
+
+def _compose_events(text: str) -> Iterator[Node]:
+    """As libyaml's composer, but an anchor may be given twice: the later one counts from there."""
+    anchors: dict[str, Node] = {}
+    open_nodes: list[Node] = []
+    children: list[list[Node]] = [[]]
+    for event in yaml.parse(text, Loader=yaml.CLoader):
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in anchors:
+                mark: Any = event.start_mark
+                raise yaml.composer.ComposerError(problem="no anchor", problem_mark=mark)
+            children[-1].append(anchors[event.anchor])
+        elif isinstance(event, yaml.NodeEvent):
+            node = _node(event)
+            if event.anchor:
+                anchors[event.anchor] = node
+            children[-1].append(node)
+            if not isinstance(event, yaml.ScalarEvent):
+                open_nodes.append(node)
+                children.append([])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            node, items = open_nodes.pop(), children.pop()
+            pairs = isinstance(node, MappingNode)
+            node.value = list(zip(items[::2], items[1::2], strict=True)) if pairs else items
+        elif isinstance(event, yaml.DocumentEndEvent):
+            yield from children[0]
+            anchors, children = {}, [[]]
+
+
+def _node(event: yaml.NodeEvent) -> Node:
+    """A node without its children."""
+    place: Any = (event.start_mark, event.end_mark)
+    if isinstance(event, yaml.ScalarEvent):
+        written = event.tag if event.tag != "!" else None
+        tag = written or (_PLAIN if event.implicit[0] else _STRING)
+        return ScalarNode(tag, event.value, *place)
+    kind = MappingNode if isinstance(event, yaml.MappingStartEvent) else SequenceNode
+    return kind(_PLAIN, [], *place)
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> YamlError:

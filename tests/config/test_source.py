@@ -45,6 +45,12 @@ def test_merge_keys_and_aliases_are_followed():
     assert documents(text)[0]["use"] == {"x": 1, "z": 3}
 
 
+def test_an_anchor_may_be_given_twice():
+    assert documents("a: &x 1\nb: *x\nc: &x {d: [&y 2, *y]}\ne: *x\n") == [
+        {"a": 1, "b": 1, "c": {"d": [2, 2]}, "e": {"d": [2, 2]}}
+    ]
+
+
 @pytest.mark.parametrize(
     ("index", "path", "place"),
     [

@@ -1,0 +1,179 @@
+"""What a pod's preemption would come to: the verdict, the criteria, the candidates, the other nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.engine.preempt import CandidateNode, HopelessNode, PreemptionAnswer, Victim
+from ksched_cli.framework.preemption import Refusal
+from ksched_cli.report.attempts import status
+from ksched_cli.report.table import Limit, columns, cut, listed
+
+
+def document(found: PreemptionAnswer) -> dict[str, Any]:
+    """kind PreemptionResult."""
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "PreemptionResult",
+        "pod": found.pod,
+        "profile": found.profile,
+        "priority": found.priority,
+        "runningOn": found.running_on,
+        "nominatedNode": found.nominated,
+        "gated": found.gated and status(found.gated),
+        "fits": list(found.fits),
+        "mayPreempt": found.may,
+        "reason": found.why_not,
+        "node": found.node,
+        "criterion": found.steps[-1].criterion.value if found.steps else "",
+        "criteria": [
+            {"criterion": step.criterion.value, "best": step.best, "nodesLeft": step.left}
+            for step in found.steps
+        ],
+        "ties": list(found.ties),
+        "lapsingNominations": list(found.lapsing),
+        "candidates": [_candidate(one) for one in found.candidates],
+        "candidatesWanted": found.wanted,
+        "notCandidates": [_hopeless(one) for one in found.hopeless],
+        "notSearched": list(found.unsearched),
+        "message": found.message,
+        "error": found.error,
+    }
+
+
+def _candidate(one: CandidateNode) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "victims": [_victim(victim) for victim in one.victims],
+        "pdbViolations": one.pdb_violations,
+        "reprieved": list(one.reprieved),
+    }
+
+
+def _victim(one: Victim) -> dict[str, Any]:
+    return {
+        "pod": one.pod,
+        "priority": one.priority,
+        "startTime": one.started,
+        "violates": list(one.overdrawn),
+        "cannotStay": _refusal(one.refusal) if one.refusal else None,
+    }
+
+
+def _hopeless(one: HopelessNode) -> dict[str, Any]:
+    return {"node": one.node, "podsRemoved": one.removed} | _refusal(one.refusal)
+
+
+def _refusal(one: Refusal) -> dict[str, Any]:
+    return status(one.status) | {"details": list(one.details)}
+
+
+def table(found: PreemptionAnswer, limit: Limit) -> str:
+    parts = (
+        _headline(found),
+        _criteria(found, limit),
+        _candidates(found, limit),
+        _others(found, limit),
+        _unsearched(found, limit),
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _headline(found: PreemptionAnswer) -> str:
+    lines = [f"{found.pod} (profile {found.profile}, priority {found.priority})"]
+    if found.gated:
+        lines.append(f"is not in the queue yet: {found.gated.plugin}: {found.gated.message}")
+        lines.append("once it is:")
+    if found.running_on:
+        lines.append(f"runs on {found.running_on}; asked as if it were still to be placed")
+    if found.error:
+        lines.append(f"cannot be scheduled: {found.error}")
+    elif found.fits:
+        lines.append(f"needs no preemption: it fits on {', '.join(found.fits)}")
+    elif not found.may:
+        lines.append(f"may not preempt: {found.why_not}")
+    elif found.node:
+        lines += _verdict(found)
+    else:
+        lines.append("may preempt, but no eviction makes room for it")
+        lines.append(found.message)
+    return "\n".join(lines)
+
+
+def _verdict(found: PreemptionAnswer) -> list[str]:
+    chosen = next(one for one in found.candidates if one.node == found.node)
+    evicted = ", ".join(victim.pod for victim in chosen.victims)
+    lines = [f"would evict {evicted} from {found.node}, {_why_there(found)}"]
+    if found.ties:
+        lines.append(f"equally good: {', '.join(found.ties)}")
+    if found.lapsing:
+        lines.append(f"no longer nominated there: {', '.join(found.lapsing)}")
+    return lines
+
+
+def _why_there(found: PreemptionAnswer) -> str:
+    if not found.steps:
+        return "the only candidate"
+    return f"because of {len(found.candidates)} candidates it is: {found.steps[-1].criterion}"
+
+
+def _criteria(found: PreemptionAnswer, limit: Limit) -> str:
+    rows = [(step.criterion.value, step.best, step.left) for step in found.steps]
+    return columns(("CRITERION", "BEST", "NODES LEFT"), rows, limit) if rows else ""
+
+
+def _candidates(found: PreemptionAnswer, limit: Limit) -> str:
+    """A row per victim, and one for those that stay."""
+    rows: list[tuple[object, ...]] = []
+    for one in found.candidates:
+        where = one.node
+        for victim in one.victims:
+            rows.append((where, victim.pod, victim.priority, victim.started, _why_gone(victim)))
+            where = ""
+        if one.reprieved:
+            rows.append(("", f"{len(one.reprieved)} may stay", "", "", ", ".join(one.reprieved)))
+    if not rows:
+        return ""
+    headers = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
+    return cut(columns(headers, rows, limit), len(rows), limit)
+
+
+def _why_gone(victim: Victim) -> str:
+    parts = [_why(victim.refusal)] if victim.refusal else []
+    parts += [f"violates {', '.join(victim.overdrawn)}"] if victim.overdrawn else []
+    return "; ".join(parts)
+
+
+def _why(refusal: Refusal) -> str:
+    said = "; ".join((*refusal.status.reasons, *refusal.details))
+    return f"{refusal.status.plugin}: {said}" if refusal.status.plugin else said
+
+
+def _others(found: PreemptionAnswer, limit: Limit) -> str:
+    """Nodes with the same reason share a row."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in found.hopeless:
+        groups.setdefault((_without(one), _why(one.refusal)), []).append(one.node)
+    if not groups:
+        return ""
+    rows = [
+        (listed(names, limit), without, why)
+        for (without, why), names in sorted(groups.items(), key=lambda one: (-len(one[1]), one[1]))
+    ]
+    headers = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
+    return cut(columns(headers, rows, limit), len(rows), limit)
+
+
+def _without(one: HopelessNode) -> str:
+    if one.removed is None:
+        return "any pod"
+    return f"{one.removed} pods of lower priority"
+
+
+def _unsearched(found: PreemptionAnswer, limit: Limit) -> str:
+    if not found.unsearched:
+        return ""
+    return (
+        f"{len(found.unsearched)} nodes were not looked at, as {found.wanted} candidates are enough "
+        f"(--all-candidates looks at all): {listed(list(found.unsearched), limit)}"
+    )
