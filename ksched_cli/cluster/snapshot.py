@@ -74,6 +74,7 @@ class Snapshot:
                     self._exists[resource] = np.zeros(count, dtype=np.bool_)
                 self._allocatable[resource][row] = amount
                 self._exists[resource][row] = True
+        self._range: dict[str, tuple[int, int]] = {}
         self._requested: dict[str, Column] = {}
         self._zero: Column = np.zeros(count, dtype=np.int64)
         self._zero.flags.writeable = False
@@ -89,6 +90,15 @@ class Snapshot:
     def allocatable(self, resource: str) -> Column:
         """Read-only; zeros for a resource that no node has."""
         return self._allocatable.get(resource, self._zero)
+
+    def allocatable_range(self, resource: str) -> tuple[int, int]:
+        """The least and the most that a node has of a resource."""
+        found = self._range.get(resource)
+        if found is None:
+            column = self.allocatable(resource)
+            found = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+            self._range[resource] = found
+        return found
 
     def has_resource(self, resource: str) -> Mask:
         """Which nodes list the resource at all, be it with an amount of 0."""

@@ -7,7 +7,6 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.trial import Trial
 from ksched_cli.framework.guard import Guard
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
-from ksched_cli.framework.memory import FilterMemory, Memory, Remembered, keeps
+from ksched_cli.framework.memory import Memory, Remembered
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.state import CycleState
@@ -114,15 +113,15 @@ class Filtering:
         """Each plugin is asked only about the nodes that the ones before it let pass.
 
         trial: the states that follow the pods of a trial, by row
-        known: what may be remembered of pods like this one; only for the snapshot itself
+        known: what is remembered of pods like this one, up to date; only for the snapshot itself
         """
         ids = np.zeros(len(nodes), dtype=np.int32)
         statuses: list[Status] = [SUCCESS]
         asked, places = nodes, None
         plugins = self.plugins
         if known is not None:
-            kept = self._remembered(known, state, pod)
-            plugins = plugins[known.leading :]
+            kept = known.filter or self._memory.first_filter(known, plugins, pod, self.ask)
+            plugins = plugins[kept.count :]
             if kept.rejected:
                 found = kept.verdicts(nodes)
                 ids, statuses = found.ids, found.statuses
@@ -149,14 +148,6 @@ class Filtering:
             places = np.flatnonzero(ids == 0)
             asked = Nodes(nodes.snapshot, nodes.indices()[places])
         return Verdicts(ids, statuses)
-
-    def _remembered(self, known: Remembered, state: CycleState, pod: PodInfo) -> FilterMemory:
-        """The verdicts of the plugins up to the first whose answers do not keep."""
-        if known.leading < 0:
-            kept = takewhile(lambda plugin: keeps(plugin, pod), self.plugins)
-            known.leading = sum(1 for _ in kept)
-        leading = self.plugins[: known.leading]
-        return self._memory.filter(known, leading, state, pod, self.ask)
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""

@@ -10,22 +10,30 @@ a number for its status, so that the earliest rejection is the smallest code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.framework.interface import FilterPlugin, Plugin, Scope, ScorePlugin
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    NormalizeScore,
+    Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.framework.verdicts import Scores, Verdicts
 
-Codes = NDArray[np.int32]
+Codes: TypeAlias = NDArray[np.int32]
 
 PASSES = np.int32(np.iinfo(np.int32).max)
 STATUS_BITS = 20
@@ -34,79 +42,107 @@ STATUS_MASK = (1 << STATUS_BITS) - 1
 # Re-asking plugins about more rows than this costs more than asking about all of them.
 FEW_ROWS = 512
 
-
-class Ask(Protocol):
-    """A plugin's verdicts, failures included (Filtering.ask)."""
-
-    def __call__(
-        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> Verdicts: ...
+# A plugin's verdicts (Filtering.ask) and raw scores (Scoring.ask), failures taken care of.
+AskFilter: TypeAlias = Callable[[FilterPlugin, CycleState, PodInfo, Nodes], Verdicts]
+AskScore: TypeAlias = Callable[[ScorePlugin, CycleState, PodInfo, Nodes], Scores]
 
 
-@dataclass(slots=True)
-class Prepared:
-    """What a PreFilter or PreScore plugin answered, and the state it wrote."""
-
-    answer: Any
-    written: dict[str, Any]
-
-
-@dataclass(slots=True)
-class ScoreMemory:
-    """raw: per row. seen: how much of the snapshot's log it takes account of."""
-
-    raw: Scores
-    seen: int
+def keeps(plugin: Plugin, pod: PodInfo) -> bool:
+    """Whether the plugin's answers about the pod may be kept at all."""
+    return plugin.depends_on(pod) is not Scope.CLUSTER
 
 
 @dataclass(slots=True)
 class FilterMemory:
     """The plugins of a profile up to the first whose answers are not kept.
 
-    fixed: codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
+    plugins:  those that take part, with their place and scope
+    fixed:    codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
+    statuses: by number; those of codes
     """
 
-    plugins: tuple[tuple[int, FilterPlugin], ...]
+    count: int
+    plugins: tuple[tuple[int, FilterPlugin, Scope], ...]
     fixed: Codes
     codes: Codes
-    seen: int
-    rejected: int
+    rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """The kept verdicts of a selection."""
-        if not self.rejected:
-            return Verdicts.passing(len(nodes))
         codes = nodes.take(self.codes)
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
+
+    def put(self, rows: Rows | None, codes: Codes) -> None:
+        """New codes for some rows, or for all."""
+        if rows is None:
+            self.codes = codes
+            self.rejected = int(np.count_nonzero(codes != PASSES))
+            return
+        if self.codes is self.fixed:
+            self.codes = self.fixed.copy()
+        before = np.count_nonzero(self.codes[rows] != PASSES)
+        self.rejected += int(np.count_nonzero(codes != PASSES) - before)
+        self.codes[rows] = codes
+
+    def encode(self, place: int, verdicts: Verdicts) -> Codes:
+        """Verdicts as codes."""
+        table = np.full(len(verdicts.statuses), PASSES, dtype=np.int32)
+        for i, status in enumerate(verdicts.statuses[1:], start=1):
+            number = self.numbers.get(status)
+            if number is None:
+                number = self.numbers[status] = len(self.statuses)
+                self.statuses.append(status)
+            table[i] = place << STATUS_BITS | number
+        return table[verdicts.ids]
+
+
+@dataclass(slots=True)
+class ScoreMemory:
+    """Raw scores of every node, by plugin, and sums of what needs nothing more.
+
+    fresh:      the plugins whose answers are not kept
+    fixed:      kept, but normalised in every cycle, for it depends on which nodes are feasible
+    base:       the weighted sum of the other kept plugins' scores
+    normalized: by plugin of `fixed`, its weighted scores of all nodes, where they never change
+    """
+
+    fresh: tuple[ScorePlugin, ...]
+    fixed: tuple[ScorePlugin, ...]
+    rows: tuple[ScorePlugin, ...]
+    raw: dict[str, Scores]
+    base: Scores
+    normalized: dict[str, Scores] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Remembered:
     """All that is kept for one signature.
 
-    prepared:   by extension point and plugin
-    leading:    how many Filter plugins come before the first whose answers do not keep
-    scores:     by plugin
-    normalized: by plugin, the weighted scores of all nodes, where raw scores never change
+    seen:        how much of the snapshot's log it takes account of
+    settled:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
+    pre_filters: the PreFilter plugins that must still be asked; None: not known yet
+    preparers:   the same of PreScore
     """
 
-    prepared: dict[tuple[str, str], Prepared] = field(default_factory=dict)
-    leading: int = -1
+    seen: int
+    settled: CycleState = field(default_factory=CycleState)
+    pre_filters: tuple[PreFilterPlugin, ...] | None = None
+    preparers: tuple[PreScorePlugin, ...] | None = None
     filter: FilterMemory | None = None
-    scores: dict[str, ScoreMemory] = field(default_factory=dict)
-    normalized: dict[str, Scores] = field(default_factory=dict)
+    score: ScoreMemory | None = None
 
 
 class Memory:
     """Per signature, what is worth keeping: pods that only come once are not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._expected: Counter[int] = Counter()
         self._known: dict[int, Remembered] = {}
+        self._weights: dict[str, int] = {}
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
         """The pods that will come."""
@@ -116,122 +152,100 @@ class Memory:
         """None where the pod is the only one of its kind."""
         known = self._known.get(pod.signature)
         if known is None and self._expected[pod.signature] > 1:
-            known = self._known[pod.signature] = Remembered()
+            known = self._known[pod.signature] = Remembered(len(self.snapshot.log))
         return known
+
+    def refresh(self, known: Remembered, pod: PodInfo, ask: AskFilter, ask_score: AskScore) -> None:
+        """Redoes the answers for the rows touched since."""
+        end = len(self.snapshot.log)
+        if known.seen == end:
+            return
+        touched = set(self.snapshot.log[known.seen :])
+        known.seen = end
+        few = len(touched) <= FEW_ROWS
+        rows = np.fromiter(touched, dtype=np.intp, count=len(touched)) if few else None
+        nodes = Nodes(self.snapshot, rows)
+        if known.filter is not None:
+            fixed = known.filter.fixed
+            codes = self._row_codes(known, pod, ask, nodes, fixed if rows is None else fixed[rows])
+            known.filter.put(rows, codes)
+        if known.score is not None:
+            self._renew_scores(known, known.score, pod, ask_score, nodes)
 
     # -- filter -----------------------------------------------------------------------------------
 
-    def filter(
-        self,
-        known: Remembered,
-        plugins: Sequence[FilterPlugin],
-        state: CycleState,
-        pod: PodInfo,
-        ask: Ask,
+    def first_filter(
+        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, ask: AskFilter
     ) -> FilterMemory:
-        """The kept verdicts, brought up to date."""
-        kept = known.filter
-        if kept is None:
-            kept = known.filter = self._first_verdicts(plugins, state, pod, ask)
-        elif kept.seen < len(self._snapshot.log):
-            self._renew_verdicts(kept, state, pod, ask)
+        """Asks about every node, once."""
+        leading: list[tuple[int, FilterPlugin, Scope]] = []
+        count = 0
+        for place, plugin in enumerate(plugins):
+            if not keeps(plugin, pod):
+                break
+            count += 1
+            if plugin.name not in known.settled.skip_filter:
+                leading.append((place, plugin, plugin.depends_on(pod)))
+        everything = Nodes(self.snapshot)
+        passing = np.full(len(self.snapshot), PASSES, dtype=np.int32)
+        kept = known.filter = FilterMemory(count, tuple(leading), passing, passing)
+        for place, plugin, scope in leading:
+            if scope is Scope.NODE:
+                verdicts = ask(plugin, known.settled, pod, everything)
+                kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
+        kept.put(None, self._row_codes(known, pod, ask, everything, kept.fixed))
         return kept
 
-    def _first_verdicts(
-        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, ask: Ask
-    ) -> FilterMemory:
-        count = len(self._snapshot)
-        taking_part = tuple(
-            (i, p) for i, p in enumerate(plugins) if p.name not in state.skip_filter
-        )
-        fixed = np.full(count, PASSES, dtype=np.int32)
-        kept = FilterMemory(taking_part, fixed, fixed, len(self._snapshot.log), 0)
-        everything = Nodes(self._snapshot)
-        for place, plugin in taking_part:
-            if plugin.depends_on(pod) is Scope.NODE:
-                verdicts = ask(plugin, state, pod, everything)
-                kept.fixed = np.minimum(kept.fixed, _codes(kept, place, verdicts))
-        kept.codes = self._with_rows(kept, state, pod, ask, everything, kept.fixed)
-        kept.rejected = int(np.count_nonzero(kept.codes != PASSES))
-        return kept
-
-    def _renew_verdicts(
-        self, kept: FilterMemory, state: CycleState, pod: PodInfo, ask: Ask
-    ) -> None:
-        rows = self._touched(kept.seen)
-        kept.seen = len(self._snapshot.log)
-        nodes = Nodes(self._snapshot, rows)
-        fixed = kept.fixed if rows is None else kept.fixed[rows]
-        codes = self._with_rows(kept, state, pod, ask, nodes, fixed)
-        if rows is None:
-            kept.codes = codes
-            kept.rejected = int(np.count_nonzero(codes != PASSES))
-            return
-        if kept.codes is kept.fixed:
-            kept.codes = kept.fixed.copy()
-        kept.rejected += int(np.count_nonzero(codes != PASSES)) - int(
-            np.count_nonzero(kept.codes[rows] != PASSES)
-        )
-        kept.codes[rows] = codes
-
-    def _with_rows(
-        self,
-        kept: FilterMemory,
-        state: CycleState,
-        pod: PodInfo,
-        ask: Ask,
-        nodes: Nodes,
-        codes: Codes,
+    def _row_codes(
+        self, known: Remembered, pod: PodInfo, ask: AskFilter, nodes: Nodes, codes: Codes
     ) -> Codes:
-        for place, plugin in kept.plugins:
-            if plugin.depends_on(pod) is Scope.ROW:
-                verdicts = ask(plugin, state, pod, nodes)
+        kept = known.filter
+        assert kept is not None
+        for place, plugin, scope in kept.plugins:
+            if scope is Scope.ROW:
+                verdicts = ask(plugin, known.settled, pod, nodes)
                 if len(verdicts.statuses) > 1:
-                    codes = np.minimum(codes, _codes(kept, place, verdicts))
+                    codes = np.minimum(codes, kept.encode(place, verdicts))
         return codes
 
     # -- score ------------------------------------------------------------------------------------
 
-    def raw(
-        self, known: Remembered, plugin: ScorePlugin, state: CycleState, pod: PodInfo
-    ) -> Scores:
-        """The plugin's raw scores of every node, brought up to date. Do not write to them."""
-        kept = known.scores.get(plugin.name)
-        end = len(self._snapshot.log)
-        if kept is None:
-            raw = plugin.score_nodes(state, pod, Nodes(self._snapshot))
-            known.scores[plugin.name] = ScoreMemory(np.array(raw, dtype=np.int64), end)
-            return known.scores[plugin.name].raw
-        if kept.seen < end and plugin.depends_on(pod) is Scope.ROW:
-            rows = self._touched(kept.seen)
-            renewed = plugin.score_nodes(state, pod, Nodes(self._snapshot, rows))
-            if rows is None:
-                kept.raw = np.array(renewed, dtype=np.int64)
-            else:
-                kept.raw[rows] = renewed
-        kept.seen = end
-        return kept.raw
+    def first_scores(
+        self,
+        known: Remembered,
+        plugins: Sequence[ScorePlugin],
+        weights: dict[str, int],
+        pod: PodInfo,
+        ask: AskScore,
+    ) -> ScoreMemory:
+        """Asks for the scores of every node, once. The kept PreScore plugins have had their say."""
+        everything = Nodes(self.snapshot)
+        taking_part = [plugin for plugin in plugins if plugin.name not in known.settled.skip_score]
+        kept = [plugin for plugin in taking_part if keeps(plugin, pod)]
+        raw = {p.name: np.array(ask(p, known.settled, pod, everything)) for p in kept}
+        plain = [plugin for plugin in kept if not isinstance(plugin, NormalizeScore)]
+        base = np.zeros(len(self.snapshot), dtype=np.int64)
+        for plugin in plain:
+            base += raw[plugin.name] * weights[plugin.name]
+        known.score = ScoreMemory(
+            tuple(plugin for plugin in taking_part if not keeps(plugin, pod)),
+            tuple(plugin for plugin in kept if isinstance(plugin, NormalizeScore)),
+            tuple(plugin for plugin in kept if plugin.depends_on(pod) is Scope.ROW),
+            raw,
+            base,
+        )
+        self._weights = weights
+        return known.score
 
-    def _touched(self, seen: int) -> Rows | None:
-        """The rows changed since; None for so many that all are as quick."""
-        rows = set(self._snapshot.log[seen:])
-        if len(rows) > FEW_ROWS:
-            return None
-        return np.fromiter(rows, dtype=np.intp, count=len(rows))
-
-
-def keeps(plugin: Plugin, pod: PodInfo) -> bool:
-    """Whether the plugin's answers about the pod may be kept at all."""
-    return plugin.depends_on(pod) is not Scope.CLUSTER
-
-
-def _codes(kept: FilterMemory, place: int, verdicts: Verdicts) -> Codes:
-    """Verdicts as codes: PASSES, or the plugin's place and the status's number."""
-    table = np.full(len(verdicts.statuses), PASSES, dtype=np.int32)
-    for i, status in enumerate(verdicts.statuses[1:], start=1):
-        number = kept.numbers.get(status)
-        if number is None:
-            number = kept.numbers[status] = len(kept.statuses)
-            kept.statuses.append(status)
-        table[i] = place << STATUS_BITS | number
-    return table[verdicts.ids]
+    def _renew_scores(
+        self, known: Remembered, kept: ScoreMemory, pod: PodInfo, ask: AskScore, nodes: Nodes
+    ) -> None:
+        rows = slice(None) if nodes.rows is None else nodes.rows
+        for plugin in kept.rows:
+            raw = kept.raw[plugin.name]
+            renewed = ask(plugin, known.settled, pod, nodes)
+            if not isinstance(plugin, NormalizeScore):
+                weight = self._weights[plugin.name]
+                change = renewed - raw[rows]
+                kept.base[rows] += change if weight == 1 else change * weight
+            raw[rows] = renewed

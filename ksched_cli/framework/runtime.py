@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -26,13 +26,12 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import Memory, Prepared, Remembered, keeps
+from ksched_cli.framework.memory import Memory, Remembered, keeps
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.registry import PluginEntry
@@ -54,6 +53,9 @@ class PreFilterOutcome:
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
+
+
+_PASSES = PreFilterOutcome()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +147,40 @@ class Framework:
     ) -> PreFilterOutcome:
         """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
         others, because preemption needs what they prepare."""
+        if known is None:
+            return self._ask_pre_filters(self._pre_filters, state, pod)
+        if known.pre_filters is None:
+            self._settle_pre_filters(known, pod)
+        if known.pre_filters:
+            state.data.update(known.settled.data)
+            state.skip_filter.update(known.settled.skip_filter)
+            outcome = self._ask_pre_filters(known.pre_filters, state, pod)
+            if outcome.status.is_success and outcome.node_names is None:
+                return outcome
+            # Who of the others had its turn before matters now: once more, in order.
+            state.data.clear()
+            state.skip_filter.clear()
+        return self._ask_pre_filters(self._pre_filters, state, pod)
+
+    def _settle_pre_filters(self, known: Remembered, pod: PodInfo) -> None:
+        """Asks the plugins whose answers keep, once. No plugin to be asked means that one of these
+        had more to say than yes."""
+        kept = tuple(plugin for plugin in self._pre_filters if keeps(plugin, pod))
+        outcome = self._ask_pre_filters(kept, known.settled, pod)
+        plain = outcome.status.is_success and outcome.node_names is None
+        rest = (plugin for plugin in self._pre_filters if not keeps(plugin, pod))
+        known.pre_filters = tuple(rest) if plain else ()
+
+    def _ask_pre_filters(
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
+    ) -> PreFilterOutcome:
         nodes = Nodes(self.handle.snapshot)
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
-        for plugin in self._pre_filters:
-            result, status = self._pre_filter(plugin, state, pod, nodes, known)
+        for plugin in plugins:
+            answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
+            result, status = (None, answer) if isinstance(answer, Status) else answer
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
@@ -167,29 +197,9 @@ class Framework:
                 names = result.node_names if names is None else names & result.node_names
                 if not names:
                     return PreFilterOutcome(_none_left(narrowed), names, tuple(sorted(narrowed)))
+        if rejected is None and names is None:
+            return _PASSES
         return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
-
-    def _pre_filter(
-        self,
-        plugin: PreFilterPlugin,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        known: Remembered | None,
-    ) -> tuple[PreFilterResult | None, Status]:
-        """One plugin's answer, or the one it gave for a pod like this."""
-        kept = known.prepared.get(("preFilter", plugin.name)) if known is not None else None
-        if kept is not None:
-            state.data.update(kept.written)
-            remembered: tuple[PreFilterResult | None, Status] = kept.answer
-            return remembered
-        before = set(state.data)
-        answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
-        found = (None, answer) if isinstance(answer, Status) else answer
-        if known is not None and keeps(plugin, pod):
-            written = {key: state.data[key] for key in state.data.keys() - before}
-            known.prepared["preFilter", plugin.name] = Prepared(found, written)
-        return found
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses

@@ -17,13 +17,12 @@ from ksched_cli.framework.interface import (
     MIN_NODE_SCORE,
     NormalizeScore,
     PreScorePlugin,
-    Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import Memory, Prepared, Remembered, keeps
+from ksched_cli.framework.memory import AskFilter, Memory, Remembered, ScoreMemory, keeps
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.framework.status import PluginError
 from ksched_cli.framework.verdicts import Scores
 
 
@@ -54,17 +53,15 @@ class Scoring:
     ) -> None:
         self.preparers = tuple(preparers)
         self.plugins = tuple(plugins)
-        self.weights = weights
+        self.weights = dict(weights)
         self._guard = guard
         self._memory = memory
 
-    def run(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None = None
-    ) -> list[PluginScores]:
+    def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
         """Raises PluginError where a plugin fails or scores outside 0 to 100."""
-        self._prepare(state, pod, nodes, known)
+        self._prepare(self.preparers, state, pod, nodes)
         plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
-        raw = [self._raw(plugin, state, pod, nodes, known) for plugin in plugins]
+        raw = [self.ask(plugin, state, pod, nodes) for plugin in plugins]
         found = []
         for plugin, scores in zip(plugins, raw, strict=True):
             normalized = self._normalized(plugin, state, pod, nodes, scores)
@@ -76,79 +73,73 @@ class Scoring:
         self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None = None
     ) -> Scores:
         """The weighted sums alone, as `run` has them."""
-        self._prepare(state, pod, nodes, known)
-        sums = np.zeros(len(nodes), dtype=np.int64)
-        for plugin in self.plugins:
+        if known is None:
+            return total(self.run(state, pod, nodes), len(nodes))
+        if known.preparers is None:
+            self._settle_preparers(known, pod)
+        state.data.update(known.settled.data)
+        state.skip_score.update(known.settled.skip_score)
+        self._prepare(known.preparers or (), state, pod, nodes)
+        kept = known.score or self._memory.first_scores(
+            known, self.plugins, self.weights, pod, self._ask_in_range
+        )
+        sums = nodes.take(kept.base)
+        for plugin in kept.fixed:
+            sums = sums + self._fixed(plugin, kept, state, pod, nodes)
+        for plugin in kept.fresh:
             if plugin.name not in state.skip_score:
-                sums += self._weighted(plugin, state, pod, nodes, known)
+                raw = self.ask(plugin, state, pod, nodes)
+                sums = sums + self._weighted(plugin, state, pod, nodes, raw)
         return sums
 
-    def _weighted(
-        self,
-        plugin: ScorePlugin,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        known: Remembered | None,
+    def refresh(self, known: Remembered, pod: PodInfo, ask: AskFilter) -> None:
+        """Brings what is remembered up to date; `ask` for the filters' part of it."""
+        self._memory.refresh(known, pod, ask, self._ask_in_range)
+
+    def _fixed(
+        self, plugin: ScorePlugin, kept: ScoreMemory, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
-        """Over all nodes, what never changes is normalised once."""
-        settled = known is not None and nodes.rows is None and plugin.depends_on(pod) is Scope.NODE
-        if settled and known is not None and plugin.name in known.normalized:
-            return known.normalized[plugin.name]
-        raw = self._raw(plugin, state, pod, nodes, known)
+        """Weighted scores from kept raw ones; over all nodes those of NODE plugins never change."""
+        if nodes.rows is None and plugin not in kept.rows:
+            known = kept.normalized.get(plugin.name)
+            if known is None:
+                raw = kept.raw[plugin.name]
+                known = self._weighted(plugin, state, pod, nodes, raw)
+                kept.normalized[plugin.name] = known
+            return known
+        return self._weighted(plugin, state, pod, nodes, nodes.take(kept.raw[plugin.name]))
+
+    def _weighted(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
         weight = self.weights[plugin.name]
         scores = self._normalized(plugin, state, pod, nodes, raw)
-        weighted = scores if weight == 1 else scores * weight
-        if settled and known is not None:
-            known.normalized[plugin.name] = weighted
-        return weighted
+        return scores if weight == 1 else scores * weight
+
+    def _settle_preparers(self, known: Remembered, pod: PodInfo) -> None:
+        """Asks the PreScore plugins whose answers keep, once."""
+        kept = [plugin for plugin in self.preparers if keeps(plugin, pod)]
+        self._prepare(kept, known.settled, pod, Nodes(self._memory.snapshot))
+        known.preparers = tuple(plugin for plugin in self.preparers if not keeps(plugin, pod))
 
     def _prepare(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None
+        self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> None:
-        for plugin in self.preparers:
-            kept = known.prepared.get(("preScore", plugin.name)) if known is not None else None
-            if kept is not None:
-                status: Status = kept.answer
-                state.data.update(kept.written)
-            else:
-                status = self._pre_score(plugin, state, pod, nodes, known)
+        for plugin in plugins:
+            try:
+                status = plugin.pre_score(state, pod, nodes)
+            except PluginError as refusal:
+                raise PluginError(f'running PreScore plugin "{plugin.name}": {refusal}') from None
+            except Exception as defect:
+                raise PluginError(self._guard.note(plugin.name, "preScore", defect)) from defect
             if status.is_skip:
                 state.skip_score.add(plugin.name)
             elif not status.is_success:
                 raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
 
-    def _pre_score(
-        self,
-        plugin: PreScorePlugin,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        known: Remembered | None,
-    ) -> Status:
-        before = set(state.data)
+    def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """One plugin's raw scores. Raises PluginError."""
         try:
-            status = plugin.pre_score(state, pod, nodes)
-        except PluginError as refusal:
-            raise PluginError(f'running PreScore plugin "{plugin.name}": {refusal}') from None
-        except Exception as defect:
-            raise PluginError(self._guard.note(plugin.name, "preScore", defect)) from defect
-        if known is not None and keeps(plugin, pod):
-            written = {key: state.data[key] for key in state.data.keys() - before}
-            known.prepared["preScore", plugin.name] = Prepared(status, written)
-        return status
-
-    def _raw(
-        self,
-        plugin: ScorePlugin,
-        state: CycleState,
-        pod: PodInfo,
-        nodes: Nodes,
-        known: Remembered | None,
-    ) -> Scores:
-        try:
-            if known is not None and keeps(plugin, pod):
-                return nodes.take(self._memory.raw(known, plugin, state, pod))
             scores = plugin.score_nodes(state, pod, nodes)
             problem = _malformed(scores, len(nodes))
         except PluginError as refusal:
@@ -159,6 +150,15 @@ class Scoring:
             raise PluginError(
                 f'running Score plugins: plugin "{plugin.name}" failed with: {problem}'
             )
+        return scores
+
+    def _ask_in_range(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
+        """Raw scores to be kept; where nothing normalises them, they are looked at only now."""
+        scores = self.ask(plugin, state, pod, nodes)
+        if not isinstance(plugin, NormalizeScore):
+            _check_range(plugin, nodes, scores)
         return scores
 
     def _normalized(
@@ -178,8 +178,7 @@ class Scoring:
                     "running Normalize on Score plugins: "
                     f'plugin "{plugin.name}" failed with: {problem}'
                 )
-        if scores.min() < MIN_NODE_SCORE or scores.max() > MAX_NODE_SCORE:
-            raise PluginError(_out_of_range(plugin.name, nodes, scores))
+        _check_range(plugin, nodes, scores)
         return scores
 
 
@@ -191,12 +190,14 @@ def total(scores: Sequence[PluginScores], count: int) -> Scores:
     return totals
 
 
-def _out_of_range(plugin: str, nodes: Nodes, scores: Scores) -> str:
+def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
+    if not len(scores) or (scores.min() >= MIN_NODE_SCORE and scores.max() <= MAX_NODE_SCORE):
+        return
     outside = (scores < MIN_NODE_SCORE) | (scores > MAX_NODE_SCORE)
     place = int(np.flatnonzero(outside)[0])
-    return (
+    raise PluginError(
         "applying score defaultWeights on Score plugins: "
-        f'plugin "{plugin}" returns an invalid score {scores[place]} for node '
+        f'plugin "{plugin.name}" returns an invalid score {scores[place]} for node '
         f'"{nodes.names()[place]}", it should in the range of '
         f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
     )

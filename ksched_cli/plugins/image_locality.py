@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.quantity import MAX_INT64, MIN_INT64
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
@@ -35,10 +36,15 @@ class ImageLocality(ScorePlugin):
         for container in containers:
             image = nodes.snapshot.images.get(normalized_name(container.image))
             if image is not None:
-                sums[image.rows] += int(image.size * (len(image.rows) / total))
+                sums[image.rows] += _whole(image.size * (len(image.rows) / total))
         highest = MAX_THRESHOLD_PER_CONTAINER * len(containers)
         clipped = np.clip(nodes.take(sums), MIN_THRESHOLD, max(highest, MIN_THRESHOLD))
         return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
+
+
+def _whole(amount: float) -> int:
+    """As Go on amd64 makes an int64 of a float64: what is too large becomes the smallest number."""
+    return int(amount) if amount < MAX_INT64 else MIN_INT64
 
 
 def normalized_name(image: str) -> str:

@@ -108,13 +108,13 @@ class NodeAffinity(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         lines = [
-            f"{key}={value} is wanted, the node has {_has(node, key)}"
+            f"{key}={value} is wanted, the node has {has_label(node, key)}"
             for key, value in pod.spec.node_selector.items()
             if node.labels.get(key) != value
         ]
         required = _required(pod.spec)
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
-            wanted = " or ".join(_term_text(term, node) for term in required.node_selector_terms)
+            wanted = " or ".join(term_text(term, node) for term in required.node_selector_terms)
             lines.append(f"wanted: {wanted}" if wanted else "the required affinity has no terms")
         return lines
 
@@ -167,14 +167,15 @@ def _requirements(
     )
 
 
-def _has(node: Node, key: str) -> str:
+def has_label(node: Node, key: str) -> str:
     return f"{key}={node.labels[key]}" if key in node.labels else f"no {key}"
 
 
-def _term_text(term: NodeSelectorTerm, node: Node) -> str:
+def term_text(term: NodeSelectorTerm, node: Node) -> str:
     """The requirements, and what the node has in their place."""
     parts = [
-        f"{one.key} {one.operator} {','.join(one.values)}".strip() + f" ({_has(node, one.key)})"
+        f"{one.key} {one.operator} {','.join(one.values)}".strip()
+        + f" ({has_label(node, one.key)})"
         for one in term.match_expressions
     ]
     parts += [f"{one.key} {one.operator} {','.join(one.values)}" for one in term.match_fields]

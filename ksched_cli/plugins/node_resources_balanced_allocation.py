@@ -5,6 +5,8 @@ Upstream: plugins/noderesources/balanced_allocation.go.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
-from ksched_cli.plugins.resource_scoring import Amounts, amounts, requests, used_lines
+from ksched_cli.plugins.resource_scoring import Amount, amounts, requests, used_lines
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
 
@@ -57,12 +59,15 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=False)
 
 
-def deviation(found: Amounts) -> NDArray[np.float64]:
+def deviation(found: Sequence[Amount]) -> NDArray[np.float64]:
     """Per node, the standard deviation of the used fractions; in upstream's order of operations."""
+    if len(found) == 2 and found[0].everywhere and found[1].everywhere:
+        first, second = (np.minimum(one.requested / one.allocatable, 1.0) for one in found)
+        return np.abs(first - second) / 2
     fractions, present = [], []
-    for requested, allocatable in found:
-        has = allocatable != 0
-        share = requested / np.where(has, allocatable, 1)
+    for one in found:
+        has = one.allocatable != 0
+        share = one.requested / np.where(has, one.allocatable, 1)
         fractions.append(np.where(has, np.minimum(share, 1.0), 0.0))
         present.append(has)
     counts = np.sum(present, axis=0)

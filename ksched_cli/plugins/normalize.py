@@ -12,8 +12,8 @@ from ksched_cli.framework.verdicts import Scores
 
 
 def by_highest(scores: Scores, *, reverse: bool = False) -> Scores:
-    """scores: not negative. reverse: the highest raw score gets 0."""
-    highest = int(scores.max()) if len(scores) else 0
+    """reverse: the highest raw score gets 0. Scores that are all negative are left as they are."""
+    highest = int(scores.max(initial=0))
     if highest == 0:
         return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
     scaled = scores * MAX_NODE_SCORE // highest

@@ -8,7 +8,8 @@ requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,20 +24,34 @@ CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 FULL = 100
 MAX_CUSTOM_PRIORITY_SCORE = 10
 
-Amounts: TypeAlias = list[tuple[Scores, Scores]]
-# (requested, allocatable, where allocatable is more than 0) → score
+A = TypeVar("A", int, Scores)
+
+# Capacities below this leave room for the factors they are multiplied by here.
+MAX_PLAIN = 2**63 // (4 * FULL)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """One resource on some nodes: requested with the pod there, and allocatable; 0 leaves it out.
+
+    everywhere: allocatable is more than 0 on all nodes there are, and nowhere huge
+    """
+
+    requested: Scores
+    allocatable: Scores
+    everywhere: bool
+
+
+# (requested, allocatable, which is more than 0) → score
 ResourceScore: TypeAlias = Callable[[Scores, Scores], Scores]
 
 
 def amounts(
     resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
-) -> Amounts:
-    """Per resource and node: requested with the pod on it, and allocatable; 0 and 0 leave it out.
-
-    nonzero: count pods that ask for no cpu or memory as if they asked for a little.
-    """
+) -> list[Amount]:
+    """nonzero: count pods that ask for no cpu or memory as if they asked for a little."""
     snapshot = nodes.snapshot
-    found: Amounts = []
+    found: list[Amount] = []
     for resource, asked in zip((spec.name for spec in resources), pod_requests, strict=True):
         # A node without the resource is as one where nobody counts it: allocatable 0 leaves it out.
         allocatable = nodes.take(snapshot.allocatable(resource))
@@ -51,7 +66,9 @@ def amounts(
         )
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
-        found.append((nodes.take(used) + asked, allocatable))
+        lowest, highest = snapshot.allocatable_range(resource)
+        everywhere = counted and lowest > 0 and highest < MAX_PLAIN
+        found.append(Amount(nodes.take(used) + asked, allocatable, everywhere))
     return found
 
 
@@ -63,13 +80,15 @@ def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> 
 
 def least_allocated(requested: Scores, capacity: Scores) -> Scores:
     """More unused, more points. capacity: more than 0."""
-    scores = (capacity - requested) * MAX_NODE_SCORE // capacity
-    return np.where(requested > capacity, 0, scores)
+    unused = (capacity - requested) * MAX_NODE_SCORE
+    if capacity.max(initial=0) < MAX_PLAIN:
+        return np.maximum(unused // capacity, 0)
+    return np.where(requested > capacity, 0, divide(unused, capacity))
 
 
 def most_allocated(requested: Scores, capacity: Scores) -> Scores:
     """More used, more points. capacity: more than 0."""
-    return np.minimum(requested, capacity) * MAX_NODE_SCORE // capacity
+    return divide(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
 
 
 def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
@@ -79,8 +98,9 @@ def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
     table = np.array([_on_line(points, percent) for percent in range(FULL + 1)], dtype=np.int64)
 
     def score(requested: Scores, capacity: Scores) -> Scores:
-        percent = np.where(requested > capacity, FULL, requested * FULL // capacity)
-        return table[np.minimum(percent, FULL)]
+        percent = np.where(requested > capacity, FULL, divide(requested * FULL, capacity))
+        # Less than 0 where the product overflows; the shape goes on level beyond its ends.
+        return table[np.clip(percent, 0, FULL)]
 
     return score
 
@@ -92,31 +112,37 @@ def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
             if previous is None:
                 return score
             rise = (score - previous[1]) * (percent - previous[0])
-            return previous[1] + _divide(rise, utilization - previous[0])
+            return previous[1] + divide(rise, utilization - previous[0])
         previous = (utilization, score)
     return points[-1][1]
 
 
-def _divide(amount: int, by: int) -> int:
-    """Go's integer division: towards zero."""
-    quotient = abs(amount) // abs(by)
-    return quotient if (amount >= 0) == (by >= 0) else -quotient
+def divide(amount: A, by: A) -> A:
+    """Go's integer division, towards zero: products of huge amounts overflow and are negative."""
+    quotient, rest = divmod(amount, by)
+    result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
+    return result
 
 
 def weighted_mean(
-    found: Amounts, weights: Sequence[int], score: ResourceScore, *, skip_zero: bool
+    found: Sequence[Amount], weights: Sequence[int], score: ResourceScore, *, skip_zero: bool
 ) -> Scores:
     """The weighted mean over the resources that a node has.
 
     skip_zero: a resource that scores 0 does not count, and the mean is rounded to the nearest
     (RequestedToCapacityRatio); otherwise it is rounded down.
     """
-    count = len(found[0][0])
+    count = len(found[0].requested)
     sums = np.zeros(count, dtype=np.int64)
+    if not skip_zero and all(one.everywhere for one in found):
+        for one, weight in zip(found, weights, strict=True):
+            points = score(one.requested, one.allocatable)
+            sums += points if weight == 1 else points * weight
+        return sums // sum(weights)
     weight_sums = np.zeros(count, dtype=np.int64)
-    for (requested, allocatable), weight in zip(found, weights, strict=True):
-        has = allocatable != 0
-        points = np.where(has, score(requested, np.where(has, allocatable, 1)), 0)
+    for one, weight in zip(found, weights, strict=True):
+        has = one.allocatable != 0
+        points = np.where(has, score(one.requested, np.where(has, one.allocatable, 1)), 0)
         counted = has & (points > 0) if skip_zero else has
         sums += np.where(counted, points * weight, 0)
         weight_sums += np.where(counted, weight, 0)
@@ -124,7 +150,7 @@ def weighted_mean(
     if skip_zero:
         # Go's math.Round: halves go away from zero, and the means are not negative.
         return np.floor(sums / divisor + 0.5).astype(np.int64)
-    return sums // divisor
+    return divide(sums, divisor)
 
 
 def used_lines(
@@ -133,8 +159,9 @@ def used_lines(
     """Per resource that the node has, how much of it would be used with the pod there."""
     one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
     specs = [ResourceSpec(name=name, weight=1) for name in resources]
+    found = amounts(specs, asked, one, nonzero)
     return [
-        f"{name} {used[0] / whole[0]:.0%} used"
-        for name, (used, whole) in zip(resources, amounts(specs, asked, one, nonzero), strict=True)
-        if whole[0]
+        f"{name} {amount.requested[0] / amount.allocatable[0]:.0%} used"
+        for name, amount in zip(resources, found, strict=True)
+        if amount.allocatable[0]
     ]
