@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""How fast ksched's own loop is on one state: pods per second, memory.
+
+    run.py STATE [--percentage N] [--no-memory] [--profile]
+
+The time is that of the loop over the pending pods alone, as the oracle's `bench` counts it; reading
+the state is told apart. Prints JSON.
+"""
+
+import argparse
+import json
+import resource
+import time
+from typing import Any
+
+from ksched_cli.cluster.load import load_state
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.framework.discovery import discover
+from ksched_cli.plugins import IN_TREE
+
+CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: {percentage}
+"""
+MIB = 1024
+
+
+def measure(state: str, percentage: int, remember: bool = True) -> dict[str, Any]:
+    """percentage: 0 adapts to the number of nodes, 100 scores them all."""
+    registry = discover(IN_TREE).registry
+    text = CONFIGURATION.format(percentage=percentage)
+    configuration = load_configuration(text, "benchmark", registry)
+    began = time.perf_counter()
+    cluster = load_state([state])
+    loaded = time.perf_counter()
+    simulation = Simulation(cluster, configuration, registry, Options(remember=remember))
+    pods = len(simulation.pending())
+    ready = time.perf_counter()
+    run = simulation.run()
+    seconds = time.perf_counter() - ready
+    return {
+        "nodes": len(cluster.nodes),
+        "pods": pods,
+        "placed": len(run.placements),
+        "evicted": len(run.evicted),
+        "loadSeconds": round(loaded - began, 3),
+        "seconds": round(seconds, 4),
+        "podsPerSecond": round(pods / seconds, 1),
+        "peakMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // MIB,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("state")
+    parser.add_argument("--percentage", type=int, default=0)
+    parser.add_argument("--no-memory", action="store_true", help="ask every plugin every time")
+    parser.add_argument("--profile", action="store_true", help="where the time goes, by function")
+    options = parser.parse_args()
+    if not options.profile:
+        print(json.dumps(measure(options.state, options.percentage, not options.no_memory)))
+        return
+    import cProfile
+    import pstats
+
+    with cProfile.Profile() as profile:
+        measure(options.state, options.percentage, not options.no_memory)
+    pstats.Stats(profile).sort_stats("tottime").print_stats(30)
+
+
+if __name__ == "__main__":
+    main()
