@@ -26,7 +26,7 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 
 A = TypeVar("A", int, Scores)
 
-# Capacities below this leave room for the factors they are multiplied by here.
+# Amounts below this leave room for the factors they are multiplied by here.
 MAX_PLAIN = 2**63 // (4 * FULL)
 
 
@@ -34,7 +34,7 @@ MAX_PLAIN = 2**63 // (4 * FULL)
 class Amount:
     """One resource on some nodes: requested with the pod there, and allocatable; 0 leaves it out.
 
-    everywhere: allocatable is more than 0 on all nodes there are, and nowhere huge
+    everywhere: allocatable is more than 0 on all nodes there are, and both are nowhere huge
     """
 
     requested: Scores
@@ -67,8 +67,9 @@ def amounts(
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
         lowest, highest = snapshot.allocatable_range(resource)
-        everywhere = counted and lowest > 0 and highest < MAX_PLAIN
-        found.append(Amount(nodes.take(used) + asked, allocatable, everywhere))
+        requested = nodes.take(used) + asked
+        everywhere = counted and lowest > 0 and highest < MAX_PLAIN and is_plain(requested)
+        found.append(Amount(requested, allocatable, everywhere))
     return found
 
 
@@ -81,7 +82,7 @@ def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> 
 def least_allocated(requested: Scores, capacity: Scores) -> Scores:
     """More unused, more points. capacity: more than 0."""
     unused = (capacity - requested) * MAX_NODE_SCORE
-    if capacity.max(initial=0) < MAX_PLAIN:
+    if is_plain(requested) and is_plain(capacity):
         return np.maximum(unused // capacity, 0)
     return np.where(requested > capacity, 0, divide(unused, capacity))
 
@@ -115,6 +116,11 @@ def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
             return previous[1] + divide(rise, utilization - previous[0])
         previous = (utilization, score)
     return points[-1][1]
+
+
+def is_plain(amounts: Scores) -> bool:
+    """Whether all are small enough to be multiplied; what overflowed is negative, and is not."""
+    return int(amounts.view(np.uint64).max(initial=0)) < MAX_PLAIN
 
 
 def divide(amount: A, by: A) -> A:
