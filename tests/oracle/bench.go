@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+)
+
+// speed is what a bench measures. Seconds are those of the scheduling loop alone.
+type speed struct {
+	Oracle        string  `json:"oracle"`
+	Nodes         int     `json:"nodes"`
+	Pods          int     `json:"pods"`
+	Placed        int     `json:"placed"`
+	Evicted       int     `json:"evicted"`
+	Seconds       float64 `json:"seconds"`
+	PodsPerSecond float64 `json:"podsPerSecond"`
+	Parallelism   int32   `json:"parallelism"`
+}
+
+// bench lets the scheduler place the pending pods as fast as it can: its own SchedulePod with the
+// configuration's parallelism, drawing its own lots, and the cache's AssumePod. No API server is
+// asked on the way, and nothing is bound.
+func bench(texts [][]byte, configText []byte, percentage int32) (*speed, error) {
+	cfg, err := loadConfig(configText)
+	if err != nil {
+		return nil, err
+	}
+	if percentage >= 0 {
+		cfg.PercentageOfNodesToScore = &percentage
+		for i := range cfg.Profiles {
+			cfg.Profiles[i].PercentageOfNodesToScore = nil
+		}
+	}
+	s, err := loadState(texts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCluster(context.Background(), cfg, s, scheduler.WithParallelism(cfg.Parallelism))
+	if err != nil {
+		return nil, &refusal{"framework", err.Error()}
+	}
+	defer c.close()
+	r := &run{cluster: c, out: &outcome{}}
+	r.enqueue(s.pods, cfg.Profiles[0].SchedulerName)
+	pods := make([]*v1.Pod, 0, len(r.queue))
+	for _, name := range r.queue {
+		pods = append(pods, r.pod(name))
+	}
+	evicted := c.evictAtOnce()
+	m := &speed{Oracle: version, Nodes: len(s.nodes), Pods: len(pods), Parallelism: cfg.Parallelism}
+	begin := time.Now()
+	for _, pod := range pods {
+		placed, err := c.place(pod)
+		if err != nil {
+			return nil, err
+		}
+		if placed {
+			m.Placed++
+		}
+	}
+	m.Seconds = time.Since(begin).Seconds()
+	m.PodsPerSecond = float64(m.Pods) / m.Seconds
+	close(evicted)
+	for range evicted {
+		m.Evicted++
+	}
+	return m, nil
+}
+
+// place schedules a pod, after preemption if it must be.
+func (c *cluster) place(pod *v1.Pod) (bool, error) {
+	fw := c.sched.Profiles[pod.Spec.SchedulerName]
+	logger := klog.FromContext(c.ctx)
+	for second := range 2 {
+		state := framework.NewCycleState()
+		result, err := c.sched.SchedulePod(c.ctx, fw, state, pod)
+		if err == nil {
+			assumed := pod.DeepCopy()
+			assumed.Spec.NodeName = result.SuggestedHost
+			if err := c.sched.Cache.AssumePod(logger, assumed); err != nil {
+				return false, err
+			}
+			c.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
+			c.sched.SchedulingQueue.Delete(pod)
+			return true, c.podLister.Update(assumed)
+		}
+		var misfit *framework.FitError
+		if !errors.As(err, &misfit) || second > 0 || !fw.HasPostFilterPlugins() {
+			return false, nil
+		}
+		found, _ := fw.RunPostFilterPlugins(c.ctx, state, pod, misfit.Diagnosis.NodeToStatus)
+		if found == nil || found.Mode() == framework.ModeNoop || found.NominatedNodeName == "" {
+			return false, nil
+		}
+		old := pod
+		pod = pod.DeepCopy()
+		pod.Status.NominatedNodeName = found.NominatedNodeName
+		if err := c.podLister.Update(pod); err != nil {
+			return false, err
+		}
+		c.sched.SchedulingQueue.Update(logger, old, pod)
+	}
+	return false, nil
+}
+
+// evictAtOnce has victims leave the cache without a detour through the API server, and counts
+// them in a channel.
+func (c *cluster) evictAtOnce() chan string {
+	evicted := make(chan string, 1<<20)
+	for _, fw := range c.sched.Profiles {
+		for _, plugin := range plugins(fw) {
+			plugin, ok := plugin.(*defaultpreemption.DefaultPreemption)
+			if !ok {
+				continue
+			}
+			plugin.Evaluator.PreemptPod = func(_ context.Context, _ preemption.Candidate, _, victim *v1.Pod, _ string) error {
+				evicted <- key(victim)
+				if err := c.podLister.Delete(victim); err != nil {
+					return err
+				}
+				return c.sched.Cache.RemovePod(klog.FromContext(c.ctx), victim)
+			}
+		}
+	}
+	return evicted
+}

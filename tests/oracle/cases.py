@@ -1,0 +1,110 @@
+"""Cases as they lie in a folder, and how two decisions are compared."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+ATTEMPT = (
+    "pod", "profile", "preFilter", "filter", "evaluatedNodes", "feasible", "scores", "totals",
+    "ties", "node", "reserve", "permit", "claims", "message", "postFilter",
+)  # fmt: skip
+RUN = ("placements", "pending", "gated", "evicted")
+CONFIG = ("profiles", "weights", "args")
+
+
+@dataclass(frozen=True)
+class Case:
+    folder: Path
+    is_config: bool
+
+    @cached_property
+    def state(self) -> str:
+        return (self.folder / "state.yaml").read_text()
+
+    @property
+    def config(self) -> str | None:
+        file = self.folder / "config.yaml"
+        return file.read_text() if file.exists() else None
+
+    def expected(self) -> dict[str, Any]:
+        decided: dict[str, Any] = json.loads((self.folder / "expected.json").read_text())
+        return decided
+
+
+def families(folder: Path, wanted: list[str]) -> dict[str, list[Case]]:
+    found = {
+        family.name: [Case(case, False) for case in sorted(family.iterdir())]
+        for family in sorted((folder / "cases").glob("*"))
+    }
+    found["configs"] = [Case(case, True) for case in sorted((folder / "configs").glob("*"))]
+    return {name: cases for name, cases in found.items() if not wanted or name in wanted}
+
+
+def plain(value: Any) -> Any:
+    """Drops what is empty and sorts reasons, so that only meaning is compared."""
+    if isinstance(value, dict):
+        return {
+            key: sorted(v) if key == "reasons" and v else plain(v)
+            for key, v in value.items()
+            if v not in (None, "", [], {})
+        }
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    return value
+
+
+def first_difference(want: Any, got: Any, path: str) -> str | None:
+    if isinstance(want, dict) and isinstance(got, dict):
+        for key in [*want, *(key for key in got if key not in want)]:
+            if key not in want or key not in got:
+                return f"{path}.{key}: {short(want.get(key))} or {short(got.get(key))}"
+            if found := first_difference(want[key], got[key], f"{path}.{key}"):
+                return found
+        return None
+    if isinstance(want, list) and isinstance(got, list):
+        for i, pair in enumerate(zip(want, got, strict=False)):
+            if found := first_difference(*pair, f"{path}[{i}]"):
+                return found
+        return None if len(want) == len(got) else f"{path}: {len(want)} or {len(got)} items"
+    return None if want == got else f"{path}: {short(want)} or {short(got)}"
+
+
+def short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) < 200 else text[:197] + "..."
+
+
+def differs(want: dict[str, Any], got: dict[str, Any], is_config: bool) -> str | None:
+    """Says where the second differs from the first, as conformance/README.md compares them."""
+    if is_config:
+        return differs_config(want, got)
+    wants, gots = want.get("attempts") or [], got.get("attempts") or []
+    for i, (w, g) in enumerate(zip(wants, gots, strict=False)):
+        path = f"attempts[{i}]({w['pod']})"
+        if w["pod"] != g.get("pod"):
+            return f"{path}.pod: {short(w['pod'])} or {short(g.get('pod'))}"
+        if w.get("error") or g.get("error"):
+            if not (w.get("error") and g.get("error")):
+                return f"{path}.error: {short(w.get('error'))} or {short(g.get('error'))}"
+        elif found := first_difference(only(ATTEMPT, w), only(ATTEMPT, g), path):
+            return found
+    if len(wants) != len(gots):
+        return f"{len(wants)} or {len(gots)} attempts"
+    return first_difference(only(RUN, want), only(RUN, got), "result")
+
+
+def differs_config(want: dict[str, Any], got: dict[str, Any]) -> str | None:
+    """The error's words count where the configuration could be read; its stage does not."""
+    if bool(want.get("stage")) != bool(got.get("stage")):
+        return f"config.accepted: {short(want.get('error'))} or {short(got.get('error'))}"
+    keys: tuple[str, ...] = CONFIG
+    if want.get("stage"):
+        keys = ("error",) if want["stage"] in ("validate", "framework") else ()
+    return first_difference(only(keys, want), only(keys, got), "config")
+
+
+def only(keys: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = plain({key: value.get(key) for key in keys})
+    return kept

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Compares the oracle with the decisions that lie in a folder of cases.
+
+    check_oracle.py [--cases DIR] [-v] [FAMILY ...]
+
+The folder has `cases/FAMILY/NAME/` and `configs/NAME/`, each with its `expected.json`, as
+tests/conformance has. Exit status 0 when all agree, 1 otherwise.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from cases import Case, differs, families
+from oracle import Oracle, UnavailableError, extender_server
+
+HERE = Path(__file__).parent
+
+
+TRIES = 30  # runs in which upstream may come to the decision that lies there
+
+
+def disagrees(oracle: Oracle, case: Case) -> str | None:
+    answer = oracle.ask(case)
+    return answer.get("error") or differs(case.expected(), answer["result"], case.is_config)
+
+
+def check(oracle: Oracle, case: Case) -> tuple[str | None, bool]:
+    """The first disagreement that stays, and whether upstream decides now so, now otherwise."""
+    found = disagrees(oracle, case)
+    if found is None:
+        return None, False
+    agreed = any(disagrees(oracle, case) is None for _ in range(TRIES))
+    return (None, True) if agreed else (found, False)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", type=Path, default=HERE.parent / "conformance")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("families", nargs="*")
+    options = parser.parse_args()
+    right = total = 0
+    with Oracle() as oracle, extender_server(options.cases):
+        for family, cases in families(options.cases, options.families).items():
+            found = [(case, *check(oracle, case)) for case in cases]
+            agree = sum(wrong is None for _, wrong, _ in found)
+            right, total = right + agree, total + len(cases)
+            print(f"{family:20s} {agree:4d} of {len(cases):4d}", flush=True)
+            for case, wrong, unsteady in found:
+                if unsteady:
+                    print(f"    {case.folder.name}: upstream decides now so, now otherwise")
+                elif wrong and options.verbose:
+                    print(f"    {case.folder.name}: {wrong}")
+    print(f"{'all':20s} {right:4d} of {total:4d}")
+    return 0 if right == total else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UnavailableError as why:
+        print(f"no oracle: {why}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// attempt is one scheduling cycle of a pod; it says whether preemption nominated a node. In a
+// second attempt PostFilter is only rehearsed.
+func (r *run) attempt(name string, second bool) (bool, error) {
+	pod := r.pod(name)
+	fw := r.sched.Profiles[pod.Spec.SchedulerName]
+	a := &attempt{Pod: name, Profile: fw.ProfileName()}
+	r.out.Attempts = append(r.out.Attempts, a)
+	r.to.cycle = record(r.sched, fw)
+	state := framework.NewCycleState()
+	result, err := r.sched.SchedulePod(r.ctx, r.to.cycle, state, pod)
+	a.Filter = r.to.cycle.filter
+	slices.Sort(r.to.cycle.nodes)
+	a.Feasible = r.to.cycle.nodes
+
+	var misfit *framework.FitError
+	switch {
+	case errors.As(err, &misfit):
+		return r.fail(a, fw, state, pod, misfit, second)
+	case err != nil:
+		a.Error = err.Error()
+		a.EvaluatedNodes = len(a.Filter) + len(a.Feasible)
+		return false, r.nominate(pod, cleared)
+	}
+	a.EvaluatedNodes = result.EvaluatedNodes
+	if err := a.choose(result, r.to.cycle.scores); err != nil {
+		return false, err
+	}
+	return false, r.bind(a, fw, state, pod)
+}
+
+// choose takes the first by name of the best nodes, where SchedulePod draws lots.
+func (a *attempt) choose(result scheduler.ScheduleResult, scores []framework.NodePluginScores) error {
+	if result.FeasibleNodes == 1 {
+		a.Node, a.Feasible = result.SuggestedHost, []string{result.SuggestedHost}
+		return nil
+	}
+	a.Scores, a.Totals = map[string]map[string]int64{}, map[string]int64{}
+	best := scores[0].TotalScore
+	for _, node := range scores {
+		a.Scores[node.Name] = map[string]int64{}
+		for _, score := range node.Scores {
+			a.Scores[node.Name][score.Name] = score.Score
+		}
+		a.Totals[node.Name] = node.TotalScore
+		best = max(best, node.TotalScore)
+	}
+	var ties []string
+	for _, node := range a.Feasible {
+		if a.Totals[node] == best {
+			ties = append(ties, node)
+		}
+	}
+	if !slices.Contains(ties, result.SuggestedHost) {
+		return fmt.Errorf("SchedulePod took %s, not one of %v", result.SuggestedHost, ties)
+	}
+	a.Node = ties[0]
+	if len(ties) > 1 {
+		a.Ties = ties
+	}
+	return nil
+}
+
+// fail is what follows when the pod fits nowhere.
+func (r *run) fail(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod, misfit *framework.FitError, second bool) (bool, error) {
+	diagnosis := &misfit.Diagnosis
+	if status := r.to.cycle.preFilter; !status.IsSuccess() {
+		a.PreFilter = verdictOf(status)
+	}
+	a.Filter = map[string]*verdict{}
+	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
+		a.Filter[node] = verdictOf(status)
+	})
+	a.EvaluatedNodes = diagnosis.NodeToStatus.Len()
+	if !fw.HasPostFilterPlugins() {
+		a.Message = misfit.Error()
+		return false, nil
+	}
+	r.to.preemption = &preemptionRecord{found: map[string]*extenderv1.Victims{}}
+	r.rehearsal = second
+	r.client.ClearActions()
+	result, status := fw.RunPostFilterPlugins(r.ctx, state, pod, inNodeOrder{diagnosis.NodeToStatus})
+	r.rehearsal = false
+	diagnosis.PostFilterMsg = status.Message()
+	a.Message = misfit.Error()
+	a.PostFilter = r.to.preemption.postFilterOf(result, status)
+	if second {
+		if result != nil && result.NominatingInfo != nil && result.NominatedNodeName == "" {
+			return false, r.nominate(pod, result.NominatingInfo)
+		}
+		return false, nil
+	}
+	if err := r.deliver(a.PostFilter.Victims); err != nil {
+		return false, err
+	}
+	if result == nil || result.Mode() == framework.ModeNoop {
+		return false, nil
+	}
+	return result.NominatedNodeName != "", r.nominate(pod, result.NominatingInfo)
+}
+
+// bind is what follows when a node was found, up to but not with the binding itself.
+func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod) error {
+	logger := klog.FromContext(r.ctx)
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = a.Node
+	if err := r.sched.Cache.AssumePod(logger, assumed); err != nil {
+		a.Error = err.Error()
+		return r.nominate(pod, cleared)
+	}
+	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
+	giveUp := func() error {
+		fw.RunReservePluginsUnreserve(r.ctx, state, assumed, a.Node)
+		if err := r.sched.Cache.ForgetPod(logger, assumed); err != nil {
+			return err
+		}
+		a.Node = ""
+		if err := r.settle(nil); err != nil {
+			return err
+		}
+		return r.nominate(pod, cleared)
+	}
+	if status := fw.RunReservePluginsReserve(r.ctx, state, assumed, a.Node); !status.IsSuccess() {
+		a.Reserve = verdictOf(status)
+		return giveUp()
+	}
+	status := fw.RunPermitPlugins(r.ctx, state, assumed, a.Node)
+	if !status.IsSuccess() {
+		a.Permit = verdictOf(status)
+	}
+	if !status.IsSuccess() && !status.IsWait() {
+		return giveUp()
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		// Binding volumes would wait for a volume controller; the rules have claims written only.
+		state.SetSkipPreBindPlugins(sets.New(names.VolumeBinding))
+		if status := fw.RunPreBindPlugins(r.ctx, state, assumed, a.Node); !status.IsSuccess() {
+			a.Error = status.AsError().Error()
+			return giveUp()
+		}
+		if err := r.settle(nil); err != nil {
+			return err
+		}
+		if err := r.tellClaims(a, pod); err != nil {
+			return err
+		}
+	}
+	r.placed[a.Pod] = a.Node
+	r.changes++
+	r.sched.SchedulingQueue.Delete(pod)
+	return r.podLister.Update(assumed)
+}
+
+// tellClaims notes what the pod's claims were allocated.
+func (r *run) tellClaims(a *attempt, pod *v1.Pod) error {
+	claims, err := r.claims()
+	if err != nil {
+		return err
+	}
+	a.Claims = map[string][]string{}
+	for i := range pod.Spec.ResourceClaims {
+		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
+		if err != nil || name == nil {
+			continue
+		}
+		for _, claim := range claims {
+			if claim.Namespace != pod.Namespace || claim.Name != *name || claim.Status.Allocation == nil {
+				continue
+			}
+			for _, d := range claim.Status.Allocation.Devices.Results {
+				device := fmt.Sprintf("%s=%s/%s/%s", d.Request, d.Driver, d.Pool, d.Device)
+				a.Claims[*name] = append(a.Claims[*name], device)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Random clusters and configurations, decided by kube-scheduler and by ksched.
+
+    fuzz.py [--family F …] [--count N] [--seed S] [--seconds T] [--jobs J] [--oracle-only]
+
+Every difference is shown, made small and saved as a case of tests/conformance. A case that
+kube-scheduler decides differently from run to run is counted as unsteady and left out. Exit
+status 0 when nothing differs, 1 otherwise, 2 when the oracle cannot be built.
+"""
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import subject
+from cases import differs
+from generate import FAMILIES, Case, case
+from oracle import Oracle, UnavailableError, build, extender_server
+from shrink import Shrinker
+
+HERE = Path(__file__).parent
+CONFORMANCE = HERE.parent / "conformance"
+AGAIN = 8  # how often the oracle is asked once more before a difference counts
+ORACLE: Oracle | None = None  # of this process
+
+
+def oracle() -> Oracle:
+    global ORACLE
+    if ORACLE is None:
+        ORACLE = Oracle()
+    return ORACLE
+
+
+@dataclass(frozen=True)
+class Verdict:
+    family: str
+    seed: int
+    kind: str  # agrees, differs, unsteady, or refused where the oracle takes no such state
+    difference: str = ""
+
+
+def ask_oracle(one: Case) -> dict[str, Any]:
+    if one.is_config:
+        return oracle().config(one.config or "")
+    return oracle().run(one.state, one.config)
+
+
+def ask_ksched(one: Case) -> dict[str, Any]:
+    return (
+        subject.describe(one.config or "")
+        if one.is_config
+        else subject.decide(one.state, one.config)
+    )
+
+
+def compare(one: Case, oracle_only: bool = False) -> tuple[str, str]:
+    """The kind of a verdict, and the difference if there is one."""
+    upstream = ask_oracle(one)
+    if "result" not in upstream:
+        return "refused", upstream["error"]
+    wanted = upstream["result"]
+    if oracle_only:
+        return ("agrees" if steady(one, wanted, 1) else "unsteady"), ""
+    got = ask_ksched(one)
+    found = got.get("error") if not one.is_config and "attempts" not in got else None
+    found = found or differs(wanted, got, one.is_config)
+    if not found:
+        return "agrees", ""
+    return ("differs" if steady(one, wanted, AGAIN) else "unsteady"), found
+
+
+def steady(one: Case, wanted: dict[str, Any], times: int) -> bool:
+    return all(
+        differs(wanted, ask_oracle(one).get("result", {}), one.is_config) is None
+        for _ in range(times)
+    )
+
+
+def examine(task: tuple[str, int], oracle_only: bool) -> Verdict:
+    family, seed = task
+    return Verdict(family, seed, *compare(case(family, seed), oracle_only))
+
+
+def signature(difference: str) -> str:
+    """What a difference is about, so that shrinking does not drift to another one."""
+    if difference.startswith("exit"):
+        return difference.split("\n")[0]
+    path = re.sub(r"^attempts\[\d+\]\([^)]*\)", "attempt", difference.split(": ")[0])
+    steps = path.split(".")
+    return ".".join([*steps[:2], *steps[3:4]]) if steps[0] == "attempt" else steps[0]
+
+
+def shrunk(one: Case, difference: str, seconds: float) -> Case:
+    def same(smaller: Case) -> bool:
+        kind, found = compare(smaller)
+        return kind == "differs" and signature(found) == signature(difference)
+
+    return Shrinker(same, seconds).shrink(one)
+
+
+def save(one: Case, name: str, conformance: Path = CONFORMANCE) -> Path:
+    place = ("configs",) if one.is_config else ("cases", one.family)
+    folder = conformance.joinpath(*place, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not one.is_config:
+        (folder / "state.yaml").write_text(one.state)
+    if one.config is not None:
+        (folder / "config.yaml").write_text(one.config + "\n")
+    result = json.dumps(ask_oracle(one)["result"], separators=(",", ":"))
+    (folder / "expected.json").write_text(result + "\n")
+    return folder
+
+
+def tasks(families: list[str], seed: int, count: int, end: float) -> Iterator[tuple[str, int]]:
+    for i in range(count):
+        for family in families:
+            if time.monotonic() > end:
+                return
+            yield family, seed + i
+
+
+def verdicts(options: argparse.Namespace, families: list[str]) -> Iterator[Verdict]:
+    end = time.monotonic() + options.seconds
+    todo = tasks(families, options.seed, options.count, end)
+    check = partial(examine, oracle_only=options.oracle_only)
+    if options.jobs == 1:
+        yield from map(check, todo)
+        return
+    with ProcessPoolExecutor(options.jobs) as pool:
+        # In portions, for the pool would take all the tasks at once and miss the deadline.
+        while portion := [task for _, task in zip(range(20 * options.jobs), todo, strict=False)]:
+            yield from pool.map(check, portion)
+
+
+def report(options: argparse.Namespace, verdict: Verdict, seen: Counter[str]) -> None:
+    """Shows a verdict; of differences that look alike only the first is worked on."""
+    alike = f"{verdict.family}: {signature(verdict.difference)}"
+    seen[alike] += 1
+    if seen[alike] > 1:
+        return
+    print(f"{verdict.family} seed {verdict.seed}: {verdict.kind}: {verdict.difference}", flush=True)
+    if verdict.kind != "differs":
+        return
+    one = shrunk(case(verdict.family, verdict.seed), verdict.difference, options.shrink)
+    _, difference = compare(one)
+    print(f"    small: {len(one.objects)} objects: {difference}")
+    if not options.no_save:
+        print(f"    saved: {save(one, f'fuzz-{verdict.seed}', options.conformance)}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--family", action="append", choices=list(FAMILIES), metavar="F")
+    parser.add_argument("--count", type=int, default=100, help="cases per family")
+    parser.add_argument("--seed", type=int, default=1, help="the first case's")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no case after that")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--shrink", type=float, default=60, help="seconds to make a case small")
+    parser.add_argument("--differences", type=int, default=10, help="stop after so many kinds")
+    parser.add_argument("--no-save", action="store_true")
+    parser.add_argument("--oracle-only", action="store_true", help="try the cases, not ksched")
+    parser.add_argument("--conformance", type=Path, default=CONFORMANCE)
+    options = parser.parse_args()
+    try:
+        build()
+    except UnavailableError as why:
+        print(f"no oracle: {why}", file=sys.stderr)
+        return 2
+    families = options.family or [f for f in FAMILIES if f != "extenders"]
+    counts = {family: Counter[str]() for family in families}
+    with extender_server(options.conformance if "extenders" in families else None):
+        seen: Counter[str] = Counter()
+        for verdict in verdicts(options, families):
+            counts[verdict.family][verdict.kind] += 1
+            if verdict.kind in ("differs", "refused"):
+                report(options, verdict, seen)
+            if len(seen) >= options.differences:
+                break
+    for alike, times in seen.items():
+        print(f"{times:5d} times {alike}")
+    for family, counter in counts.items():
+        print(f"{family:20s} {sum(counter.values()):5d} cases: {dict(counter)}")
+    return 1 if any(counter["differs"] for counter in counts.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Random cases by family, from a seed."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from generate import (
+    claims,
+    configs,
+    everything,
+    extenders,
+    inter_pod,
+    node_affinity,
+    ports_images,
+    preempt,
+    profiles,
+    resources,
+    spread,
+    taints,
+    volumes,
+)
+from generate.world import Draft, Draw, Object
+
+FAMILIES: dict[str, Callable[[Draw], Draft]] = {
+    "resources": resources.generate,
+    "taints": taints.generate,
+    "node_affinity": node_affinity.generate,
+    "inter_pod": inter_pod.generate,
+    "spread": spread.generate,
+    "spread_defaults": spread.generate_defaults,
+    "ports_images": ports_images.generate,
+    "volumes": volumes.generate,
+    "claims": claims.generate,
+    "preempt": preempt.generate,
+    "nominated": preempt.generate_nominated,
+    "gates_and_profiles": profiles.generate,
+    "sampling": profiles.generate_sampling,
+    "retries": preempt.generate_retries,
+    "extenders": extenders.generate,
+    "everything": everything.generate,
+    "configs": configs.generate,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A random case as text, as the programs read it."""
+
+    family: str
+    objects: list[Object]
+    config: str | None
+
+    @property
+    def is_config(self) -> bool:
+        return self.family == "configs"
+
+    @property
+    def state(self) -> str:
+        items = "".join(f"- {json.dumps(one)}\n" for one in self.objects)
+        return f"apiVersion: v1\nkind: List\nitems:\n{items}" if items else ""
+
+
+def case(family: str, seed: int) -> Case:
+    draft = FAMILIES[family](Draw(f"{family} {seed}"))
+    config = draft.config
+    text = json.dumps(config, indent=1) if isinstance(config, dict) else config
+    return Case(family, draft.objects, text)

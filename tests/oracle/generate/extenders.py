@@ -1,0 +1,48 @@
+"""HTTP extenders, as conformance/extender.py answers."""
+
+from generate import preempt, taints
+from generate.resources import light
+from generate.world import Draft, Draw, Object, World, configuration, requests, sometimes
+
+HOST = "http://127.0.0.1:18700"
+FILTERS = ("even", "zone", "none", "broken", "garbage", "error")
+SCORERS = ("number", "number", "few", "broken", "garbage")
+PREEMPTERS = ("evenvictims", "evenvictims", "novictims", "broken")
+
+
+def one(draw: Draw, crowded: bool) -> Object:
+    extender: Object = {"httpTimeout": "500ms", "nodeCacheCapable": draw.maybe(0.5)}
+    if draw.maybe(0.5):
+        extender["ignorable"] = draw.maybe(0.6)
+    if crowded and draw.maybe(0.6):
+        extender |= {"urlPrefix": f"{HOST}/{draw.one(PREEMPTERS)}", "preemptVerb": "preempt"}
+    elif draw.maybe(0.5):
+        extender |= {"urlPrefix": f"{HOST}/{draw.one(FILTERS)}", "filterVerb": "filter"}
+    else:
+        extender |= {"urlPrefix": f"{HOST}/{draw.one(SCORERS)}", "prioritizeVerb": "prioritize"}
+        extender["weight"] = draw.one((1, 2, 5))
+    if draw.maybe(0.3):
+        managed = {"name": "example.com/foo", "ignoredByScheduler": draw.maybe(0.6)}
+        extender["managedResources"] = [managed]
+    return extender
+
+
+def foo(world: World, pod: Object) -> None:
+    requests(pod)["example.com/foo"] = "1"
+
+
+def generate(draw: Draw) -> Draft:
+    crowded = draw.maybe(0.5)
+    if crowded:
+        draft = preempt.crowded(draw, 0.1)
+    else:
+        world = World(draw)
+        world.add_nodes(3, 6)
+        taints.taint_nodes(world, 0.3)
+        world.add_pods(draw.randint(0, 3), draw.randint(3, 7), light, sometimes(0.3, foo))
+        draft = world.draft()
+    extenders = [one(draw, crowded) for _ in range(draw.one((1, 1, 2)))]
+    for extender in extenders[1:]:
+        extender.pop("managedResources", None)  # no two may manage the same
+    draft.config = configuration(extenders=extenders)
+    return draft

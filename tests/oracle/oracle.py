@@ -1,0 +1,133 @@
+"""The oracle: building it, and asking it case after case.
+
+python oracle.py    builds it, or says why not (exit status 2)
+"""
+
+import json
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cases import Case
+
+HERE = Path(__file__).parent
+BINARY = HERE / "oracle"
+PATIENCE = 120.0  # seconds for one case
+
+
+class UnavailableError(Exception):
+    """There is no oracle, and why."""
+
+
+def build() -> Path:
+    """Builds the oracle where Go is there and a source is newer than the binary."""
+    sources = [*HERE.glob("*.go"), HERE / "go.mod", HERE / "go.sum"]
+    if BINARY.exists() and BINARY.stat().st_mtime >= max(f.stat().st_mtime for f in sources):
+        return BINARY
+    go = shutil.which("go")
+    if go is None:
+        raise UnavailableError("Go is not installed, and the oracle is a Go program")
+    done = subprocess.run(
+        [go, "build", "-o", BINARY, "."], cwd=HERE, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise UnavailableError(f"go build failed:\n{done.stderr.strip()}")
+    return BINARY
+
+
+class Oracle:
+    """Answers cases in one process, and begins anew when a case brought that down."""
+
+    def __init__(self) -> None:
+        self.binary = build()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def ask(self, case: Case) -> dict[str, Any]:
+        if case.is_config:
+            return self.config(case.config or "")
+        return self.run(case.state, case.config)
+
+    def run(self, state: str, config: str | None = None) -> dict[str, Any]:
+        """The answer to a state: {"result": as expected.json} or {"error": text}."""
+        return self.answer({"mode": "run", "state": state, "config": config})
+
+    def config(self, config: str) -> dict[str, Any]:
+        return self.answer({"mode": "config", "config": config})
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [self.binary, "run", "--batch"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        line = b""
+        with suppress(BrokenPipeError):  # it died; what follows finds out
+            line = self.exchange(self.process, json.dumps(question).encode() + b"\n")
+        if line.endswith(b"\n"):
+            answer: dict[str, Any] = json.loads(line)
+            return answer
+        late = self.process.poll() is None
+        self.process.kill()
+        _, err = self.process.communicate()
+        self.process = None
+        why = f"no answer within {PATIENCE:.0f} s" if late else err.decode()[:2000]
+        return {"error": f"the oracle died: {why}"}
+
+    @staticmethod
+    def exchange(process: subprocess.Popen[bytes], question: bytes) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(question)
+        process.stdin.flush()
+        ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
+        return process.stdout.readline() if ready else b""
+
+
+@contextmanager
+def extender_server(cases: Path | None) -> Iterator[None]:
+    """Runs the extender that the cases of the family `extenders` name, on port 18700."""
+    script = None if cases is None else cases / "extender.py"
+    if script is None or not script.exists():
+        yield
+        return
+    server = subprocess.Popen([sys.executable, script, "18700"], stderr=subprocess.DEVNULL)
+    time.sleep(1)
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+if __name__ == "__main__":
+    try:
+        print(build())
+    except UnavailableError as why:
+        print(f"no oracle: {why}", file=sys.stderr)
+        sys.exit(2)

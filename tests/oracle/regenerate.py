@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Writes every expected.json of tests/conformance anew, as the oracle decides.
+
+    regenerate.py [--cases DIR] [--add N [--seed S]] [FAMILY ...]
+
+With --add it first adds N random cases per family. A case that kube-scheduler decides
+differently from run to run is reported and keeps its expected.json.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import fuzz
+from cases import Case, differs, families
+from generate import FAMILIES, case
+from oracle import Oracle, UnavailableError, extender_server
+
+
+def add(family: str, count: int, seed: int, folder: Path) -> None:
+    """Adds the first so many cases from a seed on that upstream decides the same every time."""
+    while count:
+        one = case(family, seed)
+        answer = fuzz.ask_oracle(one)
+        if "result" in answer and fuzz.steady(one, answer["result"], fuzz.AGAIN):
+            fuzz.save(one, f"{seed:03d}", folder)
+            count -= 1
+        seed += 1
+
+
+def regenerate(oracle: Oracle, one: Case) -> str:
+    """Says what became of a case's expected.json."""
+    answers = [oracle.ask(one) for _ in range(4)]
+    if "result" not in answers[0]:
+        return f"refused: {answers[0]['error']}"
+    wanted = answers[0]["result"]
+    if any(differs(wanted, a.get("result", {}), one.is_config) for a in answers):
+        return "unsteady, kept"
+    file = one.folder / "expected.json"
+    if file.exists() and differs(one.expected(), wanted, one.is_config) is None:
+        return ""
+    file.write_text(json.dumps(wanted, separators=(",", ":")) + "\n")
+    return "written"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", type=Path, default=fuzz.CONFORMANCE)
+    parser.add_argument("--add", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("families", nargs="*")
+    options = parser.parse_args()
+    with Oracle() as oracle, extender_server(options.cases):
+        for family in options.families or FAMILIES:
+            add(family, options.add, options.seed, options.cases)
+        for family, found in families(options.cases, options.families).items():
+            news = [(one, regenerate(oracle, one)) for one in found]
+            print(f"{family:20s} {len(found):4d} cases")
+            for one, what in news:
+                if what:
+                    print(f"    {one.folder.name}: {what}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except UnavailableError as why:
+        print(f"no oracle: {why}", file=sys.stderr)
+        sys.exit(2)

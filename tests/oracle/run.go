@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+const (
+	version   = "kube-scheduler v1.34.1"
+	mostRuns  = 10 // passes over the queue
+	notPlaced = ""
+)
+
+// run takes pods one after another through the scheduler.
+type run struct {
+	*cluster
+	out     *outcome
+	to      *listeners
+	queue   []string // the pods that may be scheduled, in queue order
+	changes int      // pods bound or evicted so far
+	placed  map[string]string
+}
+
+func decide(texts [][]byte, configText []byte) (*outcome, error) {
+	cfg, err := loadConfig(configText)
+	if err != nil {
+		return nil, err
+	}
+	s, err := loadState(texts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newCluster(context.Background(), cfg, s)
+	if err != nil {
+		return nil, &refusal{"framework", err.Error()}
+	}
+	defer c.close()
+	r := &run{cluster: c, out: &outcome{Oracle: version, Attempts: []*attempt{}}, to: &listeners{}, placed: map[string]string{}}
+	// The frameworks hold this same slice, so that preemption finds the wrapped extenders too.
+	for i, extender := range c.sched.Extenders {
+		c.sched.Extenders[i] = &recordingExtender{extender, r.to}
+	}
+	for _, fw := range c.sched.Profiles {
+		steadyPreemption(fw, r.to)
+	}
+	r.enqueue(s.pods, cfg.Profiles[0].SchedulerName)
+	if err := r.passes(); err != nil {
+		return nil, err
+	}
+	r.finish()
+	return r.out, nil
+}
+
+// enqueue adds the pending pods to the scheduling queue, which runs the PreEnqueue plugins. They
+// stay there until they are placed, for the queue is where nominated pods are looked up.
+func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
+	logger := klog.FromContext(r.ctx)
+	for _, pod := range pods {
+		known := r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
+		if pod.Spec.NodeName != "" || finished(pod) || pod.DeletionTimestamp != nil || !known {
+			continue
+		}
+		r.clock.SetTime(pod.CreationTimestamp.Time)
+		r.sched.SchedulingQueue.Add(logger, pod)
+		if info, ok := r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace); ok && info.Gated() {
+			r.out.Gated = append(r.out.Gated, key(pod))
+		} else {
+			r.queue = append(r.queue, key(pod))
+		}
+	}
+	less := r.sched.Profiles[firstProfile].QueueSortFunc()
+	queued := map[string]*framework.QueuedPodInfo{}
+	for _, name := range r.queue {
+		pod := r.pod(name)
+		queued[name], _ = r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace)
+	}
+	slices.SortStableFunc(r.queue, func(a, b string) int {
+		switch {
+		case less(queued[a], queued[b]):
+			return -1
+		case less(queued[b], queued[a]):
+			return 1
+		}
+		return 0
+	})
+}
+
+// passes goes over the queue until nothing that failed is worth another try.
+func (r *run) passes() error {
+	seen := map[string]int{} // how many changes a pod's last attempt knew of
+	for pass := range mostRuns {
+		tried := false
+		for _, name := range r.queue {
+			_, placed := r.placed[name]
+			if placed || pass > 0 && seen[name] == r.changes {
+				continue
+			}
+			tried = true
+			if err := r.schedule(name); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			seen[name] = r.changes
+		}
+		if !tried {
+			break
+		}
+	}
+	return nil
+}
+
+// schedule tries a pod, and once more when preemption made room for it.
+func (r *run) schedule(name string) error {
+	nominated, err := r.attempt(name, false)
+	if err == nil && nominated {
+		_, err = r.attempt(name, true)
+	}
+	return err
+}
+
+func (r *run) finish() {
+	evicted := map[string]bool{}
+	for _, name := range r.out.Evicted {
+		evicted[name] = true
+	}
+	r.out.Placements = map[string]string{}
+	for _, name := range r.queue {
+		node := r.placed[name]
+		switch {
+		case evicted[name]:
+		case node == notPlaced:
+			r.out.Pending = append(r.out.Pending, name)
+		default:
+			r.out.Placements[name] = node
+		}
+	}
+	slices.Sort(r.out.Pending)
+	slices.Sort(r.out.Gated)
+}

@@ -1,0 +1,80 @@
+"""ksched as the fuzzer asks it. This is the one place that knows how.
+
+The commands are run within this process, for starting Python anew takes longer than deciding a
+small case. With $KSCHED set, that command is started instead.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+
+def decide(state: str, config: str | None) -> dict[str, Any]:
+    """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
+    with files(state=state, config=config) as paths:
+        args = ["--state", paths["state"], "--output", "json", "--trace"]
+        if config is not None:
+            args += ["--config", paths["config"]]
+        return call("schedule", *args)
+
+
+def describe(config: str) -> dict[str, Any]:
+    """What ksched says that kube-scheduler makes of a configuration."""
+    with files(config=config) as paths:
+        found = call("validate", paths["config"], "--output", "json")
+        said = found.get("kubeScheduler")
+        if said is None:
+            return {"stage": "none", **found}
+        if not said.get("accepts"):
+            return {"stage": said.get("stage") or "unknown", "error": said.get("error")}
+        return call("config", "show", paths["config"], "--output", "json")
+
+
+@contextlib.contextmanager
+def files(**texts: str | None) -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: Path(folder) / f"{name}.yaml" for name in texts}
+        for name, text in texts.items():
+            if text is not None:
+                paths[name].write_text(text)
+        yield {name: str(path) for name, path in paths.items()}
+
+
+def call(*args: str) -> dict[str, Any]:
+    code, out, err = started(args) if "KSCHED" in os.environ else within(args)
+    try:
+        printed: dict[str, Any] = json.loads(out)
+    except ValueError:
+        return {"error": f"exit {code}: {err.strip()[-600:]}"}
+    return printed
+
+
+def within(args: tuple[str, ...]) -> tuple[int, str, str]:
+    from ksched_cli.commands.main import main
+
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with (
+        mock.patch.object(sys, "argv", ["ksched", *args]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as exit:
+            code = exit.code if isinstance(exit.code, int) else 1
+    return code, out.getvalue(), err.getvalue()
+
+
+def started(args: tuple[str, ...]) -> tuple[int, str, str]:
+    command = [*shlex.split(os.environ["KSCHED"]), *args]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr

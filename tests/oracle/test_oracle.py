@@ -1,0 +1,36 @@
+"""The oracle agrees with every conformance case, and ksched with the oracle on random ones.
+
+Both need Go, two minutes for the first build, and time, so they run only where $KSCHED_ORACLE
+says how many random cases per family there shall be.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+CASES = os.environ.get("KSCHED_ORACLE", "")
+
+pytestmark = [
+    pytest.mark.skipif(not CASES, reason="set KSCHED_ORACLE=N for N random cases per family"),
+    pytest.mark.skipif(not shutil.which("go"), reason="Go is not installed; the oracle needs it"),
+]
+
+
+def run(script: str, *args: str) -> None:
+    done = subprocess.run(
+        [sys.executable, HERE / script, *args], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+def test_oracle_agrees_with_every_conformance_case() -> None:
+    run("check_oracle.py", "-v")
+
+
+def test_ksched_agrees_with_the_oracle_on_random_cases() -> None:
+    run("fuzz.py", "--count", CASES, "--no-save", "--shrink", "20")
