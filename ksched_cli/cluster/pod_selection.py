@@ -1,0 +1,98 @@
+"""Which pods a term or a constraint is about, as a value: equal ones share their counters.
+
+Upstream: k8s.io/kube-scheduler/framework/types.go (AffinityTerm.Matches).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ksched_cli.cluster.selectors import IN, Requirement, Selector
+
+LabelPair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """The namespaces of these names; with `others`, every namespace but these."""
+
+    names: frozenset[str]
+    others: bool = False
+
+    def has(self, namespace: str) -> bool:
+        return (namespace in self.names) != self.others
+
+    def __str__(self) -> str:
+        names = ", ".join(sorted(self.names))
+        if not self.others:
+            return f"namespace {names}" if len(self.names) == 1 else f"namespaces {names or 'none'}"
+        return f"any namespace but {names}" if names else "any namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Pods of some namespaces whose labels match."""
+
+    namespaces: Namespaces
+    selector: Selector
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return self.namespaces.has(namespace) and self.selector.matches(labels)
+
+    def __str__(self) -> str:
+        return f"{selector_text(self.selector)} in {self.namespaces}"
+
+
+@dataclass(frozen=True)
+class PodSelection:
+    """Pods that every clause is true of. terminating: whether pods being deleted count."""
+
+    clauses: tuple[Clause, ...]
+    terminating: bool = True
+
+    def matches(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return all(clause.matches(namespace, labels) for clause in self.clauses)
+
+    @cached_property
+    def anchors(self) -> tuple[LabelPair, ...] | None:
+        """Labels of which a matching pod has one, all of the same key; None: it may have any."""
+        found: tuple[LabelPair, ...] | None = None
+        for clause in self.clauses:
+            if not clause.selector.selectable:
+                return ()
+            for requirement in clause.selector.requirements:
+                fewer = found is None or len(requirement.values) < len(found)
+                if requirement.operator == IN and fewer:
+                    values = dict.fromkeys(requirement.values)
+                    found = tuple((requirement.key, value) for value in values)
+        return found
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.clauses))
+
+
+def combined(first: Selector, second: Selector) -> Selector:
+    """What both match. Neither is the selector that matches nothing."""
+    both = (*first.requirements, *second.requirements)
+    return Selector(tuple(sorted(both, key=lambda requirement: requirement.key)))
+
+
+def selector_text(selector: Selector) -> str:
+    """As kubectl writes a selector."""
+    if not selector.selectable:
+        return "nothing"
+    return ",".join(map(_requirement_text, selector.requirements)) or "any labels"
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    match requirement.operator:
+        case "Exists":
+            return requirement.key
+        case "DoesNotExist":
+            return f"!{requirement.key}"
+        case "In" if len(requirement.values) == 1:
+            return f"{requirement.key}={requirement.values[0]}"
+        case operator:
+            return f"{requirement.key} {operator.lower()} ({','.join(requirement.values)})"
