@@ -1,0 +1,122 @@
+"""Old in-tree disks and single-pod claims in use by the pods that run.
+
+Upstream: plugins/volumerestrictions/volume_restrictions.go (isVolumeConflict) and
+pkg/scheduler/framework/types.go (PVCRefCounts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ksched_cli.cluster.objects import PodSpec, Volume
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.cluster.state import Key
+from ksched_cli.framework.nodes import Nodes
+
+# What tells one disk from another; the first entry says what sort of disk it is.
+DiskKey = tuple[str, ...]
+# A disk, and whether it is only read, which several pods may do.
+Disk = tuple[DiskKey, bool]
+
+
+def is_disk(volume: Volume) -> bool:
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
+
+
+def disks_of(spec: PodSpec) -> list[Disk]:
+    """The disks of a pod. An RBD image comes once per monitor: one in common is enough."""
+    found: list[Disk] = []
+    for volume in spec.volumes:
+        if volume.gce_persistent_disk is not None:
+            gce = volume.gce_persistent_disk
+            found.append((("GCE persistent disk", gce.pd_name), gce.read_only))
+        if volume.aws_elastic_block_store is not None:
+            # Upstream lets nobody share these, be it to read.
+            found.append((("AWS volume", volume.aws_elastic_block_store.volume_id), False))
+        if volume.iscsi is not None:
+            found.append((("iSCSI target", volume.iscsi.iqn), volume.iscsi.read_only))
+        if volume.rbd is not None:
+            rbd = volume.rbd
+            for monitor in dict.fromkeys(rbd.monitors):
+                key = ("RBD image", f"{rbd.pool}/{rbd.image}", "monitor", monitor)
+                found.append((key, rbd.read_only))
+    return found
+
+
+class DiskUse:
+    """disks: disk → row → how many pods use it there, and how many of them write.
+
+    claims: namespace and name → how many volumes of pods stand for it
+    """
+
+    def __init__(self) -> None:
+        self.disks: dict[DiskKey, dict[int, tuple[int, int]]] = {}
+        self.claims: dict[Key, int] = {}
+        self._of_spec: dict[PodSpec, list[Disk]] = {}
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> DiskUse:
+        """The snapshot's, made when it is first wanted; it follows the pods."""
+        found = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
+        if found is None:
+            found = cls()
+            found._add_all(Nodes(snapshot))
+            snapshot.watchers.append(found)
+        return found
+
+    @classmethod
+    def on(cls, nodes: Nodes) -> DiskUse:
+        """What is in use on these nodes alone."""
+        found = cls()
+        found._add_all(nodes)
+        return found
+
+    def _add_all(self, nodes: Nodes) -> None:
+        for row in nodes.indices().tolist():
+            for pod in nodes.snapshot.pods[row]:
+                self.pod_added(pod, row)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._moved(pod, row, 1)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._moved(pod, row, -1)
+
+    def _moved(self, pod: PodInfo, row: int, number: int) -> None:
+        if not pod.spec.volumes:
+            return
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                key = (pod.namespace, volume.persistent_volume_claim.claim_name)
+                left = self.claims.get(key, 0) + number
+                if left:
+                    self.claims[key] = left
+                else:
+                    del self.claims[key]
+        disks = self._of_spec.get(pod.spec)
+        if disks is None:
+            disks = self._of_spec[pod.spec] = disks_of(pod.spec)
+        for disk, reads in disks:
+            rows = self.disks.setdefault(disk, {})
+            users, writers = rows.get(row, (0, 0))
+            users, writers = users + number, writers + (0 if reads else number)
+            if users:
+                rows[row] = (users, writers)
+            else:
+                del rows[row]
+
+    def conflicting(self, wanted: Iterable[Disk], count: int) -> Mask:
+        """Of `count` rows, those where one of the disks cannot be shared with who has it."""
+        mask = np.zeros(count, dtype=np.bool_)
+        for disk, reads in wanted:
+            in_use = self.disks.get(disk, {})
+            mask[[row for row, (_, writers) in in_use.items() if writers or not reads]] = True
+        return mask

@@ -1,0 +1,165 @@
+"""Rejects nodes outside the zones and regions that the labels of the pod's volumes name.
+
+Upstream: plugins/volumezone/volume_zone.go and cloud-provider/volume/helpers/zones.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+)
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.framework.verdicts import Verdicts
+from ksched_cli.plugins.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from ksched_cli.plugins.pod_claims import (
+    CLAIM,
+    CLASS,
+    VOLUME,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_uses,
+    not_found,
+)
+
+STATE_KEY = "PreFilterVolumeZone"
+REASON = Status.unresolvable("node(s) had no available volume zone")
+LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+SUCCESSORS = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeTopology:
+    """One label of a volume: the zones or regions that it can be used from."""
+
+    claim: str
+    volume: str
+    key: str
+    values: tuple[str, ...]
+
+    def matching(self, snapshot: Snapshot) -> Mask:
+        """A node without the old label may have its successor."""
+        column = snapshot.labels[self.key]
+        mask = column.isin(self.values)
+        successor = SUCCESSORS.get(self.key)
+        if successor is not None:
+            mask |= ~column.present & snapshot.labels[successor].isin(self.values)
+        return mask
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
+    name = "VolumeZone"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._cluster = handle.cluster
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        topologies, status = self._topologies(pod)
+        if not status.is_success:
+            return None, status
+        if not topologies:
+            return None, SKIP
+        state.write(STATE_KEY, topologies)
+        return None, SUCCESS
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        topologies = state.data.get(STATE_KEY)
+        if topologies is None:
+            # PreFilter is switched off, or has skipped this plugin.
+            topologies, status = self._topologies(pod)
+            if not status.is_success:
+                return Verdicts.rejecting(np.ones(len(nodes), dtype=np.bool_), status)
+        if not topologies:
+            return Verdicts.passing(len(nodes))
+        snapshot = nodes.snapshot
+        matching = np.ones(len(snapshot), dtype=np.bool_)
+        for topology in topologies:
+            matching &= topology.matching(snapshot)
+        return Verdicts.rejecting(nodes.take(~matching & _zoned(snapshot)), REASON)
+
+    def _topologies(self, pod: PodInfo) -> tuple[list[VolumeTopology], Status]:
+        """Of the volumes that the pod's claims are bound to; what stands in the way, or success."""
+        found: list[VolumeTopology] = []
+        for use in claim_uses(pod.pod):
+            if use.ephemeral:
+                continue
+            if not use.claim:
+                return [], Status.unresolvable("PersistentVolumeClaim had no name")
+            claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
+            if claim is None:
+                return [], Status.unresolvable(not_found(CLAIM, use.claim))
+            name = claim.spec.volume_name
+            if not name:
+                fault = self._unbound_fault(claim)
+                if fault:
+                    return [], Status.unresolvable(fault)
+                continue
+            volume = self._cluster.persistent_volumes.get(name)
+            if volume is None:
+                return [], Status.unresolvable(not_found(VOLUME, name))
+            found += _topologies_of(claim, volume)
+        return found, SUCCESS
+
+    def _unbound_fault(self, claim: PersistentVolumeClaim) -> str:
+        """Why a claim without a volume ends the attempt; "" where it waits for a consumer."""
+        name = claim_class(claim)
+        if not name:
+            return "PersistentVolumeClaim had no pv name and storageClass name"
+        storage_class = self._cluster.storage_classes.get(name)
+        if storage_class is None:
+            return not_found(CLASS, name)
+        if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+            return ""
+        return "PersistentVolume had no name"
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        return [
+            f"claim {topology.claim}: volume {topology.volume} is in {topology.key}="
+            f"{' or '.join(topology.values)}, the node has {_has(node, topology.key)}"
+            for topology in self._topologies(pod)[0]
+            if not topology.matching(node.snapshot)[node.row]
+        ]
+
+
+def _zoned(snapshot: Snapshot) -> Mask:
+    """The nodes with a zone or region label; the others are taken for a cluster without zones."""
+    mask = np.zeros(len(snapshot), dtype=np.bool_)
+    for key in LABELS:
+        mask |= snapshot.labels[key].present
+    return mask
+
+
+def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
+    """A label with an empty zone in it is passed over."""
+    found = []
+    for key in LABELS:
+        if key in volume.metadata.labels:
+            zones = [zone.strip() for zone in volume.metadata.labels[key].split(ZONE_DELIMITER)]
+            if all(zones):
+                values = tuple(sorted(set(zones)))
+                found.append(VolumeTopology(claim.key, volume.name, key, values))
+    return found
+
+
+def _has(node: Node, key: str) -> str:
+    for name in (key, SUCCESSORS.get(key, key)):
+        if name in node.labels:
+            return f"{name}={node.labels[name]}"
+    return f"no {key}"
