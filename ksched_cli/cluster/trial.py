@@ -25,15 +25,14 @@ class Load:
     @classmethod
     def of(cls, pods: Sequence[PodInfo]) -> Load:
         # Pods of one template share the object with their amounts.
-        kinds = {id(pod.resources): pod.resources for pod in pods}
-        place = {kind: i for i, kind in enumerate(kinds)}
-        ids = np.array([place[id(pod.resources)] for pod in pods], dtype=np.intp)
-        found = list(kinds.values())
+        ids = np.array([id(pod.resources) for pod in pods], dtype=np.int64)
+        _, first, kinds = np.unique(ids, return_index=True, return_inverse=True)
+        found = [pods[place].resources for place in first.tolist()]
         names = dict.fromkeys(name for kind in found for name in kind.requests)
         return cls(
-            {name: _column(kind.requests.get(name, 0) for kind in found)[ids] for name in names},
-            _column(kind.nonzero_cpu for kind in found)[ids],
-            _column(kind.nonzero_memory for kind in found)[ids],
+            {name: _column(kind.requests.get(name, 0) for kind in found)[kinds] for name in names},
+            _column(kind.nonzero_cpu for kind in found)[kinds],
+            _column(kind.nonzero_memory for kind in found)[kinds],
         )
 
     def take(self, places: Rows) -> Load:
@@ -68,6 +67,7 @@ class Trial(Snapshot):
         self._requested = {name: column.copy() for name, column in base._requested.items()}
         self.log = []
         self.watchers = []
+        self.sealed = False
 
     def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
         """As `add` of each pod to its row, with one array operation per quantity."""

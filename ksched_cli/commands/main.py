@@ -19,13 +19,14 @@ from ksched_cli import __version__
 from ksched_cli.commands import config
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
+from ksched_cli.commands.preempt import preempt
 from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError
 
 EXIT_DEFECT = 3
 
-COMMANDS: tuple[Callable[..., None], ...] = (validate, schedule, explain, plugins)
+COMMANDS: tuple[Callable[..., None], ...] = (validate, schedule, explain, preempt, plugins)
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ REQUEST_KEY = "ksched/preemption/request"
 class Request:
     """What an inquiry wants of a PostFilter plugin, left in the CycleState under REQUEST_KEY.
 
-    detailed: also who may stay on a node, and why the others may not
+    detailed:   also who may stay on a node, and why the others may not
     everything: do not stop at as many candidates as are enough
     """
 
@@ -38,13 +38,17 @@ class Victims:
     """The pods that would leave a node, most important first.
 
     reprieved: those of lower priority that may stay, in the order they were put back
-    refusals:  per victim's UID why it may not; reprieved and refusals only where detail is kept
+    refusals:  by a victim's UID, why it may not
+    overdrawn: by a victim's UID, the budgets that its eviction violates
+
+    The last three only where detail is kept.
     """
 
     pods: tuple[PodInfo, ...]
     pdb_violations: int
     reprieved: tuple[PodInfo, ...] = ()
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    overdrawn: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Criterion(StrEnum):

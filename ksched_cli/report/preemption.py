@@ -1,4 +1,4 @@
-"""What a pod's preemption would come to: the verdict, the criteria, the candidates, the other nodes."""
+"""What a pod's preemption would come to: verdict, criteria, candidates, and the other nodes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def document(found: PreemptionAnswer) -> dict[str, Any]:
         "mayPreempt": found.may,
         "reason": found.why_not,
         "node": found.node,
-        "criterion": found.steps[-1].criterion.value if found.steps else "",
+        "criterion": _criterion(found),
         "criteria": [
             {"criterion": step.criterion.value, "best": step.best, "nodesLeft": step.left}
             for step in found.steps
@@ -103,7 +103,7 @@ def _headline(found: PreemptionAnswer) -> str:
 def _verdict(found: PreemptionAnswer) -> list[str]:
     chosen = next(one for one in found.candidates if one.node == found.node)
     evicted = ", ".join(victim.pod for victim in chosen.victims)
-    lines = [f"would evict {evicted} from {found.node}, {_why_there(found)}"]
+    lines = [f"would evict {evicted} from {found.node}: {_why_there(found)}"]
     if found.ties:
         lines.append(f"equally good: {', '.join(found.ties)}")
     if found.lapsing:
@@ -112,9 +112,15 @@ def _verdict(found: PreemptionAnswer) -> list[str]:
 
 
 def _why_there(found: PreemptionAnswer) -> str:
-    if not found.steps:
-        return "the only candidate"
-    return f"because of {len(found.candidates)} candidates it is: {found.steps[-1].criterion}"
+    others = f" among {len(found.candidates)} candidates" if found.steps else ""
+    return f"{_criterion(found)}{others}"
+
+
+def _criterion(found: PreemptionAnswer) -> str:
+    """What decided, or "" where nothing is taken."""
+    if found.steps:
+        return found.steps[-1].criterion.value
+    return "only candidate" if found.node else ""
 
 
 def _criteria(found: PreemptionAnswer, limit: Limit) -> str:
@@ -167,13 +173,15 @@ def _others(found: PreemptionAnswer, limit: Limit) -> str:
 def _without(one: HopelessNode) -> str:
     if one.removed is None:
         return "any pod"
-    return f"{one.removed} pods of lower priority"
+    if one.removed == 0:
+        return "(no pod of lower priority)"
+    return f"{one.removed} pod{'s' if one.removed > 1 else ''} of lower priority"
 
 
 def _unsearched(found: PreemptionAnswer, limit: Limit) -> str:
     if not found.unsearched:
         return ""
     return (
-        f"{len(found.unsearched)} nodes were not looked at, as {found.wanted} candidates are enough "
-        f"(--all-candidates looks at all): {listed(list(found.unsearched), limit)}"
+        f"{len(found.unsearched)} nodes were not looked at, {found.wanted} candidates are enough "
+        f"(--all-candidates looks at all): {listed(found.unsearched, limit)}"
     )

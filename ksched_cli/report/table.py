@@ -19,6 +19,9 @@ class Limit:
 EVERYTHING = Limit()
 TERMINAL = Limit(width=100, rows=40)
 
+SHOWN_NAMES = 6
+SHOWN_WIDTH = 24
+
 
 def columns(
     headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
@@ -47,3 +50,16 @@ def cut(text: str, count: int, limit: Limit) -> str:
     if limit.rows is None or count <= limit.rows:
         return text
     return f"{text}\n… and {count - limit.rows} more (--all shows every one)"
+
+
+def listed(names: Sequence[str], limit: Limit) -> str:
+    """Names in one cell; where rows are limited the first few, and how many more there are."""
+    if limit.rows is None or len(names) == 1:
+        return ", ".join(names)
+    shown: list[str] = []
+    for name in names[:SHOWN_NAMES]:
+        if shown and len(", ".join((*shown, name))) > SHOWN_WIDTH:
+            break
+        shown.append(name)
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" +{rest}" if rest else "")
