@@ -28,6 +28,10 @@ ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
 
+class SealedError(Exception):
+    """Somebody wants to change a snapshot that is only to be read just now."""
+
+
 class PodWatcher(Protocol):
     """Something that keeps counts of pods and follows them as they come and go."""
 
@@ -81,6 +85,7 @@ class Snapshot:
         self.ports: dict[int, set[HostPort]] = {}
         self.log: list[int] = []
         self.watchers: list[PodWatcher] = []
+        self.sealed = False
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -111,8 +116,17 @@ class Snapshot:
 
     # -- pods ---------------------------------------------------------------------------------
 
+    def seal(self, shut: bool) -> None:
+        """While it is shut, no pod comes or goes and the columns cannot be written to."""
+        self.sealed = shut
+        columns = (self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        for column in (*columns, *self._requested.values(), *self._allocatable.values()):
+            column.flags.writeable = not shut
+
     def add(self, pod: PodInfo, row: int) -> None:
         """Puts a pod on a node."""
+        if self.sealed:
+            raise SealedError("plugins may not put pods on nodes; that is the engine's part")
         self.pods[row].append(pod)
         if pod.template.host_ports:
             self.take_ports(pod, row)
@@ -122,6 +136,8 @@ class Snapshot:
 
     def remove(self, pod: PodInfo, row: int) -> None:
         """Takes a pod off its node. Upstream fills the gap with the node's last pod: so do we."""
+        if self.sealed:
+            raise SealedError("plugins may not take pods off nodes; that is the engine's part")
         pods = self.pods[row]
         place = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
         pods[place] = pods[-1]

@@ -1,0 +1,347 @@
+"""For tests, of ksched and of plugins: small clusters, and questions to ask of them.
+
+    from ksched_cli.testing import cluster, node, pod, scores, simulate, verdicts
+
+    state = cluster(node("small", cpu="1"), node("large", cpu="8"), pod("web", cpu="2"))
+    assert simulate(state).placements == {"default/web": "large"}
+    assert not verdicts("NodeResourcesFit", state)["small"].is_success
+    assert scores(MyPlugin, state, args={"weight": 3}) == {"large": 100, "small": 0}
+
+`node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
+stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. An
+exception that a plugin lets out fails the test, with its traceback.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ksched_cli.cluster.collect import Collector
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.sources import Source, documents
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.load import load_configuration
+from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
+from ksched_cli.engine import explain
+from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.framework.interface import Plugin, points_of
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.plugins import IN_TREE
+
+Manifest: TypeAlias = dict[str, Any]
+PluginClass: TypeAlias = type[Plugin]
+Config: TypeAlias = str | Mapping[str, Any]
+
+# Every profile needs these two.
+_INDISPENSABLE = ("PrioritySort", "DefaultBinder")
+
+
+class DefectError(AssertionError):
+    """Plugins let exceptions out. The text is their tracebacks."""
+
+
+# -- a cluster ------------------------------------------------------------------------------------
+
+
+def node(
+    name: str,
+    cpu: str | int = "4",
+    memory: str | int = "16Gi",
+    pods: int = 110,
+    *,
+    resources: Mapping[str, str | int] | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[str | Mapping[str, Any]] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """A Node.
+
+    resources: allocatable besides cpu, memory and pods, as {"example.com/gpu": 2}
+    taints:    as kubectl writes them, "key=value:NoSchedule" or "key:NoExecute"; or as in manifests
+    images:    image name → size in bytes
+    status:    takes the place of what is given here, field by field
+    """
+    allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **(resources or {})}
+    found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
+    spec: Manifest = {"taints": [_taint(one) for one in taints]}
+    if unschedulable:
+        spec["unschedulable"] = True
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": spec,
+        "status": {
+            "allocatable": {key: str(amount) for key, amount in allocatable.items()},
+            "images": found,
+            **(status or {}),
+        },
+    }
+
+
+def pod(
+    name: str = "p",
+    namespace: str = "default",
+    *,
+    cpu: str | int | None = None,
+    memory: str | int | None = None,
+    requests: Mapping[str, str | int] | None = None,
+    image: str = "img",
+    ports: Iterable[int | Mapping[str, Any]] = (),
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    node: str = "",
+    priority: int | None = None,
+    tolerations: Iterable[str | Mapping[str, Any]] = (),
+    node_selector: Mapping[str, str] | None = None,
+    affinity: Mapping[str, Any] | None = None,
+    gates: Iterable[str] = (),
+    profile: str = DEFAULT_SCHEDULER_NAME,
+    metadata: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """A Pod of one container: pending, or running where `node` is given.
+
+    requests:    of the container, besides cpu and memory
+    ports:       host ports; a number, or a container port as in a manifest
+    tolerations: "key=value:Effect", "key:Effect" or "key", of any value; "" for all; or as in a
+                 manifest
+    affinity:    as in a manifest
+    profile:     the schedulerName
+    metadata, spec, status: take the place of what is given here, field by field
+    """
+    amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
+    container = {
+        "name": "c",
+        "image": image,
+        "ports": [_port(one) for one in ports],
+        "resources": {"requests": {k: str(v) for k, v in amounts.items() if v is not None}},
+    }
+    fields: Manifest = {
+        "nodeName": node,
+        "priority": priority,
+        "tolerations": [_toleration(one) for one in tolerations],
+        "nodeSelector": dict(node_selector or {}),
+        "affinity": affinity,
+        "schedulingGates": [{"name": gate} for gate in gates],
+        "schedulerName": profile,
+    }
+    meta = {"labels": labels, "annotations": annotations}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, **_given(meta), **(metadata or {})},
+        "spec": {"containers": [container], **_given(fields), **(spec or {})},
+        "status": {"phase": "Running" if node else "Pending", **(status or {})},
+    }
+
+
+def _given(fields: Mapping[str, Any]) -> Manifest:
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+
+
+def _port(port: int | Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"containerPort": port, "hostPort": port} if isinstance(port, int) else port
+
+
+def _taint(taint: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(taint, str):
+        return taint
+    named, _, effect = taint.rpartition(":")
+    key, _, value = named.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def _toleration(toleration: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(toleration, str):
+        return toleration
+    named, _, effect = toleration.partition(":")
+    key, equals, value = named.partition("=")
+    found = {"key": key, "operator": "Equal" if equals else "Exists", "effect": effect}
+    return found | ({"value": value} if equals else {})
+
+
+def cluster(*objects: Mapping[str, Any]) -> ClusterState:
+    """The manifests as a loaded state. Raises InputError for what no state file may hold."""
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
+    collector = Collector()
+    for document in documents(Source("the test's cluster", content)):
+        collector.add(document)
+    return collector.finish()
+
+
+# -- whole runs -----------------------------------------------------------------------------------
+
+
+def simulation(
+    state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
+) -> Simulation:
+    """A simulation with all its details kept.
+
+    config:  a KubeSchedulerConfiguration, as text or as plain data, where apiVersion and kind may
+             be left out
+    plugins: become known; without a configuration they also join the default profile, at every
+             point they extend
+
+    Raises InputError where the configuration is wrong.
+    """
+    if config is None and plugins:
+        enabled = [{"name": plugin.name} for plugin in plugins]
+        config = {"profiles": [{"plugins": {"multiPoint": {"enabled": enabled}}}]}
+    registry = _registry(plugins)
+    configuration = load_configuration(_text(config), "the test's configuration", registry)
+    return Simulation(state, configuration, registry, Options(detailed=True))
+
+
+def simulate(
+    state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
+) -> RunRecord:
+    """What becomes of all pending pods; `config` and `plugins` as `simulation` takes them."""
+    run = simulation(state, config, plugins)
+    record = run.run()
+    check(run)
+    return record
+
+
+def run_cycle(
+    state: ClusterState,
+    config: Config | None = None,
+    plugins: Sequence[PluginClass] = (),
+    *,
+    pod: str = "",
+) -> Attempt:
+    """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
+    run = simulation(state, config, plugins)
+    info = find(run, pod)
+    attempt = run.cycle.attempt(run.frameworks[info.spec.scheduler_name], info).attempt
+    check(run)
+    return attempt
+
+
+def explanation(
+    state: ClusterState,
+    config: Config | None = None,
+    plugins: Sequence[PluginClass] = (),
+    *,
+    pod: str = "",
+) -> explain.Explanation:
+    """What `ksched explain` says about one pod; the arguments are those of `run_cycle`."""
+    run = simulation(state, config, plugins)
+    found = explain.explain(run, find(run, pod))
+    check(run)
+    return found
+
+
+def check(run: Simulation) -> None:
+    """Raises DefectError where a plugin let an exception out."""
+    if run.guard.defects:
+        raise DefectError("\n".join(defect.detail for defect in run.guard.defects.values()))
+
+
+def find(run: Simulation, pod: str = "") -> PodInfo:
+    """A pod of the state, by name or namespace/name; "" for the only one that is pending."""
+    found = [one for one in run.state.pods if pod in (one.key, one.name)]
+    infos = [run.catalog.info(one) for one in found] if pod else run.pending()
+    if len(infos) != 1:
+        said = f'"{pod}"' if pod else "to ask about"
+        raise LookupError(f"{len(infos)} pods {said} in the state, expected one")
+    return infos[0]
+
+
+# -- one plugin -----------------------------------------------------------------------------------
+
+
+def verdicts(
+    plugin: str | PluginClass,
+    state: ClusterState,
+    *,
+    pod: str = "",
+    args: Mapping[str, Any] | None = None,
+) -> dict[str, Status]:
+    """Node name → what the plugin's PreFilter and Filter say, in a profile of nothing else.
+
+    plugin: a class, or the name of an in-tree one; args: as in a configuration
+    """
+    run, framework, info = _alone(plugin, state, pod, args)
+    cycle = CycleState()
+    outcome = framework.pre_filter(cycle, info)
+    check(run)
+    if not outcome.status.is_success:
+        return dict.fromkeys(run.snapshot.names, outcome.status)
+    nodes = Nodes(run.snapshot)
+    found = framework.filtering.without_nominated(cycle, info, nodes)
+    check(run)
+    said = {name: found.statuses[i] for name, i in zip(nodes.names(), found.ids, strict=True)}
+    if outcome.node_names is not None:
+        left_out = Status.unresolvable("left out by PreFilter").by(_name(plugin))
+        said |= {name: left_out for name in said if name not in outcome.node_names}
+    return said
+
+
+def scores(
+    plugin: str | PluginClass,
+    state: ClusterState,
+    *,
+    pod: str = "",
+    args: Mapping[str, Any] | None = None,
+    normalized: bool = True,
+) -> dict[str, int]:
+    """Node name → the plugin's score, asked as if every node were feasible; weights do not count.
+
+    Empty where its PreScore leaves it out. plugin, pod and args as `verdicts` takes them. Raises
+    PluginError where the plugin fails, or scores outside 0 to 100 after normalising.
+    """
+    run, framework, info = _alone(plugin, state, pod, args)
+    cycle = CycleState()
+    framework.pre_filter(cycle, info)
+    nodes = Nodes(run.snapshot)
+    try:
+        found = framework.scoring.run(cycle, info, nodes)
+    except PluginError:
+        check(run)
+        raise
+    if not found:
+        return {}
+    columns = found[0].normalized if normalized else found[0].raw
+    return dict(zip(nodes.names(), columns.tolist(), strict=True))
+
+
+def _alone(
+    plugin: str | PluginClass, state: ClusterState, pod: str, args: Mapping[str, Any] | None
+) -> tuple[Simulation, Framework, PodInfo]:
+    """The plugin in a profile of its own, whatever profile the pod names."""
+    name = _name(plugin)
+    enabled = [{"name": each} for each in dict.fromkeys((*_INDISPENSABLE, name))]
+    profile: Manifest = {
+        "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
+    }
+    if args is not None:
+        profile["pluginConfig"] = [{"name": name, "args": args}]
+    plugins = () if isinstance(plugin, str) else (plugin,)
+    run = simulation(state, {"profiles": [profile]}, plugins)
+    return run, run.frameworks[DEFAULT_SCHEDULER_NAME], find(run, pod)
+
+
+def _name(plugin: str | PluginClass) -> str:
+    return plugin if isinstance(plugin, str) else plugin.name
+
+
+def _registry(plugins: Iterable[PluginClass]) -> Registry:
+    entries = [PluginEntry(one.name, points_of(one), "the test", one) for one in plugins]
+    return Registry((*IN_TREE, *entries))
+
+
+def _text(config: Config | None) -> str | None:
+    if config is None or isinstance(config, str):
+        return config
+    return json.dumps({"apiVersion": API_VERSION, "kind": KIND, **config})

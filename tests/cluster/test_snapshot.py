@@ -1,0 +1,188 @@
+"""The snapshot: nodes in columns, pods that come and go, the order of visits."""
+
+import numpy as np
+import pytest
+from clusters import states
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.trial import Load, Trial
+from ksched_cli.testing import cluster, find, node, pod, simulation
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
+RESOURCES = ("cpu", "memory", "example.com/gpu")
+
+
+def look(snapshot):
+    """All that adding and removing pods may change, as plain data."""
+    columns = {name: snapshot.requested(name).tolist() for name in RESOURCES}
+    return columns | {
+        "cpu, counted": snapshot.nonzero_cpu.tolist(),
+        "memory, counted": snapshot.nonzero_memory.tolist(),
+        "count": snapshot.pod_count.tolist(),
+        "pods": [[one.key for one in pods] for pods in snapshot.pods],
+        "ports": {row: set(ports) for row, ports in snapshot.ports.items()},
+    }
+
+
+def can_go(snapshot, one, row):
+    """Ports are a set upstream: of two pods with one port, the first to leave frees it."""
+    return not set(one.template.host_ports) & snapshot.ports.get(row, set())
+
+
+@given(states(), st.data())
+def test_pods_that_come_and_go_leave_everything_as_it_was(state, data):
+    run = simulation(state)
+    snapshot = run.snapshot
+    before = look(snapshot)
+    there = []
+    for one in run.pending():
+        row = data.draw(st.integers(0, len(snapshot) - 1))
+        if can_go(snapshot, one, row):
+            snapshot.add(one, row)
+            there.append((one, row))
+    for one, row in reversed(there):
+        snapshot.remove(one, row)
+    assert look(snapshot) == before
+    assert snapshot.log[-len(there) :] == [row for _, row in reversed(there)] if there else True
+
+
+@given(states(), st.data())
+def test_columns_are_what_adding_up_the_pods_gives(state, data):
+    run = simulation(state)
+    run.run()
+    snapshot = run.snapshot
+    for row, pods in enumerate(snapshot.pods):
+        for name in RESOURCES:
+            wanted = sum(one.resources.requests.get(name, 0) for one in pods)
+            assert snapshot.requested(name)[row] == wanted
+        assert snapshot.nonzero_cpu[row] == sum(one.resources.nonzero_cpu for one in pods)
+        assert snapshot.nonzero_memory[row] == sum(one.resources.nonzero_memory for one in pods)
+        assert snapshot.pod_count[row] == len(pods)
+
+
+@given(states(), st.data())
+def test_a_trial_changes_nothing_but_itself(state, data):
+    run = simulation(state)
+    snapshot = run.snapshot
+    before, end = look(snapshot), len(snapshot.log)
+    trial = Trial(snapshot, range(len(snapshot)))
+    assert look(trial) == before
+    for one in run.pending():
+        trial.add(one, data.draw(st.integers(0, len(snapshot) - 1)))
+    for row, pods in enumerate(snapshot.pods):
+        for one in pods:
+            trial.remove(one, row)
+    assert look(snapshot) == before
+    assert len(snapshot.log) == end
+
+
+@given(states(), st.data())
+def test_many_pods_at_once_are_as_many_one_after_another(state, data):
+    run = simulation(state)
+    rows = range(len(run.snapshot))
+    single, many = Trial(run.snapshot, rows), Trial(run.snapshot, rows)
+    pods = [one for pods in run.snapshot.pods for one in pods]
+    places = [row for row, pods in enumerate(run.snapshot.pods) for _ in pods]
+    for one, row in zip(pods, places, strict=True):
+        single.remove(one, row)
+    load, targets = Load.of(pods), np.array(places, dtype=np.intp)
+    many.remove_each(pods, targets, load)
+    assert look(single) == look(many)
+    many.add_each(pods, targets, load)
+    assert look(many) == look(run.snapshot)
+
+
+def test_a_pod_that_leaves_has_its_place_taken_by_the_last_one():
+    pods = [pod(f"p{i}", node="a") for i in range(4)]
+    run = simulation(cluster(node("a"), *pods))
+    run.snapshot.remove(find(run, "p1"), 0)
+    assert [one.name for one in run.snapshot.pods[0]] == ["p0", "p3", "p2"]
+
+
+def test_a_port_is_free_once_one_of_the_pods_that_have_it_leaves():
+    pods = [pod(name, node="a", ports=[80]) for name in ("one", "other")]
+    run = simulation(cluster(node("a"), *pods))
+    run.snapshot.remove(find(run, "one"), 0)
+    assert run.snapshot.ports == {}
+
+
+def test_watchers_are_told_of_every_pod():
+    told = []
+
+    class Watcher:
+        def pod_added(self, pod, row):
+            told.append(("+", pod.name, row))
+
+        def pod_removed(self, pod, row):
+            told.append(("-", pod.name, row))
+
+    run = simulation(cluster(node("a"), node("b"), pod("p")))
+    run.snapshot.watchers.append(Watcher())
+    run.snapshot.add(find(run), 1)
+    run.snapshot.remove(find(run), 1)
+    assert told == [("+", "p", 1), ("-", "p", 1)]
+
+
+class NodeTree:
+    """kube-scheduler's order of visits, as a list per zone from which nodes are taken in turn."""
+
+    def __init__(self):
+        self.zones = {}
+
+    def add(self, labels, name):
+        zone = labels.get(OLD_ZONE, labels.get(ZONE, ""))
+        self.zones.setdefault((labels.get(REGION, ""), zone), []).append(name)
+
+    def visits(self):
+        queues = [list(names) for names in self.zones.values()]
+        while any(queues):
+            yield from (queue.pop(0) for queue in queues if queue)
+
+
+LABELS = st.fixed_dictionaries(
+    {},
+    optional={
+        ZONE: st.sampled_from(["", "a", "b"]),
+        OLD_ZONE: st.sampled_from(["", "a", "c"]),
+        REGION: st.sampled_from(["", "r1", "r2"]),
+    },
+)
+
+
+@given(st.dictionaries(st.from_regex(r"n[0-9]{1,3}", fullmatch=True), LABELS, max_size=12))
+def test_nodes_are_visited_as_the_schedulers_node_tree_lists_them(labels):
+    snapshot = Snapshot(cluster(*(node(name, labels=own) for name, own in labels.items())).nodes)
+    tree = NodeTree()
+    for name in sorted(labels):
+        tree.add(labels[name], name)
+    assert [snapshot.names[row] for row in snapshot.order] == list(tree.visits())
+    assert snapshot.rank[snapshot.order].tolist() == list(range(len(snapshot)))
+
+
+def test_rows_are_in_order_of_name():
+    snapshot = Snapshot(cluster(node("n2"), node("n10"), node("n1")).nodes)
+    assert snapshot.names == ("n1", "n10", "n2")
+    assert snapshot.row == {"n1": 0, "n10": 1, "n2": 2}
+
+
+def test_a_resource_of_zero_is_there_and_an_unknown_one_is_not():
+    snapshot = Snapshot(cluster(node("a", resources={"x.y/z": 0}), node("b")).nodes)
+    assert snapshot.has_resource("x.y/z").tolist() == [True, False]
+    assert snapshot.has_resource("x.y/none").tolist() == [False, False]
+    assert snapshot.allocatable("x.y/none").tolist() == [0, 0]
+
+
+def test_what_nobody_asked_for_is_zero_and_cannot_be_written_to():
+    snapshot = Snapshot(cluster(node("a")).nodes)
+    with pytest.raises(ValueError, match="read-only"):
+        snapshot.requested("x.y/z")[0] = 1
+
+
+def test_nodes_with_the_same_taints_share_an_id():
+    made = [node("a", taints=["k=v:NoSchedule"]), node("b"), node("c", taints=["k=v:NoSchedule"])]
+    ids, sets = Snapshot(cluster(*made).nodes).taint_sets
+    assert ids.tolist() == [0, 1, 0]
+    assert [len(taints) for taints in sets] == [1, 0]

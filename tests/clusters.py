@@ -1,0 +1,114 @@
+"""Random small clusters for properties, of what the plugins look at."""
+
+from hypothesis import strategies as st
+
+from ksched_cli.testing import cluster, node, pod
+
+KEYS = st.sampled_from(["k1", "k2", "dedicated"])
+VALUES = st.sampled_from(["a", "b", "4", "16"])
+EFFECTS = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+ZONES = st.sampled_from(["", "a", "b", "c"])
+CPU = st.sampled_from(["0", "100m", "500m", "1", "2", "3500m", "4"])
+MEMORY = st.sampled_from(["0", "64Mi", "1Gi", "2Gi", "8Gi"])
+GPUS = st.sampled_from([None, 0, 1, 2])
+IMAGES = st.sampled_from(["nginx:latest", "redis:7", "big:1"])
+PORTS = st.sampled_from([80, 443, 8080])
+
+
+def _present(**given):
+    return {key: value for key, value in given.items() if value is not None}
+
+
+@st.composite
+def taints(draw):
+    return {"key": draw(KEYS), "value": draw(VALUES), "effect": draw(EFFECTS)}
+
+
+@st.composite
+def tolerations(draw):
+    exists = draw(st.booleans())
+    found = {"key": draw(KEYS), "operator": "Exists" if exists else "Equal"}
+    if not exists:
+        found["value"] = draw(VALUES)
+    effect = draw(st.one_of(st.none(), EFFECTS))
+    return found | _present(effect=effect)
+
+
+@st.composite
+def nodes(draw, name):
+    labels = draw(st.dictionaries(KEYS, VALUES, max_size=2))
+    zone = draw(ZONES)
+    if zone:
+        labels["topology.kubernetes.io/zone"] = zone
+    return node(
+        name,
+        cpu=draw(CPU),
+        memory=draw(MEMORY),
+        pods=draw(st.sampled_from([1, 3, 110])),
+        resources=_present(**{"example.com/gpu": draw(GPUS)}),
+        labels=labels,
+        taints=draw(st.lists(taints(), max_size=2)),
+        unschedulable=draw(st.sampled_from([False, False, False, True])),
+        images=draw(st.dictionaries(IMAGES, st.integers(0, 3 * 2**30), max_size=2)),
+    )
+
+
+@st.composite
+def requirements(draw):
+    operator = draw(st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]))
+    found = {"key": draw(KEYS), "operator": operator}
+    if operator in ("In", "NotIn"):
+        found["values"] = draw(st.lists(VALUES, min_size=1, max_size=2))
+    elif operator in ("Gt", "Lt"):
+        found["values"] = [draw(st.sampled_from(["4", "5", "16"]))]
+    return found
+
+
+@st.composite
+def affinities(draw):
+    terms = st.lists(
+        st.lists(requirements(), min_size=1, max_size=2).map(lambda all: {"matchExpressions": all}),
+        min_size=1,
+        max_size=2,
+    )
+    required, preferred = draw(st.one_of(st.none(), terms)), draw(st.one_of(st.none(), terms))
+    rules = {}
+    if required:
+        rules["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
+    if preferred:
+        weight = draw(st.integers(1, 100))
+        rules["preferredDuringSchedulingIgnoredDuringExecution"] = [
+            {"weight": weight, "preference": term} for term in preferred
+        ]
+    return {"nodeAffinity": rules}
+
+
+@st.composite
+def pods(draw, name, on=None):
+    """on: names of nodes that it may run on; a pending pod without."""
+    return pod(
+        name,
+        cpu=draw(st.one_of(st.none(), CPU)),
+        memory=draw(st.one_of(st.none(), MEMORY)),
+        requests=_present(**{"example.com/gpu": draw(GPUS)}),
+        image=draw(IMAGES),
+        ports=draw(st.lists(PORTS, max_size=1)),
+        node=draw(st.sampled_from(on)) if on else "",
+        priority=draw(st.sampled_from([0, 0, 5])),
+        tolerations=draw(st.lists(tolerations(), max_size=2)),
+        affinity=draw(st.one_of(st.none(), affinities())),
+    )
+
+
+@st.composite
+def states(draw, max_nodes=6, max_running=4, max_pending=4):
+    """A cluster with at least one node; some of its pending pods look the same."""
+    names = [f"n{i}" for i in range(draw(st.integers(1, max_nodes)))]
+    running = [draw(pods(f"r{i}", names)) for i in range(draw(st.integers(0, max_running)))]
+    pending = [draw(pods(f"p{i}")) for i in range(draw(st.integers(1, max_pending)))]
+    twins = [
+        {**one, "metadata": {**one["metadata"], "name": one["metadata"]["name"] + "-twin"}}
+        for one in pending
+        if draw(st.booleans())
+    ]
+    return cluster(*(draw(nodes(name)) for name in names), *running, *pending, *twins)

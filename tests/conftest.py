@@ -1,0 +1,13 @@
+"""What every test has in common."""
+
+from hypothesis import HealthCheck, settings
+
+# A slow machine is no fault of the code; the examples are the same for everybody.
+settings.register_profile(
+    "ksched",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("ksched")

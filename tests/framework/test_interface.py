@@ -1,0 +1,39 @@
+"""The plugin contract: what a class implements says which points it extends."""
+
+import pytest
+
+from ksched_cli.config.points import POINTS
+from ksched_cli.framework import interface
+from ksched_cli.framework.interface import CONTRACTS, FilterPlugin, Plugin, ScorePlugin, points_of
+
+
+def test_contracts_and_points_are_the_same_in_the_same_order():
+    assert list(CONTRACTS) == [point.key for point in POINTS]
+    assert [contract.__name__ for contract in CONTRACTS.values()] == [
+        point.interface for point in POINTS
+    ]
+
+
+@pytest.mark.parametrize(("key", "contract"), CONTRACTS.items())
+def test_a_class_extends_the_point_whose_contract_it_has(key, contract):
+    assert points_of(type("One", (contract,), {})) == {key}
+
+
+def test_a_class_may_extend_several_points_and_mix_in_more():
+    class Several(FilterPlugin, ScorePlugin, interface.NormalizeScore, interface.Explains):
+        pass
+
+    assert points_of(Several) == {"filter", "score"}
+    assert points_of(type("None_", (Plugin,), {})) == frozenset()
+
+
+def test_an_incomplete_plugin_cannot_be_made():
+    class Incomplete(interface.PreFilterPlugin):
+        name = "Incomplete"
+
+    with pytest.raises(TypeError, match="pre_filter"):
+        Incomplete()
+
+
+def test_everything_offered_is_there():
+    assert all(hasattr(interface, name) for name in interface.__all__)

@@ -1,0 +1,75 @@
+"""Every node's status in one attempt, and kube-scheduler's text about them."""
+
+import numpy as np
+import pytest
+
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.fit_error import fit_error
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.testing import cluster, node
+
+BUSY = Status.unschedulable("busy")
+SMALL = Status.unresolvable("small", "slow")
+
+
+@pytest.fixture
+def statuses():
+    found = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
+    rows = np.array([4, 0, 2], dtype=np.intp)
+    found.add(rows, np.array([1, 0, 1], dtype=np.int32), [SUCCESS, BUSY])
+    found.add(np.array([1], dtype=np.intp), np.array([1], dtype=np.int32), [SUCCESS, SMALL])
+    return found
+
+
+def test_a_node_is_found_by_name(statuses):
+    assert [statuses[name] for name in "ce"] == [BUSY, BUSY]
+    assert statuses["b"] == SMALL
+
+
+def test_nodes_that_nobody_spoke_about_have_the_absent_status(statuses):
+    assert statuses["a"] == statuses["d"] == statuses.absent
+    assert statuses["not a node"] == statuses.absent
+    assert statuses.absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_statuses_are_counted_and_listed_without_the_absent_ones(statuses):
+    assert statuses.count() == {BUSY: 2, SMALL: 1}
+    assert statuses.own() == {"b": SMALL, "c": BUSY, "e": BUSY}
+    assert statuses.spoken.tolist() == [False, True, True, False, True]
+
+
+def test_codes_per_row_include_the_absent_ones(statuses):
+    assert statuses.codes().tolist() == [3, 3, 2, 3, 2]
+
+
+def test_a_later_status_takes_the_place_of_an_earlier_one(statuses):
+    statuses.set(2, SMALL)
+    assert statuses["c"] == SMALL
+    assert statuses.count() == {BUSY: 1, SMALL: 2}
+
+
+def test_the_message_counts_reasons_sorted_as_text(statuses):
+    assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy."
+
+
+def test_absent_nodes_count_with_their_reasons(statuses):
+    statuses.absent = Status.unresolvable("left out")
+    assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy, 2 left out."
+
+
+def test_ten_sorts_before_two():
+    found = NodeStatuses(Snapshot(cluster(*(node(f"n{i:02}") for i in range(12))).nodes))
+    ids = np.array([1] * 10 + [2] * 2, dtype=np.int32)
+    found.add(np.arange(12), ids, [SUCCESS, Status.unschedulable("many"), BUSY])
+    assert fit_error(found) == "0/12 nodes are available: 10 many, 2 busy."
+
+
+def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses):
+    text = fit_error(statuses, "nowhere", "preemption: no.")
+    assert text == "0/5 nodes are available: nowhere. preemption: no."
+
+
+def test_without_any_reason_the_list_is_left_out():
+    found = NodeStatuses(Snapshot(cluster(node("a")).nodes))
+    assert fit_error(found) == "0/1 nodes are available:"

@@ -1,0 +1,157 @@
+"""A profile at work: PreFilter's narrowing, Reserve, Permit, and what ends an attempt."""
+
+import pytest
+
+from framework.toys import Toy, filtering, narrowing, profile, scoring
+from ksched_cli.framework.interface import PermitPlugin, PostFilterPlugin, ReservePlugin
+from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
+from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulate, simulation
+
+NAMES = ["a", "b", "c"]
+
+
+def state(*more):
+    return cluster(*(node(name) for name in NAMES), pod("p"), *more)
+
+
+def attempt(*plugins):
+    return run_cycle(state(), profile(*plugins), plugins)
+
+
+def test_nodes_left_out_by_prefilter_are_not_looked_at():
+    found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": Status.unschedulable("no")}))
+    assert found.node == "b"
+    assert found.evaluated == 2
+    assert found.detail.filter == {"a": Status.unschedulable("no").by("F")}
+
+
+def test_nodes_left_out_count_in_the_message_when_nothing_fits():
+    no = Status.unschedulable("no")
+    found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": no, "b": no}))
+    assert found.message == (
+        "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [P], 2 no."
+    )
+
+
+def test_several_plugins_narrow_to_what_all_of_them_leave():
+    found = attempt(narrowing("P", ["a", "b"]), narrowing("Q", ["b", "c"]))
+    assert (found.node, found.evaluated) == ("b", 1)
+
+
+def test_plugins_that_leave_nothing_together_are_named_in_order():
+    found = attempt(narrowing("Q", ["a"]), narrowing("P", ["b"]))
+    assert found.pre_filter.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    reason = "node(s) didn't satisfy plugin(s) [P Q] simultaneously"
+    assert found.message == f"0/3 nodes are available: {reason}."
+
+
+def test_one_plugin_that_leaves_nothing_is_named_alone():
+    found = attempt(narrowing("P", []))
+    assert found.message == "0/3 nodes are available: node(s) didn't satisfy plugin P."
+
+
+def test_names_that_are_no_nodes_are_passed_over():
+    found = attempt(narrowing("P", ["c", "gone"]))
+    assert (found.node, found.evaluated) == ("c", 1)
+
+
+def test_a_rejection_in_prefilter_ends_the_attempt_with_its_author():
+    found = attempt(narrowing("P", None, Status.unresolvable("never")))
+    assert found.pre_filter == Status.unresolvable("never").by("P")
+    assert found.message == "0/3 nodes are available: never."
+    assert found.evaluated == 0
+
+
+def test_an_error_in_prefilter_breaks_the_cycle():
+    found = attempt(narrowing("P", None, Status.error("broken")))
+    assert found.error == 'running PreFilter plugin "P": broken'
+
+
+def test_a_skipped_filter_is_not_asked():
+    class Both(narrowing("P", None, SKIP), filtering("P", {"a": Status.unschedulable("no")})):
+        pass
+
+    assert attempt(Both, scoring("S", {})).detail.feasible == ("a", "b", "c")
+
+
+def reserving(name, status, log):
+    class Reserving(Toy, ReservePlugin):
+        def reserve(self, state, pod, node):
+            log.append(f"+{name} {node.name}")
+            return status
+
+        def unreserve(self, state, pod, node):
+            log.append(f"-{name} {node.name}")
+
+    Reserving.name = name
+    return Reserving
+
+
+def test_a_refusal_in_reserve_takes_the_pod_off_its_node_and_tells_all_in_reverse():
+    log = []
+    refusal = Status.unschedulable("no more")
+    plugins = [reserving("R1", SUCCESS, log), reserving("R2", refusal, log)]
+    plugins.append(reserving("R3", SUCCESS, log))
+    run = simulation(state(), profile(*plugins), plugins)
+    outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
+    assert log == ["+R1 a", "+R2 a", "-R3 a", "-R2 a", "-R1 a"]
+    assert outcome.row is None
+    assert (outcome.attempt.node, outcome.attempt.reserve) == ("", refusal.by("R2"))
+    assert run.snapshot.pods == [[], [], []]
+
+
+def permitting(name, status, seconds=0.0):
+    class Permitting(Toy, PermitPlugin):
+        def permit(self, state, pod, node):
+            return status, seconds
+
+    Permitting.name = name
+    return Permitting
+
+
+def test_a_pod_that_is_asked_to_wait_keeps_its_node():
+    found = attempt(permitting("W", Status(Code.WAIT), 5), permitting("Y", SUCCESS))
+    assert found.node == "a"
+    assert found.permit.code is Code.WAIT
+
+
+@pytest.mark.parametrize("first", [SUCCESS, Status(Code.WAIT)])
+def test_a_refusal_in_permit_outweighs_waiting(first):
+    found = attempt(permitting("W", first, 5), permitting("N", Status.unschedulable("no")))
+    assert found.node == ""
+    assert found.permit == Status.unschedulable("no").by("N")
+
+
+def test_without_a_single_node_there_is_nothing_to_schedule_to():
+    assert run_cycle(cluster(pod("p"))).error == "no nodes available to schedule pods"
+
+
+def postfiltering(name, status):
+    class PostFiltering(Toy, PostFilterPlugin):
+        def post_filter(self, state, pod, filtered):
+            return None, status
+
+    PostFiltering.name = name
+    return PostFiltering
+
+
+def test_postfilter_plugins_are_asked_until_one_says_that_nothing_helps():
+    no = filtering("F", dict.fromkeys(NAMES, Status.unschedulable("no")))
+    found = attempt(
+        no,
+        postfiltering("A", Status.unschedulable("not me")),
+        postfiltering("B", Status.unresolvable("hopeless")),
+        postfiltering("C", Status.unschedulable("nor me")),
+    )
+    assert found.post_filter.status == Status.unresolvable("hopeless").by("B")
+    assert found.message == "0/3 nodes are available: 3 no. hopeless"
+
+
+def test_one_pods_broken_cycle_does_not_stop_the_others():
+    class Choosy(filtering("F", {})):
+        def filter(self, state, pod, node):
+            return Status.error("broken") if pod.name == "p" else SUCCESS
+
+    run = simulate(state(pod("q")), profile(Choosy), [Choosy])
+    assert run.placements == {"default/q": "a"}
+    assert run.pending == ("default/p",)

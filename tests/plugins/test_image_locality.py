@@ -1,0 +1,49 @@
+"""ImageLocality against a plain loop."""
+
+import pytest
+from clusters import states
+from hypothesis import given
+
+from ksched_cli.plugins.image_locality import normalized_name
+from ksched_cli.testing import scores, simulation
+
+MIB = 1024 * 1024
+
+
+@given(states(max_pending=2))
+def test_scores_are_those_of_a_plain_loop(state):
+    nodes = sorted(state.nodes, key=lambda made: made.name)
+    sizes = {}
+    having = {}
+    for made in nodes:
+        for image in made.status.images:
+            for name in image.names:
+                sizes.setdefault(name, image.size_bytes)
+                having.setdefault(name, set()).add(made.name)
+    for one in simulation(state).pending():
+        found = scores("ImageLocality", state, pod=one.key)
+        for made in nodes:
+            total = sum(
+                int(sizes[name] * (len(having[name]) / len(nodes)))
+                for name in (container.image for container in one.spec.containers)
+                if made.name in having.get(name, ())
+            )
+            top = 1000 * MIB * len(one.spec.containers)
+            clipped = min(max(total, 23 * MIB), top)
+            assert found[made.name] == 100 * (clipped - 23 * MIB) // (top - 23 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        ("nginx", "nginx:latest"),
+        ("nginx:1.2", "nginx:1.2"),
+        ("localhost:5000/app", "localhost:5000/app:latest"),
+        ("localhost:5000/app:v1", "localhost:5000/app:v1"),
+        ("app@sha256:abc", "app@sha256:abc"),
+        ("a/b:c/d", "a/b:c/d:latest"),
+        ("", ":latest"),
+    ],
+)
+def test_a_name_without_a_tag_gets_one(image, name):
+    assert normalized_name(image) == name

@@ -1,0 +1,153 @@
+"""What holds for every in-tree plugin."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from clusters import states
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.config.points import POINTS
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    NormalizeScore,
+    Plugin,
+    ScorePlugin,
+    points_of,
+)
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.plugins import IN_TREE
+from ksched_cli.testing import simulation
+
+ARGS = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "NodeAffinity")
+FILTERS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+)
+SCORES = (
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+)
+
+
+@pytest.mark.parametrize("entry", IN_TREE, ids=lambda entry: entry.name)
+def test_the_list_says_what_the_class_implements(entry):
+    plugin = entry.load()
+    assert issubclass(plugin, Plugin)
+    assert points_of(plugin) == entry.points
+    assert entry.points <= {point.key for point in POINTS}
+    assert (plugin.name, entry.origin) == (entry.name, "in-tree")
+
+
+def test_every_name_stands_in_the_list_once():
+    names = [entry.name for entry in IN_TREE]
+    assert len(names) == len(set(names))
+
+
+@dataclass
+class Question:
+    """One pending pod of a random cluster, after PreFilter."""
+
+    run: object
+    pod: object
+
+    def __post_init__(self):
+        self.framework = self.run.frameworks["default-scheduler"]
+        self.state = CycleState()
+        self.framework.pre_filter(self.state, self.pod)
+
+    def plugin(self, name):
+        return self.framework.plugin(name)
+
+
+def questions(state):
+    run = simulation(state)
+    return [Question(run, pod) for pod in run.pending()]
+
+
+def selections(count):
+    """Some rows, in any order."""
+    return st.lists(st.integers(0, count - 1), unique=True).map(
+        lambda rows: np.array(rows, dtype=np.intp)
+    )
+
+
+@given(states(), st.data())
+def test_filters_say_of_a_selection_what_they_say_of_all_nodes(state, data):
+    for question in questions(state):
+        snapshot = question.run.snapshot
+        rows = data.draw(selections(len(snapshot)))
+        for name in FILTERS:
+            plugin: FilterPlugin = question.plugin(name)
+            if name in question.state.skip_filter:
+                continue
+            every = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot))
+            some = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot, rows))
+            said = [every.statuses[i] for i in every.ids]
+            assert [some.statuses[i] for i in some.ids] == [said[row] for row in rows]
+
+
+@given(states(), st.data())
+def test_raw_scores_of_a_node_do_not_depend_on_which_others_are_asked_about(state, data):
+    for question in questions(state):
+        snapshot = question.run.snapshot
+        rows = data.draw(selections(len(snapshot)))
+        for name in SCORES:
+            plugin: ScorePlugin = question.plugin(name)
+            cycle = question.state.clone()
+            every = Nodes(snapshot)
+            if (
+                hasattr(plugin, "pre_score")
+                and plugin.pre_score(cycle, question.pod, every).is_skip
+            ):
+                continue
+            scores = plugin.score_nodes(cycle, question.pod, every)
+            some = plugin.score_nodes(cycle, question.pod, Nodes(snapshot, rows))
+            assert some.tolist() == scores[rows].tolist()
+
+
+@given(states())
+def test_scores_are_between_0_and_100_and_normalising_leaves_raw_scores_alone(state):
+    for question in questions(state):
+        nodes = Nodes(question.run.snapshot)
+        for name in SCORES:
+            plugin: ScorePlugin = question.plugin(name)
+            cycle = question.state.clone()
+            if (
+                hasattr(plugin, "pre_score")
+                and plugin.pre_score(cycle, question.pod, nodes).is_skip
+            ):
+                continue
+            raw = plugin.score_nodes(cycle, question.pod, nodes)
+            before = raw.copy()
+            final = raw
+            if isinstance(plugin, NormalizeScore):
+                final = plugin.normalize_scores(cycle, question.pod, nodes, raw)
+            assert raw.tolist() == before.tolist()
+            assert len(final) == len(nodes)
+            assert ((final >= 0) & (final <= 100)).all()
+
+
+@given(states())
+def test_asking_twice_gives_the_same_answer_and_leaves_the_nodes_as_they_were(state):
+    for question in questions(state):
+        snapshot = question.run.snapshot
+        end = len(snapshot.log)
+        for name in FILTERS:
+            if name in question.state.skip_filter:
+                continue
+            plugin: FilterPlugin = question.plugin(name)
+            first = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot))
+            again = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot))
+            assert first.ids.tolist() == again.ids.tolist()
+            assert first.statuses == again.statuses
+        assert len(snapshot.log) == end

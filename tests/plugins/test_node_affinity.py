@@ -1,0 +1,69 @@
+"""NodeAffinity against a plain loop, and its explanations."""
+
+from clusters import states
+from hypothesis import given
+
+from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def meets(labels, requirement):
+    value = labels.get(requirement.key)
+    if requirement.operator in ("Gt", "Lt"):
+        if value is None or not value.isdigit():
+            return False
+        have, bound = int(value), int(requirement.values[0])
+        return have > bound if requirement.operator == "Gt" else have < bound
+    return {
+        "In": value is not None and value in requirement.values,
+        "NotIn": value not in requirement.values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }[requirement.operator]
+
+
+def matches(made, term):
+    return all(meets(made.metadata.labels, one) for one in term.match_expressions)
+
+
+@given(states(max_pending=2))
+def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
+    for one in simulation(state).pending():
+        affinity = one.spec.affinity and one.spec.affinity.node_affinity
+        if not affinity:
+            continue
+        required = affinity.required_during_scheduling_ignored_during_execution
+        preferred = affinity.preferred_during_scheduling_ignored_during_execution
+        found = verdicts("NodeAffinity", state, pod=one.key)
+        raw = scores("NodeAffinity", state, pod=one.key, normalized=False)
+        for made in state.nodes:
+            terms = required.node_selector_terms if required else ()
+            assert found[made.name].is_success == (
+                required is None or any(matches(made, term) for term in terms)
+            )
+            if preferred:
+                wanted = sum(p.weight for p in preferred if matches(made, p.preference))
+                assert raw[made.name] == wanted
+
+
+def test_an_explanation_says_what_is_wanted_and_what_is_there():
+    expression = {"key": "disk", "operator": "In", "values": ["ssd", "nvme"]}
+    terms = [{"matchExpressions": [expression]}, {"matchExpressions": [expression | {"key": "x"}]}]
+    rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+    state = cluster(
+        node("n", labels={"disk": "hdd"}), pod("p", affinity=rules, node_selector={"zone": "a"})
+    )
+    (rejection,) = explanation(state).nodes[0].rejections
+    assert rejection.details == (
+        "zone=a is wanted, the node has no zone",
+        "wanted: (disk In ssd,nvme (disk=hdd)) or (x In ssd,nvme (no x))",
+    )
+
+
+def test_an_explanation_does_not_dwell_on_what_matches():
+    state = cluster(
+        node("n", labels={"zone": "a"}), pod("p", node_selector={"zone": "a", "disk": "ssd"})
+    )
+    (rejection,) = explanation(state).nodes[0].rejections
+    assert rejection.details == ("disk=ssd is wanted, the node has no disk",)

@@ -1,0 +1,47 @@
+"""NodePorts against a plain loop, and its explanations."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.testing import cluster, explanation, node, pod, verdicts
+
+PORTS = st.lists(
+    st.fixed_dictionaries(
+        {"containerPort": st.just(1), "hostPort": st.sampled_from([80, 81])},
+        optional={
+            "protocol": st.sampled_from(["TCP", "UDP"]),
+            "hostIP": st.sampled_from(["0.0.0.0", "10.0.0.1", "10.0.0.2"]),
+        },
+    ),
+    max_size=3,
+)
+
+
+def address(port):
+    return port["hostPort"], port.get("protocol", "TCP"), port.get("hostIP", "0.0.0.0")
+
+
+def clash(one, other):
+    (port, protocol, ip), (its_port, its_protocol, its_ip) = address(one), address(other)
+    if (port, protocol) != (its_port, its_protocol):
+        return False
+    return ip == its_ip or "0.0.0.0" in (ip, its_ip)
+
+
+@given(st.lists(PORTS, min_size=1, max_size=3), PORTS)
+def test_verdicts_are_those_of_a_plain_loop(taken, wanted):
+    state = cluster(
+        *(node(f"n{i}") for i in range(len(taken))),
+        *(pod(f"b{i}", node=f"n{i}", ports=ports) for i, ports in enumerate(taken)),
+        pod("p", ports=wanted),
+    )
+    found = verdicts("NodePorts", state)
+    for i, ports in enumerate(taken):
+        rejected = any(clash(one, other) for one in wanted for other in ports)
+        assert found[f"n{i}"].is_rejected == rejected
+
+
+def test_an_explanation_names_the_pod_that_has_the_port():
+    state = cluster(node("a"), pod("web", "blue", node="a", ports=[80]), pod("p", ports=[80, 443]))
+    (rejection,) = explanation(state, pod="p").nodes[0].rejections
+    assert rejection.details == ("port 80/TCP is taken by blue/web",)

@@ -1,0 +1,27 @@
+"""SchedulingGates: pods with gates stay out of the queue."""
+
+from ksched_cli.framework.status import Code
+from ksched_cli.testing import cluster, node, pod, simulate
+
+
+def test_gates_hold_a_pod_back_and_all_of_them_are_the_reason():
+    run = simulate(cluster(node("a"), pod("held", gates=["example.com/b", "example.com/a"])))
+    status = run.gated["default/held"]
+    assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert status.plugin == "SchedulingGates"
+    assert status.message == "waiting for scheduling gates: [example.com/b example.com/a]"
+    assert run.attempts == ()
+    assert run.pending == ()
+
+
+def test_an_empty_list_of_gates_holds_nothing_back():
+    run = simulate(cluster(node("a"), pod("free", spec={"schedulingGates": []})))
+    assert run.placements == {"default/free": "a"}
+
+
+def test_a_profile_may_do_without():
+    config = {
+        "profiles": [{"plugins": {"preEnqueue": {"disabled": [{"name": "SchedulingGates"}]}}}]
+    }
+    run = simulate(cluster(node("a"), pod("held", gates=["example.com/a"])), config)
+    assert run.placements == {"default/held": "a"}

@@ -1,0 +1,46 @@
+"""TaintToleration against a plain loop, and its explanations."""
+
+from clusters import states
+from hypothesis import given
+
+from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
+
+
+def tolerates(toleration, taint):
+    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
+        return False
+    return toleration.operator == "Exists" or toleration.value == taint.value
+
+
+def missing(pod, taints):
+    return [t for t in taints if not any(tolerates(one, t) for one in pod.spec.tolerations)]
+
+
+@given(states(max_pending=2))
+def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
+    for one in simulation(state).pending():
+        found = verdicts("TaintToleration", state, pod=one.key)
+        raw = scores("TaintToleration", state, pod=one.key, normalized=False)
+        for made in state.nodes:
+            hard = [t for t in made.spec.taints if t.effect in ("NoSchedule", "NoExecute")]
+            soft = [t for t in made.spec.taints if t.effect == "PreferNoSchedule"]
+            wanted = [
+                f"node(s) had untolerated taint {{{t.key}: {t.value}}}"
+                for t in missing(one, hard)[:1]
+            ]
+            assert list(found[made.name].reasons) == wanted
+            assert raw[made.name] == len(missing(one, soft))
+
+
+def test_an_explanation_lists_every_taint_that_is_not_tolerated():
+    taints = ["a=1:NoSchedule", "b:NoExecute", "c=3:NoSchedule"]
+    found = explanation(cluster(node("n", taints=taints), pod("p", tolerations=["c"])))
+    (rejection,) = found.nodes[0].rejections
+    assert rejection.details == ("not tolerated: a=1:NoSchedule, b:NoExecute",)
+
+
+def test_an_explanation_lists_the_soft_taints_behind_a_score():
+    state = cluster(node("a", taints=["k=v:PreferNoSchedule"]), node("b"), pod("p"))
+    by_name = {one.node: one.scores["TaintToleration"] for one in explanation(state).nodes}
+    assert by_name["a"].details == ("not tolerated: k=v:PreferNoSchedule",)
+    assert by_name["b"].details == ()

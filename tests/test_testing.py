@@ -1,0 +1,159 @@
+"""The helper for tests of plugins."""
+
+import pytest
+from framework.toys import Toy, filtering, scoring
+
+from ksched_cli.errors import InputError
+from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.testing import (
+    DefectError,
+    cluster,
+    explanation,
+    find,
+    node,
+    pod,
+    run_cycle,
+    scores,
+    simulate,
+    simulation,
+    verdicts,
+)
+
+
+def test_what_its_introduction_shows():
+    state = cluster(node("small", cpu="1"), node("large", cpu="8"), pod("web", cpu="2"))
+    assert simulate(state).placements == {"default/web": "large"}
+    assert not verdicts("NodeResourcesFit", state)["small"].is_success
+
+
+def test_objects_have_the_defaults_of_the_api_server():
+    limits = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}]}
+    (made,) = cluster(pod("p", spec=limits)).pods
+    assert made.uid == "default/p"
+    assert made.spec.priority == 0
+    assert str(made.spec.containers[0].resources.requests["cpu"]) == "1"
+
+
+def test_other_manifests_stand_beside_nodes_and_pods():
+    high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 7,
+    }
+    state = cluster(high, pod("p", spec={"priorityClassName": "high"}))
+    assert state.pods[0].spec.priority == 7
+
+
+def test_what_no_state_may_hold_is_refused_as_in_a_file():
+    with pytest.raises(InputError, match="the test's cluster"):
+        cluster(node("a"), node("a"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("k=v:NoSchedule", ("k", "v", "NoSchedule")),
+        ("k:NoExecute", ("k", "", "NoExecute")),
+        ("example.com/k=:NoSchedule", ("example.com/k", "", "NoSchedule")),
+    ],
+)
+def test_taints_are_written_as_for_kubectl(text, fields):
+    (taint,) = cluster(node("a", taints=[text])).nodes[0].spec.taints
+    assert (taint.key, taint.value, taint.effect) == fields
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("k=v:NoSchedule", ("k", "Equal", "v", "NoSchedule")),
+        ("k=v", ("k", "Equal", "v", "")),
+        ("k:NoExecute", ("k", "Exists", "", "NoExecute")),
+        ("k", ("k", "Exists", "", "")),
+        ("", ("", "Exists", "", "")),
+    ],
+)
+def test_tolerations_are_written_alike(text, fields):
+    (one,) = cluster(pod("p", tolerations=[text])).pods[0].spec.tolerations
+    assert (one.key, one.operator, one.value, one.effect) == fields
+
+
+def test_a_plugin_joins_the_default_profile_at_the_points_it_extends():
+    mine = filtering("Mine", {"a": Status.unschedulable("not here")})
+    state = cluster(node("a"), node("b"), pod("p"))
+    attempt = run_cycle(state, plugins=[mine])
+    assert attempt.node == "b"
+    assert attempt.detail.filter["a"].plugin == "Mine"
+    assert explanation(state, plugins=[mine]).node == "b"
+
+
+def test_with_a_configuration_plugins_are_only_known():
+    mine = scoring("Mine", {"b": 100})
+    state = cluster(node("a"), node("b"), pod("p"))
+    assert run_cycle(state, {"profiles": [{}]}, [mine]).node == "a"
+    config = {"profiles": [{"plugins": {"score": {"enabled": [{"name": "Mine"}]}}}]}
+    assert run_cycle(state, config, [mine]).node == "b"
+
+
+def test_a_configuration_may_be_text():
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    assert simulation(cluster(), text).frameworks.keys() == {"default-scheduler"}
+
+
+def test_a_wrong_configuration_is_refused():
+    with pytest.raises(InputError, match="Nowhere"):
+        simulation(
+            cluster(), {"profiles": [{"plugins": {"filter": {"enabled": [{"name": "Nowhere"}]}}}]}
+        )
+
+
+class Packing(Toy, FilterPlugin, ScorePlugin):
+    """Takes its limit from the args."""
+
+    name = "Packing"
+
+    def __init__(self, args, handle):
+        self.limit = (args or {}).get("limit", 1)
+
+    def filter(self, state, pod, node):
+        return SUCCESS if len(node.pods) < self.limit else Status.unschedulable("full")
+
+    def score(self, state, pod, node):
+        return 10 * len(node.pods)
+
+
+def test_one_plugin_can_be_asked_alone_with_its_args():
+    state = cluster(node("a"), node("b"), pod("there", node="b"), pod("p"))
+    found = verdicts(Packing, state)
+    assert found == {"a": SUCCESS, "b": Status.unschedulable("full").by("Packing")}
+    assert verdicts(Packing, state, args={"limit": 2}) == {"a": SUCCESS, "b": SUCCESS}
+    assert scores(Packing, state) == {"a": 0, "b": 10}
+
+
+def test_scores_outside_the_range_are_a_failure():
+    with pytest.raises(PluginError, match="invalid score 101"):
+        scores(scoring("Mine", {"a": 101}), cluster(node("a"), pod("p")))
+
+
+def test_an_exception_in_a_plugin_fails_the_test_with_its_traceback():
+    class Raises(filtering("Raises", {})):
+        def filter(self, state, pod, node):
+            raise ZeroDivisionError("by nothing")
+
+    state = cluster(node("a"), pod("p"))
+    for question in (simulate, run_cycle, explanation):
+        with pytest.raises(DefectError, match=r"(?s)Traceback.*by nothing"):
+            question(state, plugins=[Raises])
+    with pytest.raises(DefectError, match="by nothing"):
+        verdicts(Raises, state)
+
+
+def test_a_pod_is_found_by_name_or_as_the_only_one():
+    run = simulation(cluster(pod("p"), pod("p", "blue"), pod("q", node="a")))
+    assert find(run, "blue/p").key == "blue/p"
+    assert find(run, "q").key == "default/q"
+    with pytest.raises(LookupError, match='2 pods "p"'):
+        find(run, "p")
+    with pytest.raises(LookupError, match="2 pods to ask about"):
+        find(run)
