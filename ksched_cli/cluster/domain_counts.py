@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.labels import MISSING
 
-Counts = NDArray[np.int64]
+# Narrow, because there may be as many domains as nodes and thousands of counters.
+Counts = NDArray[np.int32]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
@@ -47,7 +48,7 @@ class Domains:
         return Domains(self.key, self.values, codes)
 
     def zeros(self) -> Counts:
-        return np.zeros(len(self.values) + 1, dtype=np.int64)
+        return np.zeros(len(self.values) + 1, dtype=np.int32)
 
     def least(self, counts: Counts) -> int:
         """The smallest count of a domain with a counted node; MAX_INT32 where there is none."""
@@ -83,7 +84,7 @@ class DomainCounter:
     def add_rows(self, numbers: dict[int, int]) -> None:
         """numbers: row → pods more."""
         rows = np.fromiter(numbers.keys(), dtype=np.intp, count=len(numbers))
-        many = np.fromiter(numbers.values(), dtype=np.int64, count=len(numbers))
+        many = np.fromiter(numbers.values(), dtype=np.int32, count=len(numbers))
         codes = self.domains.codes[rows]
         counted = codes != MISSING
         np.add.at(self.counts, codes[counted], many[counted])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ksched_cli.cluster.domain_counts import Counts, DomainCounter, Domains, Tally
+from ksched_cli.cluster.domain_counts import DomainCounter, Domains, Tally
 from ksched_cli.cluster.labels import MISSING
 from ksched_cli.cluster.pod_index import PodIndex, TermKind
 from ksched_cli.cluster.pod_info import PodInfo
@@ -115,7 +115,7 @@ class FilterState:
 class ScoreState:
     """scores: per topology key, what a node of each domain gets; lastly of none."""
 
-    scores: Mapping[str, Counts]
+    scores: Mapping[str, Scores]
 
 
 class InterPodAffinity(
@@ -237,13 +237,13 @@ class InterPodAffinity(
         demands = self._index.derived(self._demands, pod)
         if demands.error:
             raise PluginError(f"failed to parse pod: {demands.error}")
-        scores: dict[str, Counts] = {}
+        scores: dict[str, Scores] = {}
         for term in self._weighted(pod, demands):
             domains = term.domains
             sums = scores.get(domains.key)
             if sums is None:
-                sums = scores[domains.key] = domains.zeros()
-            sums += term.counter.counts * term.weight
+                sums = scores[domains.key] = domains.zeros().astype(np.int64)
+            sums += np.multiply(term.counter.counts, term.weight, dtype=np.int64)
         if not scores:
             return SKIP
         state.write(PRE_SCORE_KEY, ScoreState(scores))
