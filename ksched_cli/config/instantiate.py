@@ -160,12 +160,15 @@ def _plugin_faults(
     """What each needed plugin's New refuses. Upstream's order is a map's; ours is by name."""
     enabled = needed(profile.plugins or Plugins()) & set(known)
     args = {config.name: config.args for config in profile.plugin_config or ()}
-    for name in sorted(enabled & set(CHECKS)):
-        errors = tuple(CHECKS[name](args[name], ""))
+    for name in sorted(enabled):
+        in_tree = name in CHECKS
+        errors = tuple(
+            CHECKS[name](args[name], "") if in_tree else known[name].check_args(args.get(name))
+        )
         if errors:
             message = f'{said}initializing plugin "{name}": {aggregate(errors)}'
             yield StartFault(message, index, plugin=name, fields=errors)
-        elif _lacks_shape(args[name]):
+        elif in_tree and _lacks_shape(args[name]):
             yield StartFault(NIL_POINTER, index, plugin=name, panics=True)
 
 

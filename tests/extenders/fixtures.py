@@ -1,0 +1,52 @@
+"""Servers and simulations for the tests of extenders."""
+
+import json
+
+import pytest
+from extenders.servers import Server
+
+from ksched_cli.config.load import load_configuration
+from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.engine.extending import ExtenderOptions
+from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.framework.registry import Registry
+from ksched_cli.plugins import IN_TREE
+
+
+@pytest.fixture
+def serve():
+    """Starts a server that ends with the test."""
+    started = []
+
+    def start(answers, tls=None):
+        started.append(Server(answers, tls))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
+def config_text(*extenders, **fields):
+    """A configuration with these extenders; http_timeout is short, for no test waits long."""
+    kept = [{"httpTimeout": "10s", **extender} for extender in extenders]
+    return json.dumps({"apiVersion": API_VERSION, "kind": KIND, "extenders": kept, **fields})
+
+
+@pytest.fixture
+def extended():
+    """A simulation of a state with extenders, which ends with the test; and its warnings."""
+    made = []
+
+    def make(state, *extenders, fields=None, **options):
+        said = []
+        registry = Registry(IN_TREE)
+        text = config_text(*extenders, **(fields or {}))
+        configuration = load_configuration(text, "the test's configuration", registry)
+        kept = Options(detailed=True, extenders=ExtenderOptions(told=said.append, **options))
+        made.append(Simulation(state, configuration, registry, kept))
+        return made[-1], said
+
+    yield make
+    for run in made:
+        run.close()

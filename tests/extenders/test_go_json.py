@@ -1,0 +1,79 @@
+"""Answers are read as Go reads them."""
+
+import pytest
+
+from ksched_cli.extenders import wire
+from ksched_cli.framework.extender import ExtenderError
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "EOF"),
+        (b" \n", "EOF"),
+        (b"<html>", "invalid character '<' looking for beginning of value"),
+        (b'{"Error": "x"', "unexpected EOF"),
+        (b'{"Error": "x', "unexpected EOF"),
+        (b'{"Error" "x"}', "invalid character '\"' after object key"),
+        (b"[1]", "json: cannot unmarshal array into Go value of type v1.ExtenderFilterResult"),
+        (b"5", "json: cannot unmarshal number into Go value of type v1.ExtenderFilterResult"),
+        (
+            b'{"Error": 5}',
+            "json: cannot unmarshal number into "
+            "Go struct field ExtenderFilterResult.Error of type string",
+        ),
+        (
+            b'{"NodeNames": "a"}',
+            "json: cannot unmarshal string into "
+            "Go struct field ExtenderFilterResult.NodeNames of type []string",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_gos_words(text, message):
+    with pytest.raises(ExtenderError) as refused:
+        wire.filter_result(text)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("text", [b"null", b"{}", b'{"NodeNames": null, "Other": [1, {}]}'])
+def test_nothing_null_and_unknown_fields_are_an_empty_answer(text):
+    assert wire.filter_result(text) == wire.FilterResult(None, None, {}, {}, "")
+
+
+def test_an_empty_list_of_nodes_is_not_the_same_as_none():
+    found = wire.filter_result(b'{"Nodes": {"items": null}, "NodeNames": []}')
+    assert (found.nodes, found.node_names) == ((), ())
+
+
+def test_names_of_fields_are_found_in_any_case():
+    found = wire.filter_result(b'{"nodenames": ["a"], "FAILEDNODES": {"B": "why"}, "error": "e"}')
+    assert (found.node_names, found.failed, found.error) == (("a",), {"B": "why"}, "e")
+
+
+def test_what_follows_the_first_value_is_ignored():
+    assert wire.filter_result(b'{"Error": "e"} and so on').error == "e"
+
+
+def test_broken_text_is_replaced():
+    assert wire.filter_result(b'{"Error": "\xff"}').error == "\ufffd"
+    assert wire.filter_result(b'{"Error": "\\ud800"}').error == "\ufffd"
+
+
+def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused():
+    assert wire.host_priorities(b'[{"Host": "a", "Score": -3}, null, {"score": 7}]') == [
+        ("a", -3),
+        ("", 0),
+        ("", 7),
+    ]
+    for score in ("1.0", "1e1", '"1"', "true", "9223372036854775808"):
+        with pytest.raises(ExtenderError, match="HostPriority.Score of type int64"):
+            wire.host_priorities(b'[{"Host": "a", "Score": %s}]' % score.encode())
+
+
+def test_victims_come_by_node_in_order_of_name():
+    text = b'{"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "u"}, {"uid": "v"}]}, "a": null}}'
+    found = wire.preemption_result(text)
+    assert list(found.items()) == [
+        ("a", wire.MetaVictims((), 0)),
+        ("b", wire.MetaVictims(("u", "v"), 0)),
+    ]

@@ -1,0 +1,96 @@
+"""A run can be recorded, and repeated without a network."""
+
+import json
+
+import pytest
+from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
+from extenders.servers import Code, everything
+
+from ksched_cli.errors import InputError, UsageError
+from ksched_cli.testing import cluster, node, pod
+
+STATE = cluster(node("a"), node("b"), pod("p"), pod("q"))
+
+
+def scores(data):
+    return [{"Host": "b", "Score": 10}]
+
+
+def extender(server, **fields):
+    return {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True, **fields}
+
+
+@pytest.fixture(params=["calls.jsonl", "calls.jsonl.gz"])
+def file(request, tmp_path):
+    return str(tmp_path / request.param)
+
+
+def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, extended):  # noqa: F811
+    server = serve({"/filter": everything, "/prioritize": scores})
+    asked = extender(server, prioritizeVerb="prioritize", weight=2)
+    run, _ = extended(STATE, asked, record=file)
+    recorded = run.run()
+    run.close()
+    assert len(server.asked) == 4
+    run, _ = extended(STATE, asked, replay=file)
+    assert run.run() == recorded
+    assert len(server.asked) == 4
+
+
+def test_faults_are_recorded_too(file, serve, extended):  # noqa: F811
+    server = serve({"/filter": Code(500), "/prioritize": b"\xff\xfe"})
+    asked = extender(server, prioritizeVerb="prioritize", weight=2, ignorable=True)
+    gone = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
+    run, said = extended(STATE, asked, gone, record=file)
+    recorded = run.run()
+    run.close()
+    run, again = extended(STATE, asked, gone, replay=file)
+    assert run.run() == recorded
+    assert again == said
+
+
+def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):  # noqa: F811
+    server = serve({"/filter": everything})
+    file = tmp_path / "calls.jsonl"
+    run, _ = extended(cluster(node("a"), pod("p")), extender(server), record=str(file))
+    run.run()
+    (line,) = file.read_text().splitlines()
+    found = json.loads(line)
+    assert found["url"] == f"{server.url}/filter"
+    assert found["request"] == server.asked[0].data
+    assert (found["status"], json.loads(found["answer"])["NodeNames"]) == (200, ["a"])
+
+
+def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):  # noqa: F811
+    server = serve({"/filter": everything})
+    run, _ = extended(STATE, extender(server), record=file)
+    run.run()
+    run.close()
+    other = cluster(node("a"), node("c"), pod("p"))
+    run, _ = extended(other, extender(server, ignorable=True), replay=file)
+    with pytest.raises(UsageError, match="has no answer to this request"):
+        run.run()
+
+
+def test_that_holds_for_preemption_as_well(serve, extended, tmp_path):  # noqa: F811
+    file = tmp_path / "empty.jsonl"
+    file.write_bytes(b"")
+    state = cluster(node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9))
+    preempter = {"urlPrefix": "http://127.0.0.1:1", "preemptVerb": "preempt"}
+    run, _ = extended(state, preempter, replay=str(file))
+    with pytest.raises(UsageError, match="has no answer to this request"):
+        run.run()
+
+
+def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):  # noqa: F811
+    file = tmp_path / "calls.jsonl"
+    file.write_text('{"url": "u", "request": {}}\n[]\n')
+    with pytest.raises(InputError, match=r"calls\.jsonl:2:1: no exchange with an extender"):
+        extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=str(file))
+    with pytest.raises(InputError, match="No such file"):
+        extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
+
+
+def test_a_file_that_cannot_be_written_is_said_before_the_run(extended, tmp_path):  # noqa: F811
+    with pytest.raises(UsageError, match="cannot be written"):
+        extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, record=str(tmp_path))
