@@ -111,7 +111,7 @@ class ResourceSliceSpec(Record, frozen=True):
     node_selector: NodeSelector | None = None
     all_nodes: bool | None = None
     devices: tuple[Device, ...] = ()
-    per_device_node_selection: bool = False
+    per_device_node_selection: bool | None = None
     shared_counters: tuple[CounterSet, ...] = ()
 
 

@@ -1,0 +1,357 @@
+"""Allocates devices to the resource claims of pods, and rejects nodes that cannot reach them.
+
+Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.node_selection import matches_any
+from ksched_cli.cluster.objects import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+)
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.selectors import node_terms
+from ksched_cli.cluster.snapshot import Mask
+from ksched_cli.config import types as config
+from ksched_cli.framework.afterwards import carry_out_later
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    ReservePlugin,
+    Scope,
+)
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.framework.verdicts import Verdicts
+from ksched_cli.plugins.device_allocator import (
+    AllocationError,
+    DeviceAllocator,
+    Reachable,
+    Taken,
+    TimedOutError,
+)
+from ksched_cli.plugins.device_pools import node_selector
+from ksched_cli.plugins.device_report import DeviceReport, unreachable
+from ksched_cli.plugins.device_requests import demand_of
+from ksched_cli.plugins.device_use import Devices
+from ksched_cli.plugins.device_view import DemandView
+from ksched_cli.plugins.resource_claims import (
+    ClaimError,
+    ClaimStore,
+    allocated,
+    claims_of,
+    deallocated,
+    is_reserved_for,
+    reserved,
+    unreserved,
+)
+
+STATE_KEY = "DynamicResources"
+NOT_ALLOCATABLE = Status.unresolvable("cannot allocate all claims")
+NOT_AVAILABLE = Status.unresolvable("resourceclaim not available on the node")
+TIMED_OUT = Status.unresolvable("timed out trying to allocate devices")
+NANOSECONDS = 1e9
+
+
+@dataclass(slots=True)
+class ClaimsState:
+    """What one attempt knows of its pod's claims.
+
+    claims:      all of them, in the pod's order; those that PreBind wrote as they were written
+    available:   per index of an allocated claim that not every node reaches, the nodes that do
+    view:        the devices in the eyes of the claims to allocate; None where there are none
+    answers:     per kind of node, the devices that the search found there
+    allocations: per index, what Reserve took
+    unavailable: the indices of allocated claims that some node does not reach
+    """
+
+    claims: list[ResourceClaim] = field(default_factory=list)
+    available: dict[int, Mask] = field(default_factory=dict)
+    view: DemandView | None = None
+    answers: dict[int, list[list[Taken]]] = field(default_factory=dict)
+    allocations: dict[int, AllocationResult] = field(default_factory=dict)
+    unavailable: set[int] = field(default_factory=set)
+
+    def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
+        return (
+            (i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None
+        )
+
+
+class DynamicResources(
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    FilterPlugin,
+    PostFilterPlugin,
+    ReservePlugin,
+    PreBindPlugin,
+    Explains,
+):
+    name = "DynamicResources"
+
+    def __init__(self, args: config.DynamicResourcesArgs | None, handle: Handle) -> None:
+        timeout = args.filter_timeout if args is not None else None
+        self._seconds = (timeout or 0) / NANOSECONDS
+        self._handle = handle
+
+    def depends_on(self, pod: PodInfo) -> Scope:
+        return Scope.CLUSTER if pod.spec.resource_claims else Scope.NODE
+
+    @property
+    def _store(self) -> ClaimStore:
+        return ClaimStore.of(self._handle)
+
+    @property
+    def _devices(self) -> Devices:
+        return Devices.of(self._handle)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        try:
+            claims_of(pod, self._store)
+        except ClaimError as missing:
+            return Status.unresolvable(str(missing))
+        return SUCCESS
+
+    # -- PreFilter, Filter ------------------------------------------------------------------------
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        found = ClaimsState()
+        state.write(STATE_KEY, found)
+        try:
+            claims = claims_of(pod, self._store)
+        except ClaimError as missing:
+            return None, Status.unresolvable(str(missing))
+        if not claims:
+            return None, SKIP
+        pending = []
+        for index, claim in enumerate(claims):
+            if claim.status.allocation is None:
+                problem = self._problem(claim)
+                if problem is not None:
+                    return None, problem
+                pending.append(claim)
+            elif claim.status.allocation.node_selector is not None:
+                terms = node_terms(claim.status.allocation.node_selector)
+                if terms.error:
+                    raise PluginError(terms.error)
+                found.available[index] = matches_any(nodes.snapshot, terms)
+        if pending:
+            found.view = self._devices.view(demand_of(pending))
+            self._devices.use.refresh()
+        found.claims = claims
+        return None, SUCCESS
+
+    def _problem(self, claim: ResourceClaim) -> Status | None:
+        """What keeps a claim from being allocated anywhere."""
+        if self._store.is_pending(claim):
+            return Status.unresolvable(
+                f"resource claim {claim.key} is in the process of being allocated"
+            )
+        for request in claim.spec.devices.requests:
+            if request.exactly is not None:
+                wanted = [(request.name, request.exactly.device_class_name)]
+            elif request.first_available:
+                wanted = [
+                    (f"{request.name}/{one.name}", one.device_class_name)
+                    for one in request.first_available
+                ]
+            else:
+                return Status.unresolvable(
+                    f"resource claim {claim.key}, request {request.name}: unknown request type"
+                )
+            for name, class_name in wanted:
+                if not class_name:
+                    raise PluginError(f"request {name}: unsupported request type")
+                if class_name not in self._handle.cluster.device_classes:
+                    return Status.unresolvable(
+                        f"request {name}: device class {class_name} does not exist"
+                    )
+        return None
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        found = claims_state(state)
+        verdicts = Verdicts.passing(len(nodes))
+        if found.view is not None:
+            verdicts = self._allocatable(found, found.view, nodes)
+        missed = np.zeros(len(nodes), dtype=np.bool_)
+        for index, mask in found.available.items():
+            misses = ~nodes.take(mask) & (verdicts.ids == 0)
+            if misses.any():
+                found.unavailable.add(index)
+                missed |= misses
+        verdicts.reject(missed, NOT_AVAILABLE)
+        return verdicts
+
+    def _allocatable(self, found: ClaimsState, view: DemandView, nodes: Nodes) -> Verdicts:
+        """One search per kind of node: those whose pools look the same and have the same devices
+        in use."""
+        if self._devices.pools.error:
+            return Verdicts.of([Status.error(self._devices.pools.error)] * len(nodes))
+        rows = nodes.indices()
+        kinds, first, of_node = np.unique(
+            self._node_kinds(view, rows), return_index=True, return_inverse=True
+        )
+        statuses = [
+            self._search(found, view, kind, int(rows[place]))
+            for kind, place in zip(kinds.tolist(), first, strict=True)
+        ]
+        by_kind = Verdicts.of(statuses)
+        return Verdicts(by_kind.ids[of_node], by_kind.statuses)
+
+    def _node_kinds(self, view: DemandView, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Both numbers are below the number of nodes times attempts: 32 bits each will do."""
+        use = self._devices.use.of_row[rows]
+        return np.asarray(view.node_looks(rows) << np.int64(32) | use, dtype=np.int64)
+
+    def _search(self, found: ClaimsState, view: DemandView, kind: int, row: int) -> Status:
+        claims = [claim for _, claim in found.to_allocate()]
+        names = [claim.key for claim in claims]
+        allocator = DeviceAllocator(
+            view, self._reachable(view, row), names, self._devices.classes, self._seconds
+        )
+        try:
+            taken = allocator.allocate()
+            if taken is None:
+                return NOT_ALLOCATABLE
+            for claim, devices in zip(claims, taken, strict=True):
+                self._allocation(claim, devices, row)
+        except TimedOutError:
+            return TIMED_OUT
+        except AllocationError as error:
+            return Status.error(str(error))
+        found.answers[kind] = taken
+        return SUCCESS
+
+    def _reachable(self, view: DemandView, row: int) -> Reachable:
+        numbers = self._devices.pools.of_row[row]
+        pools = [self._devices.pools.pools[number] for number in numbers]
+        return Reachable(
+            pools,
+            [view.pool_looks[view.pool(number)] for number in numbers],
+            [self._devices.use.masks[number] for number in numbers],
+        )
+
+    def _allocation(self, claim: ResourceClaim, taken: list[Taken], row: int) -> AllocationResult:
+        """Raises AllocationError."""
+        pools = self._devices.pools
+        numbers = pools.of_row[row]
+        devices = [pools.pools[numbers[one.pool]].devices[one.place] for one in taken]
+        results = tuple(
+            DeviceRequestAllocationResult(
+                request=one.request.result_name,
+                driver=device.id[0],
+                pool=device.id[1],
+                device=device.id[2],
+                admin_access=one.request.admin_access,
+            )
+            for one, device in zip(taken, devices, strict=True)
+        )
+        try:
+            selector = node_selector(devices, self._handle.snapshot.names[row])
+        except ValueError as error:
+            raise AllocationError(f"create NodeSelector for claim {claim.name}: {error}") from None
+        return AllocationResult(
+            devices=DeviceAllocationResult(results=results), node_selector=selector
+        )
+
+    # -- PostFilter -------------------------------------------------------------------------------
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        if STATE_KEY not in state.data:
+            # Another plugin's PreFilter ended the attempt before this one's had its turn.
+            return None, Status.error("not found")
+        found = claims_state(state)
+        if not found.claims:
+            return None, Status.unschedulable("no new claims to deallocate")
+        # Upstream walks over a map here, and so takes any of them.
+        for index in sorted(found.unavailable):
+            claim = found.claims[index]
+            users = claim.status.reserved_for
+            if not users or (len(users) == 1 and users[0].uid == pod.uid):
+                carry_out_later(state, partial(self._store.write, deallocated(claim)))
+                return None, Status.unschedulable("deallocation of ResourceClaim completed")
+        return None, Status.unschedulable("still not schedulable")
+
+    # -- Reserve, PreBind -------------------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        found = claims_state(state)
+        pending = list(found.to_allocate())
+        if not pending or found.view is None:
+            return SUCCESS
+        kind = int(self._node_kinds(found.view, np.array([node.row], dtype=np.intp))[0])
+        if kind not in found.answers:
+            raise PluginError("claim allocation not found for node")
+        for (index, claim), taken in zip(pending, found.answers[kind], strict=True):
+            found.allocations[index] = self._allocation(claim, taken, node.row)
+            self._store.hold(allocated(claim, found.allocations[index]))
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+        if STATE_KEY not in state.data:
+            return
+        for claim in claims_state(state).claims:
+            self._store.let_go(claim)
+            if claim.status.allocation is not None and is_reserved_for(claim, pod):
+                now = self._store.get(claim.namespace, claim.name)
+                if now is not None:
+                    self._store.write(unreserved(now, pod))
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        found = claims_state(state)
+        for index, claim in enumerate(found.claims):
+            if is_reserved_for(claim, pod):
+                continue
+            allocation = found.allocations.get(index)
+            written = reserved(claim if allocation is None else allocated(claim, allocation), pod)
+            self._store.write(written)
+            if allocation is not None:
+                self._store.let_go(claim)
+            found.claims[index] = written
+        return SUCCESS
+
+    # -- explain ----------------------------------------------------------------------------------
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        found = claims_state(state)
+        lines = [
+            unreachable(found.claims[index])
+            for index, mask in found.available.items()
+            if not mask[node.row]
+        ]
+        if found.view is not None:
+            claims = [claim.key for _, claim in found.to_allocate()]
+            kind = int(self._node_kinds(found.view, np.array([node.row], dtype=np.intp))[0])
+            if kind not in found.answers:
+                reachable = self._reachable(found.view, node.row)
+                report = DeviceReport(found.view, reachable, claims, self._store)
+                return list(report.lines())
+        return lines
+
+
+def claims_state(state: CycleState) -> ClaimsState:
+    return cast(ClaimsState, state.read(STATE_KEY))

@@ -1,0 +1,203 @@
+"""The claims of a run: which ones a pod has, what they hold, and what is held for claims under way.
+
+Upstream: plugins/dynamicresources (dra_manager.go, allocateddevices.go, dynamicresources.go),
+dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import cast
+
+from msgspec.structs import replace
+
+from ksched_cli.cluster.objects import (
+    AllocationResult,
+    ConsumerReference,
+    PodResourceClaim,
+    ResourceClaim,
+)
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.plugins.device_pools import DeviceID
+
+SHARED_KEY = "ResourceClaims"
+
+
+class ClaimError(Exception):
+    """A pod cannot have one of its claims. The text is upstream's."""
+
+
+class ClaimStore:
+    """Every claim as it stands now, for all profiles of a run.
+
+    log: the devices taken or given back so far, in order; who keeps track notes its length
+    """
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._claims = dict(cluster.resource_claims)
+        self._pending: dict[str, ResourceClaim] = {}
+        self._allocated: set[DeviceID] = set()
+        self.log: list[DeviceID] = []
+        for claim in self._claims.values():
+            self._allocated.update(exclusive_devices(claim))
+
+    @classmethod
+    def of(cls, handle: Handle) -> ClaimStore:
+        """The run's own."""
+        store = handle.shared.get(SHARED_KEY)
+        if store is None:
+            store = handle.shared[SHARED_KEY] = cls(handle.cluster)
+        return cast(ClaimStore, store)
+
+    def get(self, namespace: str, name: str) -> ResourceClaim | None:
+        return self._claims.get((namespace, name))
+
+    def devices_in_use(self) -> Iterator[DeviceID]:
+        return chain(self._allocated, *map(exclusive_devices, self._pending.values()))
+
+    def in_use(self, device: DeviceID) -> bool:
+        return device in self._allocated or any(
+            device in exclusive_devices(claim) for claim in self._pending.values()
+        )
+
+    def holders(self) -> dict[DeviceID, str]:
+        """Device → the claim that has it for itself."""
+        return {
+            device: claim.key
+            for claim in (*self._claims.values(), *self._pending.values())
+            for device in exclusive_devices(claim)
+        }
+
+    def write(self, claim: ResourceClaim) -> None:
+        """A new version of a claim. One that stays allocated does not change what is in use."""
+        key = claim.namespace, claim.name
+        before = self._claims[key]
+        self._claims[key] = claim
+        if before.status.allocation is None:
+            taken = exclusive_devices(claim)
+            self._allocated.update(taken)
+            self.log += taken
+        elif claim.status.allocation is None:
+            # Upstream's set knows devices, not who has them: two claims of one device lose it.
+            given_back = exclusive_devices(before)
+            self._allocated.difference_update(given_back)
+            self.log += given_back
+
+    def is_pending(self, claim: ResourceClaim) -> bool:
+        return claim_uid(claim) in self._pending
+
+    def hold(self, claim: ResourceClaim) -> None:
+        """The claim's allocation is under way."""
+        self._pending[claim_uid(claim)] = claim
+        self.log += exclusive_devices(claim)
+
+    def let_go(self, claim: ResourceClaim) -> None:
+        """It is not any more; as good as nothing where it never was."""
+        held = self._pending.pop(claim_uid(claim), None)
+        if held is not None:
+            self.log += exclusive_devices(held)
+
+
+def claim_uid(claim: ResourceClaim) -> str:
+    return claim.uid or claim.key
+
+
+def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
+    """What a claim has for itself: devices of admin access do not count.
+
+    Upstream: foreachAllocatedDevice.
+    """
+    allocation = claim.status.allocation
+    if allocation is None:
+        return []
+    return [
+        (one.driver, one.pool, one.device)
+        for one in allocation.devices.results
+        if not one.admin_access
+    ]
+
+
+def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, bool]:
+    """The claim that a pod's reference stands for, None where none was needed; and whether it must
+    be the pod's own. Raises ClaimError. Upstream: resourceclaim.Name."""
+    if reference.resource_claim_name is not None:
+        return reference.resource_claim_name, False
+    if reference.resource_claim_template_name is None:
+        raise ClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{reference.name}": '
+            "none of the supported fields are set"
+        )
+    for status in pod.pod.status.resource_claim_statuses:
+        if status.name == reference.name:
+            return status.resource_claim_name, True
+    raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def claims_of(pod: PodInfo, store: ClaimStore) -> list[ResourceClaim]:
+    """In the pod's order. Raises ClaimError. Upstream: foreachPodResourceClaim."""
+    found = []
+    for reference in pod.spec.resource_claims:
+        name, must_own = claim_name(pod, reference)
+        if name is None:
+            continue
+        claim = store.get(pod.namespace, name)
+        if claim is None:
+            raise ClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp:
+            raise ClaimError(f'resourceclaim "{name}" is being deleted')
+        owner = claim.metadata.controller
+        if must_own and (owner is None or owner.uid != pod.uid):
+            raise ClaimError(
+                f"ResourceClaim {claim.key} was not created for pod {pod.key} (pod is not owner)"
+            )
+        found.append(claim)
+    return found
+
+
+def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+def allocated(claim: ResourceClaim, allocation: AllocationResult | None) -> ResourceClaim:
+    return replace(claim, status=replace(claim.status, allocation=allocation))
+
+
+def reserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+    """With the pod among its users."""
+    consumer = ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+    users = (*claim.status.reserved_for, consumer)
+    return replace(claim, status=replace(claim.status, reserved_for=users))
+
+
+def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
+    """Without the pod among its users."""
+    users = tuple(one for one in claim.status.reserved_for if one.uid != pod.uid)
+    return replace(claim, status=replace(claim.status, reserved_for=users))
+
+
+def deallocated(claim: ResourceClaim) -> ResourceClaim:
+    status = replace(claim.status, allocation=None, reserved_for=())
+    return replace(claim, status=status)
+
+
+def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
+    """Per claim of a pod, `request=driver/pool/device` of what it was allocated."""
+    found: dict[str, tuple[str, ...]] = {}
+    for reference in pod.spec.resource_claims:
+        try:
+            name, _ = claim_name(pod, reference)
+        except ClaimError:
+            continue
+        claim = store.get(pod.namespace, name) if name is not None else None
+        if name is None or claim is None or claim.status.allocation is None:
+            continue
+        devices = tuple(
+            f"{one.request}={one.driver}/{one.pool}/{one.device}"
+            for one in claim.status.allocation.devices.results
+        )
+        if devices:
+            found[name] = (*found.get(name, ()), *devices)
+    return found
