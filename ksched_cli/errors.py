@@ -15,6 +15,16 @@ class UsageError(KschedError):
     """The question could not be asked: an option or an argument is wrong."""
 
 
+class PluginDefectError(KschedError):
+    """A plugin broke in a place where nothing can go on without it. detail: the traceback."""
+
+    exit_code = 3
+
+    def __init__(self, problem: str, detail: str) -> None:
+        self.detail = detail
+        super().__init__(problem)
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """Where in a text; both count from 1."""

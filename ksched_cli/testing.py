@@ -15,19 +15,20 @@ exception that a plugin lets out fails the test, with its traceback.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ksched_cli.cluster.collect import Collector
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.sources import Source, documents
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.joining import joined
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
 from ksched_cli.engine import explain
 from ksched_cli.engine.records import Attempt, RunRecord
 from ksched_cli.engine.run import Options, Simulation
-from ksched_cli.framework.interface import Plugin, points_of
+from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.framework.runtime import Framework
@@ -39,8 +40,18 @@ Manifest: TypeAlias = dict[str, Any]
 PluginClass: TypeAlias = type[Plugin]
 Config: TypeAlias = str | Mapping[str, Any]
 
+# Where plugins come from that a test brings.
+ORIGIN = "the test"
+
 # Every profile needs these two.
 _INDISPENSABLE = ("PrioritySort", "DefaultBinder")
+
+
+class _Anything(Container[str]):
+    """Every kind: whoever reads it is not known yet."""
+
+    def __contains__(self, kind: object) -> bool:
+        return True
 
 
 class DefectError(AssertionError):
@@ -174,7 +185,7 @@ def _toleration(toleration: str | Mapping[str, Any]) -> Mapping[str, Any]:
 def cluster(*objects: Mapping[str, Any]) -> ClusterState:
     """The manifests as a loaded state. Raises InputError for what no state file may hold."""
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
-    collector = Collector()
+    collector = Collector(reads=_Anything())
     for document in documents(Source("the test's cluster", content)):
         collector.add(document)
     return collector.finish()
@@ -196,8 +207,7 @@ def simulation(
     Raises InputError where the configuration is wrong.
     """
     if config is None and plugins:
-        enabled = [{"name": plugin.name} for plugin in plugins]
-        config = {"profiles": [{"plugins": {"multiPoint": {"enabled": enabled}}}]}
+        config = joined([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
     registry = _registry(plugins)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
     return Simulation(state, configuration, registry, Options(detailed=True))
@@ -337,7 +347,7 @@ def _name(plugin: str | PluginClass) -> str:
 
 
 def _registry(plugins: Iterable[PluginClass]) -> Registry:
-    entries = [PluginEntry(one.name, points_of(one), "the test", one) for one in plugins]
+    entries = [PluginEntry.of(one, ORIGIN) for one in plugins]
     return Registry((*IN_TREE, *entries))
 
 

@@ -7,7 +7,7 @@ settings.register_profile(
     "ksched",
     deadline=None,
     derandomize=True,
-    max_examples=60,
+    max_examples=40,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ksched")

@@ -1,8 +1,8 @@
 """The helper for tests of plugins."""
 
 import pytest
-from framework.toys import Toy, filtering, scoring
 
+from framework.toys import Toy, filtering, scoring
 from ksched_cli.errors import InputError
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.status import SUCCESS, PluginError, Status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from ksched_cli.cluster.faults import Path, Place, fault, object_fault
 from ksched_cli.cluster.gaps import gaps
 from ksched_cli.cluster.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.objects import KubeObject, Node, Pod
+from ksched_cli.cluster.others import Others, kind_with_group
 from ksched_cli.cluster.pod_decoder import PartError, PodDecoder, PodParts
 from ksched_cli.cluster.sources import Document
 from ksched_cli.cluster.state import ClusterState
@@ -50,7 +52,10 @@ class _WrongError(Exception):
 class Collector:
     """Takes documents, gives a ClusterState."""
 
-    def __init__(self) -> None:
+    def __init__(self, reads: Container[str] = ()) -> None:
+        """reads: kinds to keep besides those that ksched knows, with their groups."""
+        self._reads = reads
+        self._others: dict[str, list[msgspec.Raw]] = {}
         self._head = msgspec.json.Decoder(_Head)
         self._kind = msgspec.json.Decoder(_Kind)
         self._pods = PodDecoder()
@@ -69,6 +74,7 @@ class Collector:
         found: dict[str, Any] = dict(self._found)
         found["nodes"] = tuple(found["nodes"].values())
         found["pods"] = tuple(found["pods"].values())
+        found["others"] = Others(self._others)
         state = ClusterState(**found, skipped=self._skipped)
         return ClusterState(**found, skipped=self._skipped, warnings=tuple(gaps(state)))
 
@@ -117,6 +123,8 @@ class Collector:
             self._add_pod(head, data, place)
         elif kind is not None:
             self._keep(kind, self._decode(kind, version, data))
+        elif name and (full := kind_with_group(version, name)) in self._reads:
+            self._others.setdefault(full, []).append(data.copy())
         elif name:
             self._skipped[name] = self._skipped.get(name, 0) + 1
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -15,16 +15,19 @@ from ksched_cli.cluster.state import ClusterState
 __all__ = ["default_state_path", "load_state"]
 
 
-def load_state(paths: Sequence[str] = (), stdin: BinaryIO | None = None) -> ClusterState:
+def load_state(
+    paths: Sequence[str] = (), stdin: BinaryIO | None = None, reads: Container[str] = ()
+) -> ClusterState:
     """The objects that all the paths hold together.
 
     paths: files, folders, or "-" for stdin; none at all for the default one
     stdin: sys.stdin's bytes unless given
+    reads: kinds to keep for plugins, besides those that ksched knows
 
     Raises InputError for what cannot be read or is no state, UsageError where there is no default.
     """
     with _collector_paused():
-        collector = Collector()
+        collector = Collector(reads)
         for source in read_sources(paths or [default_state_path()], stdin or sys.stdin.buffer):
             for document in documents(source):
                 collector.add(document)

@@ -27,6 +27,7 @@ from ksched_cli.cluster.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from ksched_cli.cluster.others import Plain
 
 Key = tuple[str, str]
 """Namespace and name."""
@@ -38,6 +39,7 @@ class ClusterState:
 
     nodes, pods:  no two nodes of one name, no two pods of one namespace and name
     the others:   by name, or by Key where the kind has namespaces
+    others:       kinds that ksched does not know and a plugin reads → the objects as plain data
     skipped:      kind that no plugin reads → how many there were
     warnings:     one line each, about what the state lacks
     """
@@ -62,5 +64,6 @@ class ClusterState:
     resource_claim_templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
     resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
+    others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import Output
+from ksched_cli.commands.options import Output, Plugin
 from ksched_cli.report.forms import Form
 
 app = typer.Typer(help="The configuration as it takes effect.", no_args_is_help=True)
@@ -27,6 +27,7 @@ def show(
             help="A file, or - for standard input. Without it, the default configuration.",
         ),
     ] = None,
+    plugin: Plugin = None,
     output: Output = Form.TABLE,
 ) -> None:
     """The effective plugins, weights and args of every profile."""
@@ -36,7 +37,7 @@ def show(
     from ksched_cli.report import configuration
     from ksched_cli.report.forms import Report
 
-    effective = read_configuration(config, registry())
+    effective = read_configuration(config, registry(plugin), plugin)
     printing.show(
         Report(
             document=lambda: configuration.document(effective),

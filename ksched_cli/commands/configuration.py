@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
+from ksched_cli.commands.discovered import asked_for
 from ksched_cli.config.effective import Configuration
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.joining import joined
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.source import decode_text, read_file
+from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.framework.registry import Registry
 
 
-def read_configuration(path: str | None, known: Known) -> Configuration:
-    """Raises InputError where the file is missing, unreadable or not valid."""
-    if not path:
-        return load_configuration(None, "", known)
-    raw, name = read_file(path)
-    return load_configuration(decode_text(raw, name), name, known)
+def read_configuration(
+    path: str | None, known: Registry, asked: Sequence[str] | None = None
+) -> Configuration:
+    """asked: what --plugin names; without a file it joins the default profile.
+
+    Raises InputError where the file is missing, unreadable or not valid.
+    """
+    if path:
+        raw, name = read_file(path)
+        return load_configuration(decode_text(raw, name), name, known)
+    if asked:
+        data = {"apiVersion": API_VERSION, "kind": KIND, **joined(asked_for(known, asked))}
+        return load_configuration(
+            json.dumps(data), "the default configuration with --plugin", known
+        )
+    return load_configuration(None, "", known)

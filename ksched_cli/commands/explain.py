@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import All, Config, Output, PodName, State
+from ksched_cli.commands.options import (
+    All,
+    Config,
+    Debug,
+    NoExtenders,
+    Output,
+    Plugin,
+    PodName,
+    RecordExtenders,
+    ReplayExtenders,
+    State,
+)
 from ksched_cli.report.forms import Form
 
 
@@ -14,12 +25,17 @@ def explain(
     pod: PodName,
     state: State = None,
     config: Config = None,
+    plugin: Plugin = None,
     output: Output = Form.TABLE,
     in_turn: Annotated[
         bool,
         typer.Option("--in-turn", help="First place the other pending pods, as schedule would."),
     ] = False,
+    no_extenders: NoExtenders = False,
+    record_extenders: RecordExtenders = "",
+    replay_extenders: ReplayExtenders = "",
     everything: All = False,
+    debug: Debug = False,
 ) -> None:
     """Why this pod goes where it goes, or why nowhere.
 
@@ -29,14 +45,18 @@ def explain(
     from ksched_cli.commands import inquiry
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine import explain as engine
+    from ksched_cli.engine.run import Options
     from ksched_cli.report import explanation as report
     from ksched_cli.report.forms import Report
 
-    simulation = inquiry.open_simulation(state or (), config)
+    extenders = inquiry.extender_options(no_extenders, record_extenders, replay_extenders)
+    options = Options(extenders=extenders)
+    simulation = inquiry.open_simulation(state or (), config, options, plugin, debug)
     wanted = inquiry.find_pod(simulation, pod)
     if in_turn:
         simulation.run(leave_out=wanted)
     found = engine.explain(simulation, wanted)
+    inquiry.report_defects(simulation, debug)
     show(
         Report(
             document=lambda: report.document(found),
@@ -44,4 +64,6 @@ def explain(
         ),
         output,
     )
+    if found.error and simulation.guard.defects:
+        raise typer.Exit(3)
     raise typer.Exit(0 if found.node else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Sequence
 
 from ksched_cli.cluster.load import load_state
@@ -12,29 +13,76 @@ from ksched_cli.commands.configuration import read_configuration
 from ksched_cli.commands.discovered import registry
 from ksched_cli.commands.output import warn
 from ksched_cli.engine.cycle import TieBreak, first_by_name
+from ksched_cli.engine.extending import ExtenderOptions
 from ksched_cli.engine.run import Options, Simulation
-from ksched_cli.errors import UsageError
-from ksched_cli.plugins.not_simulated import missed_by
+from ksched_cli.errors import PluginDefectError, UsageError
+
+HOW_TO_SEE = "--debug prints the traceback"
 
 
 def open_simulation(
     states: Sequence[str],
     config: str | None,
     options: Options | None = None,
+    plugins: Sequence[str] | None = None,
+    debug: bool = False,
 ) -> Simulation:
-    """Reads what the options name; warnings go to standard error, a line each."""
-    known = registry()
-    state = load_state(states)
-    simulation = Simulation(state, read_configuration(config, known), known, options or Options())
+    """Reads what the options name; warnings go to standard error, a line each.
+
+    plugins: what --plugin names; debug: print the traceback of a plugin that cannot be made
+    """
+    known = registry(plugins)
+    state = load_state(states, reads=known.reads)
+    configuration = read_configuration(config, known, plugins)
+    try:
+        simulation = Simulation(state, configuration, known, options or Options())
+    except PluginDefectError as defect:
+        raise _with_traceback(defect, debug) from None
     if state.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
         warn(f"skipped what no plugin reads: {kinds}")
     for line in state.warnings:
         warn(line)
-    missed = missed_by(simulation.pending())
-    for plugin, pods in sorted(missed.items()):
-        warn(f"{plugin} is not simulated yet; {pods} pending pods would need it")
+    for line in _device_faults(simulation):
+        warn(line)
     return simulation
+
+
+def _device_faults(simulation: Simulation) -> list[str]:
+    """Only where somebody wants devices: looking at selectors takes the CEL library."""
+    if not any(pod.spec.resource_claims for pod in simulation.pending()):
+        return []
+    from ksched_cli.plugins.device_faults import device_faults
+
+    return device_faults(simulation.state)
+
+
+def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:
+    """Says how to get the traceback, or has it."""
+    more = f"\n{defect.detail}" if debug else f"\n  {HOW_TO_SEE}"
+    return PluginDefectError(f"{defect}{more}", defect.detail)
+
+
+def report_defects(simulation: Simulation, debug: bool) -> None:
+    """What plugins did wrong, a line each; with `debug` the tracebacks."""
+    defects = simulation.guard.defects.values()
+    for defect in defects:
+        warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}")
+        if debug:
+            print(defect.detail, file=sys.stderr)
+    if defects and not debug:
+        print(f"  {HOW_TO_SEE}", file=sys.stderr)
+
+
+def extender_options(none: bool, record: str, replay: str, bind: bool = False) -> ExtenderOptions:
+    """What the options about extenders come to. Raises UsageError where they contradict."""
+    if record and replay:
+        raise UsageError("--record-extenders and --replay-extenders exclude each other")
+    if none and (record or replay or bind):
+        raise UsageError("--no-extenders leaves nothing to record, replay or bind")
+    if replay and bind:
+        raise UsageError("--replay-extenders calls nobody, so that --extender-bind cannot bind")
+    return ExtenderOptions(not none, bind, record, replay, warn)
 
 
 def tie_break(name: str, seed: int | None) -> TieBreak:

@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import All, Config, Output, PodName, State
+from ksched_cli.commands.options import (
+    All,
+    Config,
+    Debug,
+    NoExtenders,
+    Output,
+    Plugin,
+    PodName,
+    RecordExtenders,
+    ReplayExtenders,
+    State,
+)
 from ksched_cli.report.forms import Form
 
 
@@ -14,6 +25,7 @@ def preempt(
     pod: PodName,
     state: State = None,
     config: Config = None,
+    plugin: Plugin = None,
     output: Output = Form.TABLE,
     all_candidates: Annotated[
         bool,
@@ -25,7 +37,11 @@ def preempt(
         bool,
         typer.Option("--in-turn", help="First place the other pending pods, as schedule would."),
     ] = False,
+    no_extenders: NoExtenders = False,
+    record_extenders: RecordExtenders = "",
+    replay_extenders: ReplayExtenders = "",
     everything: All = False,
+    debug: Debug = False,
 ) -> None:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
@@ -36,16 +52,20 @@ def preempt(
     from ksched_cli.commands import inquiry
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine import preempt as engine
+    from ksched_cli.engine.run import Options
     from ksched_cli.report import preemption as report
     from ksched_cli.report.forms import Report
 
-    simulation = inquiry.open_simulation(state or (), config)
+    extenders = inquiry.extender_options(no_extenders, record_extenders, replay_extenders)
+    options = Options(extenders=extenders)
+    simulation = inquiry.open_simulation(state or (), config, options, plugin, debug)
     wanted = inquiry.find_pod(simulation, pod)
     if in_turn:
         simulation.run(leave_out=wanted)
     else:
         simulation.queue()
     found = engine.preempt(simulation, wanted, everything=all_candidates)
+    inquiry.report_defects(simulation, debug)
     show(
         Report(
             document=lambda: report.document(found),
@@ -53,4 +73,6 @@ def preempt(
         ),
         output,
     )
+    if found.error and simulation.guard.defects:
+        raise typer.Exit(3)
     raise typer.Exit(0 if found.is_yes else 1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import Output
+from ksched_cli.commands.options import Output, Plugin
 from ksched_cli.report.forms import Form
 
 
@@ -14,6 +14,7 @@ def validate(
     config: Annotated[
         str, typer.Argument(metavar="CONFIG", help="A file, or - for standard input.")
     ],
+    plugin: Plugin = None,
     output: Output = Form.TABLE,
 ) -> None:
     """Is this KubeSchedulerConfiguration right?
@@ -29,7 +30,7 @@ def validate(
     from ksched_cli.report.forms import Report
 
     raw, name = read_file(config)
-    review = review_bytes(raw, name, registry())
+    review = review_bytes(raw, name, registry(plugin))
     show(
         Report(
             document=lambda: validation.document(review),

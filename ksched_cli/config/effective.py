@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ksched_cli.config.fields import FieldError
 from ksched_cli.config.types import Extender, SchedulerConfiguration
 
 
@@ -20,6 +21,10 @@ class KnownPlugin(Protocol):
 
     @property
     def origin(self) -> str: ...
+
+    def check_args(self, given: Any) -> Sequence[FieldError]:
+        """What is wrong with the args of a plugin that is no in-tree one."""
+        ...
 
 
 Plugins = Mapping[str, KnownPlugin]

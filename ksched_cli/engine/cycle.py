@@ -1,4 +1,4 @@
-"""One pod's way through the extension points, up to the node it is assumed on.
+"""One pod's way through the extension points, up to the choice of its node.
 
 Upstream: pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
 """
@@ -12,7 +12,10 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.engine.binding import Binding, Outcome
+from ksched_cli.engine.extending import ExtenderScores, Extending, added
 from ksched_cli.engine.records import (
+    NO_DETAIL,
     Attempt,
     Candidate,
     Detail,
@@ -20,10 +23,12 @@ from ksched_cli.engine.records import (
     ScoreRecord,
 )
 from ksched_cli.engine.search import Search, feasible_nodes_to_find
+from ksched_cli.framework.afterwards import to_carry_out
+from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.memory import Remembered
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import STATE_KEY, Preemption
 from ksched_cli.framework.runtime import Framework
@@ -42,35 +47,23 @@ def first_by_name(ties: Rows) -> int:
     return int(ties[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """An attempt, and what the engine has to do about it.
-
-    row:        where the pod was assumed, or None
-    preemption: the room that PostFilter could make, or None
-    nomination: the node name to nominate, "" to take a nomination back, None to leave it
-    """
-
-    attempt: Attempt
-    row: int | None = None
-    preemption: Preemption | None = None
-    nomination: str | None = None
-
-
 @dataclass(slots=True)
 class Cycle:
     """Runs attempts against one snapshot.
 
     percentage: percentageOfNodesToScore where the profile has none of its own
     detailed:   keep every node's verdict and every plugin's scores
+    extending:  the extenders, between Filter and Score and beside Score
     """
 
     snapshot: Snapshot
     nominator: Nominator
+    binding: Binding
     percentage: int = 0
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     search: Search = field(default_factory=Search)
+    extending: Extending = field(default_factory=Extending)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where a node is found, the pod is on it afterwards."""
@@ -80,6 +73,8 @@ class Cycle:
         state = CycleState()
         statuses = NodeStatuses(self.snapshot)
         known = framework.memory.about(pod)
+        if known is not None:
+            framework.scoring.refresh(known, pod, framework.filtering.ask)
         outcome = framework.pre_filter(state, pod, known)
         if outcome.status.is_rejected:
             statuses.absent = outcome.status
@@ -103,16 +98,20 @@ class Cycle:
                 self._wanted(framework, len(candidates)),
                 statuses,
                 known,
+                ordered=bool(self.extending),
             )
             processed = len(found.feasible) + statuses.own_count
             self.search.advance(processed, len(self.snapshot))
             if found.error:
                 return Outcome(replace(blank, error=found.error), nomination="")
-            feasible = found.feasible
-        record = replace(blank, evaluated=len(feasible) + statuses.own_count)
+            try:
+                feasible = self.extending.filter(pod, found.feasible, statuses)
+            except ExtenderError as failure:
+                return Outcome(replace(blank, error=str(failure)), nomination="")
         if not len(feasible):
+            record = replace(blank, evaluated=statuses.own_count)
             return self._no_fit(framework, state, pod, statuses, record)
-        return self._choose(framework, state, pod, feasible, statuses, record, known)
+        return self._choose(framework, state, pod, feasible, statuses, blank, known)
 
     def _narrowed(self, names: frozenset[str]) -> Rows:
         """Rows in the order of visits; a name that is no node is passed over."""
@@ -121,7 +120,8 @@ class Cycle:
         return np.array(rows, dtype=np.intp)
 
     def _wanted(self, framework: Framework, count: int) -> int:
-        if not framework.scoring.plugins:
+        scores = framework.scoring.plugins or self.extending.prioritizes
+        if not scores and not self.extending.filters:
             return min(1, count)
         own = framework.profile.percentage_of_nodes_to_score
         return feasible_nodes_to_find(self.percentage if own is None else own, count)
@@ -136,7 +136,11 @@ class Cycle:
             return none
         status = framework.filtering.one_with_nominated(state, pod, row)
         if status.is_success:
-            return Nodes(self.snapshot, np.array([row], dtype=np.intp))
+            node = Nodes(self.snapshot, np.array([row], dtype=np.intp))
+            try:
+                return self.extending.filter(pod, node, statuses)
+            except ExtenderError:
+                return none
         if status.is_rejected:
             statuses.set(row, status)
         return none
@@ -153,22 +157,31 @@ class Cycle:
         record: Attempt,
         known: Remembered | None,
     ) -> Outcome:
+        evaluated = len(feasible) + statuses.own_count
         if len(feasible) == 1:
             row = int(feasible.indices()[0])
             detail = self._detail(statuses, feasible)
-            record = replace(record, node=self.snapshot.names[row], detail=detail)
-            return self._assume(framework, state, pod, row, record)
+            name = self.snapshot.names[row]
+            record = replace(record, evaluated=evaluated, node=name, detail=detail)
+            return self.binding.assume(framework, state, pod, row, record)
         scores: list[PluginScores] = []
+        if feasible.snapshot is not self.snapshot:
+            # An extender sent the nodes back, and nothing is remembered of those.
+            known = None
         try:
-            if not framework.scoring.plugins:
+            if not framework.scoring.plugins and not self.extending:
                 totals = np.ones(len(feasible), dtype=np.int64)
             elif self.detailed:
-                scores = framework.scoring.run(state, pod, feasible, known)
+                scores = framework.scoring.run(state, pod, feasible)
                 totals = total(scores, len(feasible))
             else:
                 totals = framework.scoring.totals(state, pod, feasible, known)
         except PluginError as failure:
-            return Outcome(replace(record, error=str(failure)), nomination="")
+            record = replace(record, evaluated=evaluated, error=str(failure))
+            return Outcome(record, nomination="")
+        extended = self.extending.prioritize(pod, feasible)
+        if extended:
+            totals = totals + added(extended, feasible)
         best = totals.max()
         ties = np.flatnonzero(totals == best)
         if feasible.rows is not None:
@@ -176,34 +189,13 @@ class Cycle:
         row = self.tie_break(ties) if len(ties) > 1 else int(ties[0])
         record = replace(
             record,
+            evaluated=evaluated,
             node=self.snapshot.names[row],
             score=int(best),
             ties=self._names(ties) if self.detailed and len(ties) > 1 else (),
-            detail=self._detail(statuses, feasible, scores, totals),
+            detail=self._detail(statuses, feasible, scores, totals, extended),
         )
-        return self._assume(framework, state, pod, row, record)
-
-    def _assume(
-        self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
-    ) -> Outcome:
-        """Puts the pod on its node; a refusal in Reserve or Permit takes it off again."""
-        self.snapshot.add(pod, row)
-        self.nominator.clear(pod)
-        node = Node(self.snapshot, row)
-        status = framework.reserve(state, pod, node)
-        if status.is_success:
-            permit = framework.permit(state, pod, node).status
-            if permit.is_success or permit.is_wait:
-                kept = None if permit.is_success else permit
-                return Outcome(replace(record, permit=kept), row)
-            record = replace(record, permit=permit)
-            status = permit
-        else:
-            record = replace(record, reserve=status)
-        framework.unreserve(state, pod, node)
-        self.snapshot.remove(pod, row)
-        error = "" if status.is_rejected else status.message
-        return Outcome(replace(record, node="", error=error), nomination="")
+        return self.binding.assume(framework, state, pod, row, record)
 
     # -- no node is found -------------------------------------------------------------------------
 
@@ -220,8 +212,20 @@ class Cycle:
         if not framework.has_post_filters:
             return Outcome(replace(record, message=fit_error(statuses, pre_filter)))
         result, status = framework.post_filter(state, pod, statuses)
+        self.extending.check()
         preemption: Preemption = state.data.get(STATE_KEY) or Preemption()
-        found = PostFilterRecord(
+        message = fit_error(statuses, pre_filter, status.message)
+        return Outcome(
+            replace(record, message=message, post_filter=self._found(status, preemption)),
+            preemption=preemption if preemption.node else None,
+            nomination=result.nominated_node if result is not None else None,
+            afterwards=to_carry_out(state),
+        )
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def _found(self, status: Status, preemption: Preemption) -> PostFilterRecord:
+        return PostFilterRecord(
             status,
             preemption.node,
             preemption.ties,
@@ -229,16 +233,10 @@ class Cycle:
             {
                 node: Candidate(tuple(pod.key for pod in victims.pods), victims.pdb_violations)
                 for node, victims in preemption.candidates.items()
-            },
+            }
+            if self.detailed
+            else {},
         )
-        message = fit_error(statuses, pre_filter, status.message)
-        return Outcome(
-            replace(record, message=message, post_filter=found),
-            preemption=preemption if preemption.node else None,
-            nomination=result.nominated_node if result is not None else None,
-        )
-
-    # -- records ----------------------------------------------------------------------------------
 
     def _names(self, rows: Rows) -> tuple[str, ...]:
         return tuple(self.snapshot.names[row] for row in rows.tolist())
@@ -249,9 +247,10 @@ class Cycle:
         feasible: Nodes | None = None,
         scores: Sequence[PluginScores] = (),
         totals: Rows | None = None,
+        extended: Sequence[ExtenderScores] = (),
     ) -> Detail:
         if not self.detailed:
-            return Detail()
+            return NO_DETAIL
         names = [] if feasible is None else feasible.names()
         kept = tuple(
             ScoreRecord(
@@ -262,6 +261,6 @@ class Cycle:
                 dict(zip(names, one.weighted.tolist(), strict=True)),
             )
             for one in scores
-        )
+        ) + tuple(one.record(names) for one in extended)
         sums = {} if totals is None else dict(zip(names, totals.tolist(), strict=True))
         return Detail(statuses.own(), tuple(sorted(names)), kept, sums)

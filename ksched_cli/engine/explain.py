@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from msgspec import structs
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.extending import added
+from ksched_cli.engine.records import ScoreRecord
 from ksched_cli.engine.run import Simulation
 from ksched_cli.engine.search import feasible_nodes_to_find
 from ksched_cli.framework.fit_error import fit_error
@@ -22,7 +23,7 @@ from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.scoring import PluginScores, total
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.framework.verdicts import Mask
+from ksched_cli.framework.verdicts import Mask, Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,9 @@ class Explanation:
 
 def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
     """A pod that runs already is asked about as if it were to be placed anew."""
-    row = simulation.snapshot.row.get(pod.pod.node_name) if pod.pod.node_name else None
     framework = simulation.frameworks[pod.spec.scheduler_name]
-    if row is None or pod.pod.finished:
-        return _Inquiry(simulation, framework, pod, "").answer()
-    anew = simulation.catalog.info(structs.replace(pod.pod, node_name=""))
-    simulation.snapshot.remove(pod, row)
-    try:
-        return _Inquiry(simulation, framework, anew, pod.pod.node_name).answer()
-    finally:
-        simulation.snapshot.add(pod, row)
+    with simulation.anew(pod) as (wanted, running_on):
+        return _Inquiry(simulation, framework, wanted, running_on).answer()
 
 
 class _Inquiry:
@@ -108,6 +102,10 @@ class _Inquiry:
         self.state = CycleState()
         self.rejections: list[list[Rejection]] = [[] for _ in self.snapshot.names]
         self.first = NodeStatuses(self.snapshot)
+        self.feasible = Nodes(self.snapshot, np.empty(0, dtype=np.intp))
+        self.scores: list[PluginScores] = []
+        self.extended: list[ScoreRecord] = []
+        self.added: Scores | int = 0
 
     def answer(self) -> Explanation:
         gated = None if self.running_on else self.framework.pre_enqueue(self.pod)
@@ -122,8 +120,14 @@ class _Inquiry:
                 gated=gated,
             )
         allowed = self._filter(outcome.node_names, outcome.narrowed_by)
-        scores, error = self._score(allowed)
-        return self._explanation(allowed=allowed, scores=scores, error=error, gated=gated)
+        self.feasible = Nodes(self.snapshot, np.flatnonzero(allowed))
+        error = ""
+        try:
+            self._ask_extenders()
+            self._score()
+        except PluginError as failure:
+            error = str(failure)
+        return self._explanation(error=error, gated=gated)
 
     # -- filter -----------------------------------------------------------------------------------
 
@@ -145,7 +149,7 @@ class _Inquiry:
                 details: tuple[str, ...] = ()
                 if isinstance(plugin, Explains):
                     node = Node(self.snapshot, row)
-                    details = tuple(plugin.explain_filter(self.state, self.pod, node))
+                    details = self.framework.details(plugin, "filter", self.state, self.pod, node)
                 self._reject(row, status, details)
         self._ask_with_nominated()
         return np.array([not found for found in self.rejections], dtype=np.bool_)
@@ -166,32 +170,48 @@ class _Inquiry:
             self.first.set(row, status)
         self.rejections[row].append(Rejection(status, details))
 
+    def _ask_extenders(self) -> None:
+        """Each is asked about what the one before left. Raises PluginError."""
+        for step in self.simulation.extending.steps(self.pod, self.feasible):
+            nodes = step.answer.nodes
+            self.feasible = Nodes(nodes.snapshot, np.unique(nodes.indices()))
+            left = set(self.feasible.indices().tolist())
+            said = step.statuses()
+            for row in step.asked.indices().tolist():
+                if row in left:
+                    continue
+                status = said.get(self.snapshot.names[row])
+                if status is not None:
+                    self._reject(row, status.by(step.extender))
+                    continue
+                # Nobody speaks about the node, so that to preemption it is as hopeless as any.
+                status = self.first.absent.by(step.extender)
+                self.rejections[row].append(Rejection(status, ("left out without a reason",)))
+
     # -- score ------------------------------------------------------------------------------------
 
-    def _score(self, allowed: Mask) -> tuple[list[PluginScores], str]:
-        rows = np.flatnonzero(allowed)
-        if not len(rows):
-            return [], ""
-        try:
-            return self.framework.scoring.run(self.state, self.pod, Nodes(self.snapshot, rows)), ""
-        except PluginError as failure:
-            return [], str(failure)
+    def _score(self) -> None:
+        """Raises PluginError."""
+        if not len(self.feasible):
+            return
+        self.scores = self.framework.scoring.run(self.state, self.pod, self.feasible)
+        asked = self.simulation.extending.prioritize(self.pod, self.feasible)
+        self.added = added(asked, self.feasible)
+        self.extended = [one.record(self.feasible.names()) for one in asked]
 
     # -- the whole --------------------------------------------------------------------------------
 
     def _explanation(
         self,
         *,
-        allowed: Mask | None = None,
-        scores: list[PluginScores] | None = None,
         pre_filter: Status | None = None,
         message: str = "",
         error: str = "",
         gated: Status | None = None,
     ) -> Explanation:
-        rows = np.empty(0, dtype=np.intp) if allowed is None else np.flatnonzero(allowed)
-        totals = total(scores or [], len(rows))
-        nodes = self._nodes(rows.tolist(), scores or [], totals.tolist(), bool(error))
+        rows = self.feasible.indices()
+        totals = total(self.scores, len(rows)) + self.added
+        nodes = self._nodes(rows.tolist(), totals.tolist(), bool(error))
         best = int(totals.max()) if len(rows) else 0
         ties = [self.snapshot.names[row] for row in rows[totals == best].tolist()]
         below = totals[totals < best]
@@ -218,7 +238,7 @@ class _Inquiry:
         return self.simulation.configuration.percentage_of_nodes_to_score if own is None else own
 
     def _nodes(
-        self, rows: list[int], scores: list[PluginScores], totals: list[int], failed: bool
+        self, rows: list[int], totals: list[int], failed: bool
     ) -> tuple[NodeExplanation, ...]:
         place = {row: i for i, row in enumerate(rows)}
         ranks = _ranks(totals)
@@ -230,7 +250,8 @@ class _Inquiry:
             elif failed:
                 found.append(NodeExplanation(name))
             else:
-                mine = {one.plugin: self._node_score(one, at, row) for one in scores}
+                mine = {one.plugin: self._node_score(one, at, row) for one in self.scores}
+                mine |= _extender_scores(self.extended, name)
                 found.append(NodeExplanation(name, (), mine, totals[at], ranks[at]))
         return tuple(found)
 
@@ -238,9 +259,19 @@ class _Inquiry:
         plugin = self.framework.plugin(one.plugin)
         details: tuple[str, ...] = ()
         if isinstance(plugin, Explains):
-            details = tuple(plugin.explain_score(self.state, self.pod, Node(self.snapshot, row)))
+            node = Node(self.feasible.snapshot, row)
+            details = self.framework.details(plugin, "score", self.state, self.pod, node)
         normalized = int(one.normalized[at])
         return NodeScore(int(one.raw[at]), normalized, one.weight, normalized * one.weight, details)
+
+
+def _extender_scores(records: list[ScoreRecord], node: str) -> dict[str, NodeScore]:
+    """Under the URL prefix; only of extenders that named the node."""
+    return {
+        one.source: NodeScore(one.raw[node], one.normalized[node], one.weight, one.weighted[node])
+        for one in records
+        if node in one.raw
+    }
 
 
 def _ranks(totals: list[int]) -> list[int]:

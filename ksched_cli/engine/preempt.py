@@ -12,6 +12,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.run import Simulation
+from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.interface import Explains
 from ksched_cli.framework.node_statuses import NodeStatuses
@@ -76,6 +77,7 @@ class PreemptionAnswer:
     unsearched: nodes not looked at, as there were candidates enough
     wanted:     how many candidates are enough
     node:       the one taken, or ""; steps: the criteria asked, the last one decided
+    victims:    the pods that leave it; fewer than the candidate's where an extender spares some
     lapsing:    pods of lower priority whose nomination to that node would lapse
     nominated:  the node that the pod was promised before, or ""
     running_on: the node the pod runs on and was taken off for the question, or ""
@@ -95,6 +97,7 @@ class PreemptionAnswer:
     unsearched: tuple[str, ...] = ()
     wanted: int = 0
     node: str = ""
+    victims: tuple[str, ...] = ()
     ties: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     lapsing: tuple[str, ...] = ()
@@ -153,7 +156,7 @@ class _Inquiry:
 
     def _filter(self, outcome: PreFilterOutcome) -> tuple[tuple[str, ...], str]:
         """Asks about all nodes that PreFilter left: the names of those that fit, or a failure."""
-        rows = np.arange(len(self.snapshot))
+        rows = self.snapshot.order
         if outcome.node_names is not None:
             narrowed = "[" + " ".join(outcome.narrowed_by) + "]"
             said = f"node(s) didn't satisfy plugin(s) {narrowed}"
@@ -166,19 +169,29 @@ class _Inquiry:
         if failures:
             return (), failures[0]
         self.statuses.add(rows, found.ids, found.statuses)
-        return tuple(self.snapshot.names[row] for row in rows[found.ids == 0].tolist()), ""
+        passing = Nodes(self.snapshot, rows[found.ids == 0])
+        try:
+            fits = self.simulation.cycle.extending.filter(self.pod, passing, self.statuses)
+        except ExtenderError as failure:
+            return (), str(failure)
+        return tuple(sorted(fits.names())), ""
 
     def _post_filter(self, pre_filter: str, everything: bool) -> PreemptionAnswer:
         self.state.write(REQUEST_KEY, Request(detailed=True, everything=everything))
         _, status = self.framework.post_filter(self.state, self.pod, self.statuses)
-        found: Preemption | None = self.state.data.get(STATE_KEY)
-        if found is None:
-            found = Preemption(ineligible=f"no plugin of {self.blank.profile} preempts")
+        self.simulation.extending.check()
         broken = not status.is_success and not status.is_rejected
+        asked: Preemption | None = self.state.data.get(STATE_KEY)
+        found = asked or Preemption()
+        why_not = found.ineligible
+        if asked is None:
+            why_not = f"no plugin of {self.blank.profile} preempts"
+            if broken:
+                why_not = f"{status.plugin} fails before any plugin that preempts"
         return replace(
             self.blank,
-            may=not found.ineligible,
-            why_not=found.ineligible,
+            may=not why_not,
+            why_not=why_not,
             candidates=tuple(
                 self._candidate(node, found.candidates[node]) for node in ranked(found.candidates)
             ),
@@ -186,6 +199,7 @@ class _Inquiry:
             unsearched=self._unsearched(found),
             wanted=found.wanted,
             node=found.node,
+            victims=tuple(pod.key for pod in found.victims),
             ties=found.ties,
             steps=found.steps,
             lapsing=self._lapsing(found.node),
@@ -213,6 +227,8 @@ class _Inquiry:
         )
 
     def _hopeless(self, found: Preemption) -> tuple[HopelessNode, ...]:
+        if found.ineligible:
+            return ()
         nodes = []
         for row, name in enumerate(self.snapshot.names):
             refusal = found.rejected.get(name)
@@ -231,7 +247,8 @@ class _Inquiry:
         if not isinstance(plugin, Explains):
             return Refusal(status)
         node = Node(self.snapshot, row)
-        return Refusal(status, tuple(plugin.explain_filter(self.state, self.pod, node)))
+        details = self.framework.details(plugin, "filter", self.state, self.pod, node)
+        return Refusal(status, details)
 
     def _unsearched(self, found: Preemption) -> tuple[str, ...]:
         if found.ineligible:

@@ -1,53 +1,71 @@
-"""The pods that want a node: which are gated, and in what order the others come.
+"""Pods that want a node: which are gated, in what order the others come, who is tried again.
 
 Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes are the simulation's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cmp_to_key
+from typing import NamedTuple
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.interface import QueuedPod, QueueSortPlugin
+from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
+
+# Whether one pod goes before another.
+Less = Callable[[QueuedPod, QueuedPod], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """active: in the order they are tried; gated: pod key → why it is held back."""
+    """queued: in the order they are tried; gated: pod key → why it is held back; held: those pods,
+    in the order of the state."""
 
-    active: tuple[PodInfo, ...]
+    queued: tuple[QueuedPod, ...]
     gated: Mapping[str, Status]
+    held: tuple[QueuedPod, ...] = ()
+
+    @property
+    def active(self) -> tuple[PodInfo, ...]:
+        """The pods to try, in order."""
+        return tuple(one.pod for one in self.queued)
 
 
 def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
     """pods: pending, each of a known profile, in the order of the state."""
     gated: dict[str, Status] = {}
     queued: list[QueuedPod] = []
+    held: list[QueuedPod] = []
     for sequence, pod in enumerate(pods):
+        created = seconds(pod.pod.metadata.creation_timestamp)
+        one = QueuedPod(pod, created, sequence)
         status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if status.is_success:
-            created = seconds(pod.pod.metadata.creation_timestamp)
-            queued.append(QueuedPod(pod, created, sequence))
+            queued.append(one)
         else:
             gated[pod.key] = status
+            held.append(one)
     if queued:
-        # All profiles have the same queue sort plugin: validation sees to it.
-        queued = in_order(queued, next(iter(frameworks.values())).queue_sort)
-    return Queue(tuple(one.pod for one in queued), gated)
+        queued = in_order(queued, order_of(frameworks))
+    return Queue(tuple(queued), gated, tuple(held))
 
 
-def in_order(queued: list[QueuedPod], plugin: QueueSortPlugin) -> list[QueuedPod]:
-    """As the plugin sorts; among equals the order of the state."""
+def order_of(frameworks: Mapping[str, Framework]) -> Less:
+    """All profiles have the same queue sort plugin: validation sees to it."""
+    return next(iter(frameworks.values())).less
+
+
+def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
+    """As the plugin sorts; among equals the order given."""
 
     def compare(first: QueuedPod, second: QueuedPod) -> int:
-        if plugin.less(first, second):
+        if less(first, second):
             return -1
-        return 1 if plugin.less(second, first) else 0
+        return 1 if less(second, first) else 0
 
     return sorted(queued, key=cmp_to_key(compare))
 
@@ -55,3 +73,83 @@ def in_order(queued: list[QueuedPod], plugin: QueueSortPlugin) -> list[QueuedPod
 def seconds(timestamp: str) -> float:
     """Seconds since 1970 of an RFC 3339 time; 0 where there is none."""
     return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
+
+
+class Tick(NamedTuple):
+    """How much has happened so far. A pod that failed is tried again when more has.
+
+    changes: pods bound or evicted, which matters to everybody
+    freed:   times when pods that only waited gave back their room, which matters to those that
+             found none
+    """
+
+    changes: int
+    freed: int
+
+
+@dataclass(slots=True)
+class Entry:
+    """A pod without a node. seen: when it was tried last.
+
+    refused:   the last attempt had a node and ended in Reserve, Permit or Bind: room is no help
+    waits:     it is on a node, and Permit has it wait
+    activated: a plugin wants it tried again, whatever has happened
+    """
+
+    queued: QueuedPod
+    seen: Tick = Tick(-1, -1)
+    refused: bool = False
+    waits: bool = False
+    activated: bool = False
+
+    def is_due(self, now: Tick) -> bool:
+        if self.waits:
+            return False
+        found_no_room = not self.refused and self.seen.freed < now.freed
+        return self.activated or self.seen.changes < now.changes or found_no_room
+
+
+@dataclass(slots=True)
+class Backlog:
+    """The pods of a run that are not bound yet: by key, in queue order, and the gated ones."""
+
+    entries: dict[str, Entry]
+    frameworks: Mapping[str, Framework]
+    gated: dict[str, Status] = field(default_factory=dict)
+    held: dict[str, QueuedPod] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, queue: Queue, frameworks: Mapping[str, Framework], leave_out: str) -> Backlog:
+        """leave_out: the UID of a pod that is not tried."""
+        entries = {one.pod.key: Entry(one) for one in queue.queued if one.pod.uid != leave_out}
+        held = {one.pod.key: one for one in queue.held}
+        return cls(entries, frameworks, dict(queue.gated), held)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """The queue as it stands now; entries may be removed meanwhile."""
+        return iter(tuple(self.entries.values()))
+
+    def activate(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            if key in self.entries:
+                self.entries[key].activated = True
+
+    def renew(self, now: Tick) -> None:
+        """Before another pass: PreEnqueue is asked again, and the order may be another by now."""
+        for key, queued in list(self.held.items()):
+            status = self._gate(queued.pod)
+            if status.is_success:
+                del self.held[key], self.gated[key]
+                self.entries[key] = Entry(queued)
+        for key, entry in list(self.entries.items()):
+            if entry.is_due(now):
+                status = self._gate(entry.queued.pod)
+                if not status.is_success:
+                    del self.entries[key]
+                    self.gated[key] = status
+                    self.held[key] = entry.queued
+        ordered = in_order((one.queued for one in self), order_of(self.frameworks))
+        self.entries = {one.pod.key: self.entries[one.pod.key] for one in ordered}
+
+    def _gate(self, pod: PodInfo) -> Status:
+        return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)

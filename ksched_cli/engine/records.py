@@ -53,6 +53,24 @@ class Detail:
     totals: Mapping[str, int] = field(default_factory=dict)
 
 
+NO_DETAIL = Detail()
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderBinding:
+    """A call to an extender that binds the pod in place of the Bind plugins.
+
+    request: PodName, PodNamespace, PodUID, Node
+    sent:    whether it was really made; error: why it failed then, or ""
+    """
+
+    extender: str
+    url: str
+    request: Mapping[str, str]
+    sent: bool
+    error: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One pod's way through the extension points.
@@ -61,6 +79,10 @@ class Attempt:
     score:     the node's total, where nodes were scored
     evaluated: how many nodes were looked at, as kube-scheduler counts them
     ties:      the best nodes, when more than one, by name; kept with the detail
+    permit:    Wait for a pod that was allowed in the end, else what rejected it
+    bind:      a status of PreBind or Bind other than success
+    waited:    for how many seconds Permit made it wait, where it did
+    extender_binding: the call that binds the pod, where an extender does
     message:   kube-scheduler's own text, where no node fits
     error:     why the cycle broke
     """
@@ -74,11 +96,14 @@ class Attempt:
     ties: tuple[str, ...] = ()
     reserve: Status | None = None
     permit: Status | None = None
+    bind: Status | None = None
+    waited: float | None = None
+    extender_binding: ExtenderBinding | None = None
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     message: str = ""
     post_filter: PostFilterRecord | None = None
     error: str = ""
-    detail: Detail = field(default_factory=Detail)
+    detail: Detail = NO_DETAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +117,8 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A whole run. placements: pod key → node, in the order they were placed."""
+    """A whole run. placements: pod key → node, in the order they were placed. failed: the pending
+    pods whose last attempt a plugin's defect ended."""
 
     attempts: tuple[Attempt, ...]
     placements: Mapping[str, str]
@@ -100,3 +126,10 @@ class RunRecord:
     gated: Mapping[str, Status]
     evicted: tuple[Eviction, ...]
     last: Mapping[str, Attempt]
+    failed: tuple[str, ...] = ()
+
+    @property
+    def extender_bindings(self) -> tuple[ExtenderBinding, ...]:
+        """The calls that bind pods in place of the Bind plugins, in their order."""
+        calls = [one.extender_binding for one in self.attempts]
+        return tuple(call for call in calls if call is not None)

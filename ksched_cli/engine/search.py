@@ -58,14 +58,18 @@ class Search:
         wanted: int,
         statuses: NodeStatuses,
         known: Remembered | None = None,
+        ordered: bool = False,
     ) -> Found:
-        """candidates: rows in the order of visits. Rejections on the way go to `statuses`."""
+        """candidates: rows in the order of visits. Rejections on the way go to `statuses`.
+
+        ordered: give the nodes in the order of visits, too
+        """
         snapshot = statuses.snapshot
         if not len(candidates):
             return Found(Nodes(snapshot, candidates))
         if not filtering.plugins:
             return Found(Nodes(snapshot, self._visits(candidates, snapshot)[:wanted]))
-        if wanted >= len(snapshot):
+        if wanted >= len(snapshot) and not ordered:
             found = self._everything(filtering, state, pod, statuses, known)
             if found is not None:
                 return found

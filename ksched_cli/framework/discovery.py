@@ -1,30 +1,46 @@
-"""Finds the plugins: the in-tree ones by an explicit list, the others by entry point.
+"""Finds the plugins: the in-tree ones by an explicit list, the others by entry point or by hand.
 
-Each foreign distribution is loaded in a guard of its own, so that a broken one is reported and the
-rest still work.
+Each foreign source is loaded in a guard of its own, so that a broken one is reported and the rest
+still work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pluggy
 
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.hookspecs import PROJECT, Hooks
-from ksched_cli.framework.interface import points_of
+from ksched_cli.framework.hookspecs import API_ATTRIBUTE, PROJECT, Hooks
+from ksched_cli.framework.interface import API_VERSION, Plugin, Scope, points_of
 from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.framework.status import PluginError
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A distribution whose plugins could not be had, and why."""
+    """A source whose plugins could not be had, and why.
+
+    origin: the distribution and version, or what --plugin was given
+    asked:  it was asked for with --plugin
+    detail: the traceback, where there is one
+    """
 
     origin: str
     cause: str
+    asked: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,29 +49,103 @@ class Discovery:
     broken: tuple[Broken, ...]
 
 
-def discover(in_tree: Iterable[PluginEntry]) -> Discovery:
-    """Raises UsageError where two sources bring a plugin of the same name."""
+class UnfitError(Exception):
+    """What was found is no plugin, or none that works with this version."""
+
+
+def discover(in_tree: Iterable[PluginEntry], asked: Sequence[str] = ()) -> Discovery:
+    """asked: MODULE:NAME or FILE.py, for plugins that are not installed.
+
+    Raises UsageError where two sources bring a plugin of the same name.
+    """
     entries = {entry.name: entry for entry in in_tree}
     broken: list[Broken] = []
     for point in entry_points(group=PROJECT):
-        origin = _origin(point)
-        try:
-            found = _load(point)
-        except Exception as error:
-            broken.append(Broken(origin, f"{type(error).__name__}: {error}"))
-            continue
-        for name, factory in found.items():
-            _add(entries, PluginEntry(name, points_of(factory), origin, factory))
+        _take(entries, broken, _origin(point), partial(_installed, point))
+    for source in asked:
+        _take(entries, broken, source, partial(_by_hand, source), asked=True)
     return Discovery(Registry(entries.values()), tuple(broken))
 
 
-def _load(point: EntryPoint) -> Mapping[str, Any]:
-    """What the hook of one entry point's module answers."""
-    manager = pluggy.PluginManager(PROJECT)
-    manager.add_hookspecs(Hooks)
-    manager.register(point.load(), name=point.name)
-    answers: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
-    return {name: factory for answer in answers for name, factory in answer.items()}
+def _take(
+    entries: dict[str, PluginEntry],
+    broken: list[Broken],
+    origin: str,
+    load: Callable[[], Mapping[str, Any]],
+    asked: bool = False,
+) -> None:
+    """One source's plugins, all of them or none."""
+    try:
+        found = [_entry(name, plugin, origin) for name, plugin in load().items()]
+    except UnfitError as error:
+        broken.append(Broken(origin, str(error), asked))
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}"
+        broken.append(Broken(origin, cause, asked, traceback.format_exc()))
+    else:
+        for entry in found:
+            _add(entries, entry)
+
+
+def _add(entries: dict[str, PluginEntry], entry: PluginEntry) -> None:
+    known = entries.get(entry.name)
+    if known is not None:
+        raise UsageError(
+            f'two plugins are named "{entry.name}": one from {known.origin}, one from '
+            f"{entry.origin}; uninstall or leave out one of them"
+        )
+    entries[entry.name] = entry
+
+
+def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
+    """Raises UnfitError for what is no plugin class."""
+    if not inspect.isclass(plugin) or not issubclass(plugin, Plugin):
+        raise UnfitError(f'"{name}" is {plugin!r}, expected a class that extends Plugin')
+    if getattr(plugin, "name", None) != name or not isinstance(name, str):
+        own = getattr(plugin, "name", None)
+        raise UnfitError(f'{plugin.__name__} is registered as "{name}", but its name is {own!r}')
+    if not points_of(plugin):
+        raise UnfitError(f"{name} extends no extension point")
+    missing = sorted(getattr(plugin, "__abstractmethods__", ()))
+    if missing:
+        raise UnfitError(f"{name} has no {', '.join(missing)}")
+    if not isinstance(plugin.scope, Scope):
+        raise UnfitError(f"{name}'s scope is {plugin.scope!r}, expected a Scope")
+    if not isinstance(plugin.reads, tuple):
+        raise UnfitError(f"{name}'s reads is {plugin.reads!r}, expected a tuple of kinds")
+    return PluginEntry.of(plugin, origin)
+
+
+def tried(found: Discovery) -> Discovery:
+    """As `found`, with those among the broken that cannot be made, for an empty cluster and without
+    args. One that needs args is taken at its word."""
+    broken = list(found.broken)
+    kept: list[PluginEntry] = []
+    for entry in found.registry.values():
+        problem = _makes(entry) if entry.is_foreign and not entry.check_args(None) else None
+        if problem is None:
+            kept.append(entry)
+        else:
+            broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
+    return Discovery(Registry(kept), tuple(broken))
+
+
+def _makes(entry: PluginEntry) -> str | None:
+    from ksched_cli.cluster.snapshot import Snapshot
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.framework.handle import Handle
+    from ksched_cli.framework.nominator import Nominator
+
+    try:
+        entry.make(None, Handle(Snapshot(()), ClusterState(), Nominator()))
+    except PluginError:
+        return None
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+# -- installed ------------------------------------------------------------------------------------
 
 
 def _origin(point: EntryPoint) -> str:
@@ -64,11 +154,82 @@ def _origin(point: EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}"
 
 
-def _add(entries: dict[str, PluginEntry], entry: PluginEntry) -> None:
-    known = entries.get(entry.name)
-    if known is not None:
-        raise UsageError(
-            f'two plugins are named "{entry.name}": one from {known.origin}, one from '
-            f"{entry.origin}; uninstall one of them"
+def _installed(point: EntryPoint) -> Mapping[str, Any]:
+    module = point.load()
+    if not hasattr(module, API_ATTRIBUTE):
+        raise UnfitError(
+            f"{point.value} does not say which API it is for: {API_ATTRIBUTE} is missing"
         )
-    entries[entry.name] = entry
+    return _of_module(module)
+
+
+def _of_module(module: Any) -> Mapping[str, Any]:
+    """What the module's hook answers."""
+    wanted = getattr(module, API_ATTRIBUTE, API_VERSION)
+    if wanted != API_VERSION:
+        raise UnfitError(f"it is for plugin API {wanted}; this ksched has {API_VERSION}")
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(Hooks)
+    manager.register(module)
+    answers: list[Mapping[str, Any]] = manager.hook.ksched_plugins()
+    if not answers:
+        raise UnfitError("it implements no hook ksched_plugins")
+    return {name: factory for answer in answers for name, factory in answer.items()}
+
+
+# -- by hand --------------------------------------------------------------------------------------
+
+
+def _by_hand(source: str) -> Mapping[str, Any]:
+    """MODULE:NAME, FILE.py or FILE.py:NAME; without a name, what the module's hook answers, or else
+    all plugin classes that stand in it."""
+    place, colon, name = source.rpartition(":")
+    if not colon:
+        place, name = source, ""
+    if place.endswith(".py"):
+        module = _module_of(Path(place))
+    elif name:
+        _importable(Path.cwd())
+        module = import_module(place)
+    else:
+        raise UnfitError("expected MODULE:NAME or FILE.py")
+    if name:
+        plugin = getattr(module, name, None)
+        if plugin is None:
+            raise UnfitError(f"{place} has no {name}")
+        return {getattr(plugin, "name", name): plugin}
+    if hasattr(module, "ksched_plugins"):
+        return _of_module(module)
+    found = {
+        one.name: one
+        for one in vars(module).values()
+        if inspect.isclass(one)
+        and issubclass(one, Plugin)
+        and one.__module__ == module.__name__
+        and hasattr(one, "name")
+    }
+    if not found:
+        raise UnfitError("there is no plugin class with a name in it")
+    return found
+
+
+def _module_of(path: Path) -> ModuleType:
+    """A file as a module; what lies beside it can be imported too."""
+    if not path.is_file():
+        raise UnfitError("there is no such file")
+    _importable(path.resolve().parent)
+    name = f"ksched_plugin_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UnfitError("it cannot be read as a module")
+    module = module_from_spec(spec)
+    # Dataclasses look up their module's names there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _importable(folder: Path) -> None:
+    """At the end, so that nothing installed is hidden."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

@@ -6,21 +6,21 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.trial import Trial
-from ksched_cli.framework.guard import Guard
+from ksched_cli.framework.guard import Guard, expect
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
 from ksched_cli.framework.memory import Memory, Remembered
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.status import SUCCESS, PluginError, Status
+from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, Status
 from ksched_cli.framework.verdicts import Verdicts
 
 # In a trial on many nodes at once: by row, what the trial on that node has led to.
@@ -112,7 +112,7 @@ class Filtering:
     ) -> Verdicts:
         """Each plugin is asked only about the nodes that the ones before it let pass.
 
-        trial: the states that follow the pods of a trial, by row
+        trial: the states that follow the pods of a trial, by row, where they are not `state`
         known: what is remembered of pods like this one, up to date; only for the snapshot itself
         """
         ids = np.zeros(len(nodes), dtype=np.int32)
@@ -133,7 +133,7 @@ class Filtering:
             if not len(asked):
                 break
             if trial and isinstance(plugin, PreFilterExtensions):
-                found = self._ask_each(plugin, trial, pod, asked)
+                found = self._ask_each(plugin, state, trial, pod, asked)
             else:
                 found = self.ask(plugin, state, pod, asked)
             rejected = found.ids != 0
@@ -152,8 +152,10 @@ class Filtering:
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""
         try:
-            verdicts = plugin.filter_nodes(state, pod, nodes)
-            problem = _malformed(verdicts, len(nodes))
+            ask = plugin.filter_nodes
+            verdicts = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+            _check_shape(verdicts, len(nodes))
+            problem = ""
         except PluginError as refusal:
             problem = str(refusal)
         except Exception as defect:
@@ -166,27 +168,53 @@ class Filtering:
         return verdicts
 
     def _ask_each(
-        self, plugin: FilterPlugin, states: OwnStates, pod: PodInfo, nodes: Nodes
+        self,
+        plugin: FilterPlugin,
+        state: CycleState,
+        states: OwnStates,
+        pod: PodInfo,
+        nodes: Nodes,
     ) -> Verdicts:
-        """Node by node, because each node's trial has led to another state."""
-        found = [
-            self.ask(
-                plugin, states[row], pod, Nodes(nodes.snapshot, np.array([row], dtype=np.intp))
-            )
-            for row in nodes.indices().tolist()
-        ]
-        return Verdicts.of([one.statuses[one.ids[0]] for one in found])
+        """Node by node where a node's trial has led to a state of its own."""
+        rows = nodes.indices().tolist()
+        answers = [SUCCESS] * len(rows)
+        shared = [i for i, row in enumerate(rows) if row not in states]
+        if shared:
+            together = self.ask(plugin, state, pod, Nodes(nodes.snapshot, nodes.indices()[shared]))
+            for i, answer in zip(shared, together.ids.tolist(), strict=True):
+                answers[i] = together.statuses[answer]
+        for i, row in enumerate(rows):
+            if row in states:
+                alone = Nodes(nodes.snapshot, np.array([row], dtype=np.intp))
+                found = self.ask(plugin, states[row], pod, alone)
+                answers[i] = found.statuses[found.ids[0]]
+        return Verdicts.of(answers)
 
     def follows(self, state: CycleState) -> bool:
         """Whether any plugin wants to be told of pods that come and go in a trial."""
         return any(plugin.name not in state.skip_filter for plugin in self._followers)
+
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether pods that look like `other` have to be followed; a plugin that fails to say so
+        is told of them."""
+        for plugin in self._followers:
+            if plugin.name in state.skip_filter:
+                continue
+            try:
+                concerned = plugin.concerns(state, pod, other)
+            except Exception as defect:
+                self._guard.note(plugin.name, "concerns", defect)
+                concerned = True
+            if concerned:
+                return True
+        return False
 
     def follow_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
         """Tells the plugins whose Filter takes part that `added` is now on `node`."""
         for plugin in self._followers:
             if plugin.name in state.skip_filter:
                 continue
-            status = plugin.add_pod(state, pod, added, node)
+            status = self._told(plugin, "addPod", plugin.add_pod, state, pod, added, node)
             if not status.is_success:
                 return Status.error(
                     f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}'
@@ -200,12 +228,25 @@ class Filtering:
         for plugin in self._followers:
             if plugin.name in state.skip_filter:
                 continue
-            status = plugin.remove_pod(state, pod, removed, node)
+            status = self._told(plugin, "removePod", plugin.remove_pod, state, pod, removed, node)
             if not status.is_success:
                 return Status.error(
                     f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}'
                 )
         return SUCCESS
+
+    def _told(
+        self, plugin: PreFilterExtensions, point: str, method: Callable[..., Status], *given: Any
+    ) -> Status:
+        snapshot = given[-1].snapshot
+        try:
+            status = self._guard.ask(plugin.name, snapshot, method, *given)
+            expect(status, Status, method.__name__)
+            return status
+        except PluginError as refusal:
+            return Status.error(str(refusal))
+        except Exception as defect:
+            return Status.error(self._guard.note(plugin.name, point, defect))
 
 
 def _named(status: Status, plugin: str) -> Status:
@@ -214,10 +255,10 @@ def _named(status: Status, plugin: str) -> Status:
     return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)
 
 
-def _malformed(verdicts: Verdicts, count: int) -> str:
-    """What is wrong with the shape of an answer, or ""."""
-    if not isinstance(verdicts, Verdicts):
-        return f"filter_nodes returned {type(verdicts).__name__}, expected Verdicts"
-    if len(verdicts.ids) != count:
-        return f"filter_nodes returned {len(verdicts.ids)} verdicts for {count} nodes"
-    return ""
+def _check_shape(verdicts: Verdicts, count: int) -> None:
+    """Raises MalformedError."""
+    expect(verdicts, Verdicts, "filter_nodes")
+    expect(verdicts.ids, np.ndarray, "filter_nodes' ids")
+    if verdicts.ids.shape != (count,):
+        said = f"filter_nodes returned {verdicts.ids.size} verdicts for {count} nodes"
+        raise MalformedError(said)

@@ -1,14 +1,32 @@
-"""Keeps what a plugin did wrong, so that the run goes on and the defect can still be shown."""
+"""Keeps what a plugin did wrong, so that the run goes on and the defect can still be shown.
+
+In-tree plugins are only kept from taking the run down with them. Foreign ones are also watched:
+what they are given has to be afterwards what it was before.
+"""
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from ksched_cli.cluster.objects import encode_hook
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.interface import Plugin, Scope
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.status import MalformedError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """An exception that a plugin let out. detail: the traceback."""
+    """An exception that a plugin let out, or an answer that is none. detail: the traceback."""
 
     plugin: str
     point: str
@@ -16,15 +34,95 @@ class Defect:
     detail: str
 
 
+class MutationError(Exception):
+    """A plugin changed what it may only read."""
+
+
 @dataclass(slots=True)
 class Guard:
-    """Defects in the order they happened, each plugin, point and problem once."""
+    """defects: in the order they happened, each plugin, point and problem once.
+
+    noted:   how often a plugin did something wrong
+    foreign: the names of the plugins to watch
+    """
 
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
+    noted: int = 0
+    foreign: set[str] = field(default_factory=set)
 
     def note(self, plugin: str, point: str, error: Exception) -> str:
         """Keeps the traceback; gives the words for the status."""
-        problem = f"{type(error).__name__}: {error}"
-        detail = "".join(traceback.format_exception(error))
+        plain = isinstance(error, MalformedError | MutationError)
+        problem = str(error) if plain else f"{type(error).__name__}: {error}"
+        said = f"plugin {plugin} failed in {point}: {problem}"
+        detail = f"{said}\n" if plain else "".join(traceback.format_exception(error))
+        self.noted += 1
         self.defects.setdefault((plugin, point, problem), Defect(plugin, point, problem, detail))
-        return f"plugin {plugin} failed in {point}: {problem}"
+        return said
+
+    def watch(self, plugin: Plugin) -> None:
+        """Keeps a foreign plugin's `depends_on` from taking the run down: where it fails, its
+        answers are not kept."""
+        said = plugin.depends_on
+
+        def depends_on(pod: PodInfo) -> Scope:
+            try:
+                scope = said(pod)
+                expect(scope, Scope, "depends_on")
+                return scope
+            except Exception as defect:
+                self.note(plugin.name, "depends_on", defect)
+                return Scope.CLUSTER
+
+        # A plugin that says the same of every pod needs no watching.
+        if type(plugin).depends_on is not Plugin.depends_on:
+            vars(plugin)["depends_on"] = depends_on
+
+    def ask(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *given: Any) -> T:
+        """Calls a plugin. Raises what it raises, MutationError where a foreign one changed what it
+        was given."""
+        if plugin not in self.foreign:
+            return method(*given)
+        pods = [one for one in given if isinstance(one, PodInfo)]
+        before = [_look(pod) for pod in pods]
+        outermost = not snapshot.sealed
+        if outermost:
+            snapshot.seal(True)
+        try:
+            answer = method(*map(_frozen, given))
+        finally:
+            if outermost:
+                snapshot.seal(False)
+        for pod, look in zip(pods, before, strict=True):
+            if _look(pod) != look:
+                raise MutationError(f"it changed the pod {pod.pod.key}, which is to be read only")
+        return answer
+
+
+def expect(answer: object, kind: type, said: str) -> None:
+    """Raises MalformedError where a plugin's answer is not of the type. said: who answered."""
+    if not isinstance(answer, kind):
+        raise MalformedError(f"{said} returned {type(answer).__name__}, expected {kind.__name__}")
+
+
+def _frozen(given: Any) -> Any:
+    """Arrays as read-only views."""
+    if isinstance(given, Nodes) and given.rows is not None:
+        return Nodes(given.snapshot, _frozen(given.rows))
+    if isinstance(given, np.ndarray):
+        given = given.view()
+        given.flags.writeable = False
+    return given
+
+
+def _look(pod: PodInfo) -> tuple[object, ...]:
+    """What nobody may change about a pod."""
+    return (
+        pod.key,
+        pod.priority,
+        pod.signature,
+        id(pod.pod),
+        id(pod.template),
+        tuple(pod.resources.requests.items()),
+        msgspec.json.encode((pod.pod.metadata, pod.pod.spec), enc_hook=encode_hook),
+    )

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.waiting import WaitingPods
 
 if TYPE_CHECKING:
     from ksched_cli.framework.runtime import Framework
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 class Handle:
     """framework and extenders are set once all plugins are made.
 
-    shared: what several plugins or profiles keep together in a run, by name
+    shared:  what several plugins or profiles keep together in a run, by name
+    waiting: the pods that Permit told to wait, of every profile
     """
 
     snapshot: Snapshot
@@ -30,3 +33,9 @@ class Handle:
     framework: Framework | None = None
     extenders: Sequence[Any] = ()
     shared: dict[str, Any] = field(default_factory=dict)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+
+    @property
+    def clock(self) -> Clock:
+        """Simulated time."""
+        return self.waiting.clock

@@ -9,6 +9,9 @@ import pluggy
 
 PROJECT = "ksched"
 
+# Where the entry point's module says which version of the plugin API it is for.
+API_ATTRIBUTE = "KSCHED_API"
+
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

@@ -12,16 +12,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.framework.handle import Handle
     from ksched_cli.framework.node_statuses import NodeStatuses
     from ksched_cli.framework.nodes import Node, Nodes
     from ksched_cli.framework.state import CycleState
     from ksched_cli.framework.verdicts import Scores, Verdicts
+
+# Counts up when a plugin that was written for the version before might not work any more.
+API_VERSION = 1
 
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
@@ -41,10 +46,27 @@ class Scope(Enum):
 
 
 class Plugin(ABC):
-    """name: as in a configuration. scope: holds for every answer the plugin gives, see Scope."""
+    """Made with (args, handle) when a profile enables it.
+
+    name:  as in a configuration
+    scope: holds for every answer the plugin gives, see Scope
+    args:  what the plugin's args are checked by: a JSON Schema, and the plugin is given plain data;
+           or a msgspec.Struct or a dataclass, and it is given an instance. None: not checked
+    reads: kinds of objects that ksched does not know and the plugin wants to see, as
+           "PodGroup.scheduling.x-k8s.io"; they are in handle.cluster.others
+    """
 
     name: ClassVar[str]
     scope: ClassVar[Scope] = Scope.CLUSTER
+    args: ClassVar[Mapping[str, Any] | type[Any] | None] = None
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        """args: as `args` above says, None where nothing checks them and there are none.
+
+        Raises PluginError for what the plugin does not want to work with.
+        """
+        self.handle = handle
 
     def depends_on(self, pod: PodInfo) -> Scope:
         """The scope for this very pod, where it is narrower: a pod without volumes does not care
@@ -105,6 +127,12 @@ class PreFilterExtensions(Plugin):
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
         """`removed` has left `node`, and `node` no longer shows it."""
 
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether pods that look like `other` can change the answers about `pod` by coming or
+        going. Where not, `add_pod` and `remove_pod` are not called for them: a plugin that can tell
+        makes the search for victims faster."""
+        return True
+
 
 class FilterPlugin(Plugin):
     """Says which nodes can run the pod."""
@@ -117,7 +145,12 @@ class FilterPlugin(Plugin):
         """Array form: one verdict per node of `nodes`, in its order."""
         from ksched_cli.framework.verdicts import Verdicts
 
-        return Verdicts.of([self.filter(state, pod, node) for node in nodes])
+        answers = [self.filter(state, pod, node) for node in nodes]
+        if set(map(type, answers)) - {Status}:
+            wrong = next(i for i, answer in enumerate(answers) if type(answer) is not Status)
+            said, kind = nodes.names()[wrong], type(answers[wrong]).__name__
+            raise MalformedError(f"filter returned {kind} for node {said}, expected Status")
+        return Verdicts.of(answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +190,8 @@ class ScorePlugin(Plugin):
         import numpy as np
 
         scores = [self.score(state, pod, node) for node in nodes]
+        if set(map(type, scores)) != {int}:
+            _check_integers(scores, nodes)
         return np.array(scores, dtype=np.int64)
 
 
@@ -239,12 +274,23 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
 }
 
 
+def _check_integers(scores: Sequence[Any], nodes: Nodes) -> None:
+    """Raises MalformedError, rather than have a float cut off."""
+    for score, node in zip(scores, nodes, strict=True):
+        try:
+            index(score)
+        except TypeError:
+            said = f"score returned {type(score).__name__} for node {node.name}, expected int"
+            raise MalformedError(said) from None
+
+
 def points_of(plugin: type[Any]) -> frozenset[str]:
     """The extension points that a plugin class extends."""
     return frozenset(key for key, contract in CONTRACTS.items() if issubclass(plugin, contract))
 
 
 __all__ = [
+    "API_VERSION",
     "CONTRACTS",
     "MAX_NODE_SCORE",
     "MIN_NODE_SCORE",

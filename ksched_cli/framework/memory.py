@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +125,7 @@ class Remembered:
     settled:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
     pre_filters: the PreFilter plugins that must still be asked; None: not known yet
     preparers:   the same of PreScore
+    trials:      by row, see Memory.trials; tried: how much of the log they take account of
     """
 
     seen: int
@@ -133,6 +134,8 @@ class Remembered:
     preparers: tuple[PreScorePlugin, ...] | None = None
     filter: FilterMemory | None = None
     score: ScoreMemory | None = None
+    trials: dict[int, Any] = field(default_factory=dict)
+    tried: int = 0
 
 
 class Memory:
@@ -154,6 +157,17 @@ class Memory:
         if known is None and self._expected[pod.signature] > 1:
             known = self._known[pod.signature] = Remembered(len(self.snapshot.log))
         return known
+
+    def trials(self, pod: PodInfo) -> dict[int, Any] | None:
+        """By row, what came of trials on nodes that have not changed since, for whoever tries to
+        read and fill in. None where the pod is the only one of its kind."""
+        known = self.about(pod)
+        if known is None:
+            return None
+        for row in self.snapshot.log[known.tried :]:
+            known.trials.pop(row, None)
+        known.tried = len(self.snapshot.log)
+        return known.trials
 
     def refresh(self, known: Remembered, pod: PodInfo, ask: AskFilter, ask_score: AskScore) -> None:
         """Redoes the answers for the rows touched since."""

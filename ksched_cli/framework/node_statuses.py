@@ -19,13 +19,15 @@ ABSENT = -1
 class NodeStatuses(Mapping[str, Status]):
     """Node name → status. A node that nobody spoke about has the status `absent`.
 
-    ids: per row of the snapshot, an index into `statuses`, or ABSENT
+    ids:     per row of the snapshot, an index into `statuses`, or ABSENT
+    foreign: of names that are no node here; only extenders speak about such
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.ids: Ids = np.full(len(snapshot), ABSENT, dtype=np.int32)
         self.statuses: list[Status] = []
+        self.foreign: dict[str, Status] = {}
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def add(self, rows: Rows, ids: Ids, statuses: list[Status]) -> None:
@@ -40,6 +42,13 @@ class NodeStatuses(Mapping[str, Status]):
         self.ids[row] = len(self.statuses)
         self.statuses.append(status)
 
+    def set_by_name(self, name: str, status: Status) -> None:
+        row = self.snapshot.row.get(name)
+        if row is None:
+            self.foreign[name] = status
+        else:
+            self.set(row, status)
+
     @property
     def spoken(self) -> Mask:
         """The rows that have a status of their own."""
@@ -47,8 +56,9 @@ class NodeStatuses(Mapping[str, Status]):
 
     @property
     def own_count(self) -> int:
-        """How many rows have a status of their own."""
-        return int(np.count_nonzero(self.spoken)) if self.statuses else 0
+        """How many names have a status of their own."""
+        rows = int(np.count_nonzero(self.spoken)) if self.statuses else 0
+        return rows + len(self.foreign)
 
     def codes(self) -> Ids:
         """The code per row, absent ones included."""
@@ -63,14 +73,15 @@ class NodeStatuses(Mapping[str, Status]):
         for status, count in zip(self.statuses, counts.tolist(), strict=True):
             if count:
                 found[status] = found.get(status, 0) + count
+        for status in self.foreign.values():
+            found[status] = found.get(status, 0) + 1
         return found
 
     def own(self) -> dict[str, Status]:
         """The nodes that have a status of their own, by name."""
         names = self.snapshot.names
-        return {
-            names[row]: self.statuses[self.ids[row]] for row in np.flatnonzero(self.spoken).tolist()
-        }
+        rows = np.flatnonzero(self.spoken).tolist()
+        return {names[row]: self.statuses[self.ids[row]] for row in rows} | self.foreign
 
     def at(self, row: int) -> Status:
         found = self.ids[row]
@@ -79,7 +90,7 @@ class NodeStatuses(Mapping[str, Status]):
     def __getitem__(self, name: str) -> Status:
         row = self.snapshot.row.get(name)
         # Upstream gives the status of absent nodes for any name, also for one that is no node.
-        return self.absent if row is None else self.at(row)
+        return self.foreign.get(name, self.absent) if row is None else self.at(row)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.snapshot.names)

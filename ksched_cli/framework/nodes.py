@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,17 @@ class Node:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        return self.object.metadata.labels
+        return MappingProxyType(self.object.metadata.labels)
 
     @property
     def pods(self) -> tuple[PodInfo, ...]:
         return tuple(self.snapshot.pods[self.row])
 
     def allocatable(self, resource: str) -> int:
-        return int(self.snapshot.allocatable(resource)[self.row])
+        return int(self.snapshot.allocatable(resource).item(self.row))
 
     def requested(self, resource: str) -> int:
-        return int(self.snapshot.requested(resource)[self.row])
+        return int(self.snapshot.requested(resource).item(self.row))
 
 
 @dataclass(frozen=True, slots=True)

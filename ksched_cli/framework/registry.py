@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from ksched_cli.config.fields import FieldError
+from ksched_cli.framework.interface import Plugin, points_of
+
+IN_TREE_ORIGIN = "in-tree"
+
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
@@ -19,7 +24,7 @@ class PluginEntry:
     name:    as in a configuration
     points:  keys of config.points.POINTS that it extends
     origin:  "in-tree", or the distribution and version that brought it
-    target:  "module:Class" of an in-tree plugin, or the class (factory) itself
+    target:  "module:Class" of an in-tree plugin, or the class itself
     """
 
     name: str
@@ -27,13 +32,45 @@ class PluginEntry:
     origin: str
     target: str | Callable[..., Any]
 
+    @classmethod
+    def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
+        """The entry of a plugin that is no in-tree one."""
+        return cls(plugin.name, points_of(plugin), origin, plugin)
+
+    @property
+    def is_foreign(self) -> bool:
+        return self.origin != IN_TREE_ORIGIN
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The kinds of objects that the plugin wants to see, besides those that ksched knows."""
+        return getattr(self.target, "reads", ())
+
     def load(self) -> Callable[..., Any]:
-        """The class or factory: called with (args, handle) it makes the plugin."""
+        """The class: called with (args, handle) it makes the plugin."""
         if not isinstance(self.target, str):
             return self.target
         module, _, attribute = self.target.partition(":")
         factory: Callable[..., Any] = getattr(import_module(module), attribute)
         return factory
+
+    def check_args(self, given: Any) -> tuple[FieldError, ...]:
+        """What is wrong with the args of a foreign plugin; config.validate_args has the others."""
+        spec = getattr(self.target, "args", None)
+        if spec is None:
+            return ()
+        from ksched_cli.framework.arguments import check
+
+        return check(spec, given)
+
+    def make(self, given: Any, handle: Any) -> Any:
+        """The plugin, with args as a configuration has them. Raises what its `__init__` raises."""
+        spec = getattr(self.target, "args", None)
+        if spec is not None:
+            from ksched_cli.framework.arguments import make
+
+            given = make(spec, given)
+        return self.load()(given, handle)
 
 
 class Registry(Mapping[str, PluginEntry]):
@@ -50,3 +87,8 @@ class Registry(Mapping[str, PluginEntry]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The kinds of objects that any of the plugins wants to see."""
+        return frozenset(kind for entry in self.values() for kind in entry.reads)

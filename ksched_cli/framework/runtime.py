@@ -5,17 +5,20 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
+from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.filtering import Filtering
-from ksched_cli.framework.guard import Guard
+from ksched_cli.framework.guard import Guard, expect
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     BindPlugin,
+    Explains,
     FilterPlugin,
     PermitPlugin,
     Plugin,
@@ -26,7 +29,9 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
+    QueuedPod,
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
@@ -66,6 +71,9 @@ class PermitOutcome:
     waits: Mapping[str, float] = field(default_factory=dict)
 
 
+_PERMITTED = PermitOutcome()
+
+
 class Framework:
     """One profile's plugins. `handle.framework` is this framework for them."""
 
@@ -79,8 +87,7 @@ class Framework:
         for refs in profile.plugins.values():
             for ref in refs:
                 if ref.name not in self._made:
-                    make = registry[ref.name].load()
-                    self._made[ref.name] = make(profile.args.get(ref.name), handle)
+                    self._made[ref.name] = self._make(registry[ref.name])
         self._pre_filters = self._at("preFilter", PreFilterPlugin)
         self._post_filters = self._at("postFilter", PostFilterPlugin)
         self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
@@ -107,6 +114,23 @@ class Framework:
         )
         handle.framework = self
 
+    def _make(self, entry: PluginEntry) -> Plugin:
+        """Raises UsageError where the plugin does not want to work with its args, PluginDefectError
+        where it cannot be made."""
+        if not entry.is_foreign:
+            return cast(Plugin, entry.make(self.profile.args.get(entry.name), self.handle))
+        self.guard.foreign.add(entry.name)
+        said = f"{entry.name} ({entry.origin}) cannot be made"
+        try:
+            plugin: Plugin = entry.make(self.profile.args.get(entry.name), self.handle)
+        except PluginError as refusal:
+            raise UsageError(f"{said}: {refusal}") from None
+        except Exception as defect:
+            problem = f"{said}: {type(defect).__name__}: {defect}"
+            raise PluginDefectError(problem, traceback.format_exc()) from defect
+        self.guard.watch(plugin)
+        return plugin
+
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
         refs = self.profile.plugins.get(point, ())
         return tuple(cast(P, self._made[ref.name]) for ref in refs)
@@ -124,15 +148,40 @@ class Framework:
         return bool(self._post_filters)
 
     def _call(
-        self, plugin: Plugin, point: str, method: Callable[..., T], *given: Any
-    ) -> T | Status:
-        """A plugin's answer, or an Error status in its place where it has none."""
+        self, plugin: Plugin, point: str, method: Callable[..., Status], *given: Any
+    ) -> Status:
+        """A plugin's status, or an Error in its place where it has none."""
         try:
-            return method(*given)
+            answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
+            if not isinstance(answer, Status):
+                expect(answer, Status, method.__name__)
+            return answer
         except PluginError as refusal:
             return Status.error(str(refusal))
         except Exception as defect:
             return Status.error(self.guard.note(plugin.name, point, defect))
+
+    def _call_for(
+        self,
+        kind: type[T],
+        plugin: Plugin,
+        point: str,
+        method: Callable[..., tuple[T | None, Status]],
+        *given: Any,
+    ) -> tuple[T | None, Status]:
+        """A plugin's result with its status."""
+        try:
+            answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
+            expect(answer, tuple, method.__name__)
+            result, status = answer
+            if result is not None:
+                expect(result, kind, f"{method.__name__}'s result")
+            expect(status, Status, f"{method.__name__}'s status")
+            return result, status
+        except PluginError as refusal:
+            return None, Status.error(str(refusal))
+        except Exception as defect:
+            return None, Status.error(self.guard.note(plugin.name, point, defect))
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """The first plugin that holds the pod back, or success."""
@@ -179,14 +228,15 @@ class Framework:
         narrowed: list[str] = []
         rejected: Status | None = None
         for plugin in plugins:
-            answer = self._call(plugin, "preFilter", plugin.pre_filter, state, pod, nodes)
-            result, status = (None, answer) if isinstance(answer, Status) else answer
+            result, status = self._call_for(
+                PreFilterResult, plugin, "preFilter", plugin.pre_filter, state, pod, nodes
+            )
             if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return PreFilterOutcome(status.by(plugin.name))
-            if status.code == Code.UNSCHEDULABLE:
+            if status.is_rejected:
                 rejected = status.by(plugin.name)
                 continue
             if not status.is_success:
@@ -209,8 +259,9 @@ class Framework:
         reasons: list[str] = []
         rejector = ""
         for plugin in self._post_filters:
-            answer = self._call(plugin, "postFilter", plugin.post_filter, state, pod, filtered)
-            result, status = (None, answer) if isinstance(answer, Status) else answer
+            result, status = self._call_for(
+                PostFilterResult, plugin, "postFilter", plugin.post_filter, state, pod, filtered
+            )
             if status.is_success:
                 return result, status
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -236,25 +287,45 @@ class Framework:
     def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
         """In the reverse order of `reserve`."""
         for plugin in reversed(self._reserves):
-            self._call(plugin, "reserve", plugin.unreserve, state, pod, node)
+            try:
+                self.guard.ask(
+                    plugin.name, self.handle.snapshot, plugin.unreserve, state, pod, node
+                )
+            except Exception as defect:
+                self.guard.note(plugin.name, "unreserve", defect)
 
     def permit(self, state: CycleState, pod: PodInfo, node: Node) -> PermitOutcome:
         """A refusal ends it; otherwise Wait, where any plugin asked for it."""
         waits: dict[str, float] = {}
         for plugin in self._permits:
-            answer = self._call(plugin, "permit", plugin.permit, state, pod, node)
-            status, seconds = (answer, 0.0) if isinstance(answer, Status) else answer
+            status, seconds = self._permit(plugin, state, pod, node)
             if status.is_rejected:
                 return PermitOutcome(status.by(plugin.name))
             if status.is_wait:
-                waits[plugin.name] = min(seconds, MAX_PERMIT_SECONDS)
+                waits[plugin.name] = min(max(seconds, 0.0), MAX_PERMIT_SECONDS)
             elif not status.is_success:
                 said = f'running Permit plugin "{plugin.name}": {status.message}'
                 return PermitOutcome(Status.error(said).by(plugin.name))
         if waits:
             said = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
             return PermitOutcome(Status(Code.WAIT, (said,)), waits)
-        return PermitOutcome()
+        return _PERMITTED
+
+    def _permit(
+        self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: Node
+    ) -> tuple[Status, float]:
+        try:
+            answer = self.guard.ask(
+                plugin.name, self.handle.snapshot, plugin.permit, state, pod, node
+            )
+            expect(answer, tuple, "permit")
+            status, seconds = answer
+            expect(status, Status, "permit's status")
+            return status, float(seconds)
+        except PluginError as refusal:
+            return Status.error(str(refusal)), 0.0
+        except Exception as defect:
+            return Status.error(self.guard.note(plugin.name, "permit", defect)), 0.0
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
         for plugin in self._pre_binds:
@@ -264,6 +335,46 @@ class Framework:
             if not status.is_success:
                 return Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
         return SUCCESS
+
+    def bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        """The first plugin that does not leave it to the next one. Where all do, so does this:
+        upstream takes that for a failure."""
+        status = SUCCESS
+        for plugin in self._binds:
+            status = self._call(plugin, "bind", plugin.bind, state, pod, node)
+            if status.is_success:
+                return status
+            if status.is_rejected:
+                return status.by(plugin.name)
+            if not status.is_skip:
+                return Status.error(f'running Bind plugin "{plugin.name}": {status.message}')
+        return Status(status.code, status.reasons or ("no Bind plugin binds the pod",))
+
+    def post_bind(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+        """Tells every plugin; the pod is bound, whatever they do."""
+        for plugin in self._post_binds:
+            try:
+                self.guard.ask(
+                    plugin.name, self.handle.snapshot, plugin.post_bind, state, pod, node
+                )
+            except Exception as defect:
+                self.guard.note(plugin.name, "postBind", defect)
+
+    def details(self, plugin: Explains, point: str, *given: Any) -> tuple[str, ...]:
+        """What a plugin adds to its answer at `point`, filter or score."""
+        method = plugin.explain_filter if point == "filter" else plugin.explain_score
+        try:
+            return tuple(self.guard.ask(plugin.name, self.handle.snapshot, method, *given))
+        except Exception as defect:
+            return (self.guard.note(plugin.name, f"explain_{point}", defect),)
+
+    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
+        """Whether `first` goes before `second`; a plugin that fails leaves them as they are."""
+        try:
+            return bool(self.queue_sort.less(first, second))
+        except Exception as defect:
+            self.guard.note(self.queue_sort.name, "queueSort", defect)
+            return False
 
 
 def _none_left(narrowed: list[str]) -> Status:

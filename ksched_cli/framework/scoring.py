@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.guard import Guard
+from ksched_cli.framework.guard import Guard, expect
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -22,7 +22,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.memory import AskFilter, Memory, Remembered, ScoreMemory, keeps
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.status import PluginError
+from ksched_cli.framework.status import MalformedError, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
 
 
@@ -127,7 +127,9 @@ class Scoring:
     ) -> None:
         for plugin in plugins:
             try:
-                status = plugin.pre_score(state, pod, nodes)
+                ask = plugin.pre_score
+                status = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+                expect(status, Status, "pre_score")
             except PluginError as refusal:
                 raise PluginError(f'running PreScore plugin "{plugin.name}": {refusal}') from None
             except Exception as defect:
@@ -140,8 +142,10 @@ class Scoring:
     def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """One plugin's raw scores. Raises PluginError."""
         try:
-            scores = plugin.score_nodes(state, pod, nodes)
-            problem = _malformed(scores, len(nodes))
+            ask = plugin.score_nodes
+            scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+            _check_shape(scores, len(nodes), "score_nodes")
+            problem = ""
         except PluginError as refusal:
             problem = str(refusal)
         except Exception as defect:
@@ -167,8 +171,10 @@ class Scoring:
         scores = raw
         if isinstance(plugin, NormalizeScore):
             try:
-                scores = plugin.normalize_scores(state, pod, nodes, raw)
-                problem = _malformed(scores, len(nodes))
+                ask = plugin.normalize_scores
+                scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes, raw)
+                _check_shape(scores, len(nodes), "normalize_scores")
+                problem = ""
             except PluginError as refusal:
                 problem = str(refusal)
             except Exception as defect:
@@ -203,10 +209,10 @@ def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
     )
 
 
-def _malformed(scores: Scores, count: int) -> str:
-    """What is wrong with the shape of an answer, or ""."""
-    if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "iu":
-        return "scores must be an array of integers"
+def _check_shape(scores: Scores, count: int, method: str) -> None:
+    """Raises MalformedError."""
+    expect(scores, np.ndarray, method)
+    if scores.dtype.kind not in "iu":
+        raise MalformedError(f"{method} returned an array of {scores.dtype}, expected integers")
     if scores.shape != (count,):
-        return f"{scores.size} scores for {count} nodes"
-    return ""
+        raise MalformedError(f"{method} returned {scores.size} scores for {count} nodes")

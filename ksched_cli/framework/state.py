@@ -17,12 +17,13 @@ class CycleState:
     A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
     """
 
-    __slots__ = ("data", "skip_filter", "skip_score")
+    __slots__ = ("_activated", "data", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self._activated: tuple[str, ...] = ()
 
     def read(self, key: str) -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off."""
@@ -33,6 +34,20 @@ class CycleState:
 
     def write(self, key: str, value: Any) -> None:
         self.data[key] = value
+
+    def activate(self, key: str) -> None:
+        """Asks that a pod without a node be tried again, once this one has passed Permit.
+
+        key: namespace/name; for another than a pending pod it has no effect
+
+        Upstream: PodsToActivate under the key kubernetes.io/pods-to-activate.
+        """
+        self._activated = (*self._activated, key)
+
+    def take_activated(self) -> tuple[str, ...]:
+        """The keys asked for since the last time."""
+        taken, self._activated = self._activated, ()
+        return taken
 
     def clone(self) -> CycleState:
         """A copy whose data may be changed without the original noticing."""

@@ -91,5 +91,9 @@ SUCCESS = Status()
 SKIP = Status(Code.SKIP)
 
 
+class MalformedError(Exception):
+    """A plugin's answer is of the wrong type or length. The text says all: no traceback helps."""
+
+
 class PluginError(Exception):
     """A plugin cannot answer: the attempt ends with code Error and this message."""

@@ -36,9 +36,15 @@ class Verdicts:
     def of(cls, answers: list[Status]) -> Verdicts:
         """From one status per node."""
         table: dict[Status, int] = {SUCCESS: 0}
-        ids = [
-            0 if answer.is_success else table.setdefault(answer, len(table)) for answer in answers
-        ]
+        # Most nodes get one of a few statuses, and hashing one costs more than all the rest.
+        known: dict[int, int] = {id(SUCCESS): 0}
+        ids = []
+        for answer in answers:
+            found = known.get(id(answer))
+            if found is None:
+                found = 0 if answer.is_success else table.setdefault(answer, len(table))
+                known[id(answer)] = found
+            ids.append(found)
         return cls(np.array(ids, dtype=np.int32), list(table))
 
     def reject(self, rejected: Mask, status: Status) -> None:

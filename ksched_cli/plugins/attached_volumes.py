@@ -82,12 +82,33 @@ def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
             yield kind, mask
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a pod that runs takes up; fault: why that cannot be told, or ""."""
+
+    volumes: Drivers
+    fault: str = ""
+
+
 class VolumeNames:
-    """The volumes of pods, by the names under which a node counts them."""
+    """The volumes of pods, by the names under which a node counts them; they do not change."""
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         self._counting: dict[PodSpec, bool] = {}
+        self._running: dict[tuple[str, bool], Running] = {}
+
+    def of_running(self, pod: Pod, *, portworx: bool) -> Running:
+        """portworx: as in Migration, of the node that it runs on."""
+        key = (pod.metadata.uid, portworx)
+        found = self._running.get(key)
+        if found is None:
+            try:
+                found = Running(self.of_pod(pod, Migration(True, portworx), new=False))
+            except PluginError as fault:
+                found = Running({}, str(fault))
+            self._running[key] = found
+        return found
 
     def of_pod(self, pod: Pod, migration: Migration, *, new: bool) -> Drivers:
         """new: the pod is to be scheduled, and its claims must exist; others' are passed over.
@@ -249,15 +270,12 @@ class AttachedVolumes:
         self._moved(pod, row, -1)
 
     def _moved(self, pod: PodInfo, row: int, number: int) -> None:
-        if not self._nodes.limited[row]:
+        if not self._nodes.limited.item(row):
             return
-        migration = Migration(True, bool(self._portworx[row]))
-        try:
-            names = self._names.of_pod(pod.pod, migration, new=False)
-        except PluginError as fault:
-            self._note(row, pod.uid, str(fault) if number > 0 else "")
-            return
-        for name, driver in names.items():
+        running = self._names.of_running(pod.pod, portworx=self._portworx.item(row))
+        if running.fault:
+            self._note(row, pod.uid, running.fault if number > 0 else "")
+        for name, driver in running.volumes.items():
             rows = self.users.setdefault(name, {})
             before = rows.get(row, 0)
             if before + number:

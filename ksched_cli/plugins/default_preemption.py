@@ -22,6 +22,7 @@ from ksched_cli.framework.interface import (
     PostFilterResult,
     PreEnqueuePlugin,
 )
+from ksched_cli.framework.memory import keeps
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.preemption import (
@@ -136,6 +137,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             pod,
             Disruptions(self._budgets),
             partial(self._explain, pod) if request.detailed else None,
+            None if request.detailed else self._kept(state, pod),
         )
         done, least = 0, SMALLEST_BATCH
         while done < everything and not search.is_over:
@@ -143,7 +145,28 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             names = [self._snapshot.names[row] for row in batch.tolist()]
             search.take(names, dry_run.victims_on(batch))
             done, least = done + len(batch), least * 2
+        self._forget_promised(dry_run.kept)
         return search
+
+    def _kept(self, state: CycleState, pod: PodInfo) -> dict[int, Victims | Refusal] | None:
+        """Earlier trials of pods like this one, where a trial depends on its node alone."""
+        filtering = self._framework.filtering
+        local = all(
+            keeps(plugin, pod)
+            for plugin in filtering.plugins
+            if plugin.name not in state.skip_filter
+        )
+        if not local or filtering.follows(state):
+            return None
+        kept = self._framework.memory.trials(pod)
+        self._forget_promised(kept)
+        return kept
+
+    def _forget_promised(self, kept: dict[int, Victims | Refusal] | None) -> None:
+        """On nodes that are promised to somebody a trial holds as long as the promise does."""
+        if kept:
+            for node in self._handle.nominator.nodes():
+                kept.pop(self._snapshot.row.get(node, -1), None)
 
     @property
     def _framework(self) -> Framework:

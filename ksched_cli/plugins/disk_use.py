@@ -54,12 +54,12 @@ def disks_of(spec: PodSpec) -> list[Disk]:
 class DiskUse:
     """disks: disk → row → how many pods use it there, and how many of them write.
 
-    claims: namespace and name → how many volumes of pods stand for it
+    claims: namespace and name → the pods that have it, by UID, and their rows
     """
 
     def __init__(self) -> None:
         self.disks: dict[DiskKey, dict[int, tuple[int, int]]] = {}
-        self.claims: dict[Key, int] = {}
+        self.claims: dict[Key, dict[str, tuple[PodInfo, int]]] = {}
         self._of_spec: dict[PodSpec, list[Disk]] = {}
 
     @classmethod
@@ -96,20 +96,21 @@ class DiskUse:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 key = (pod.namespace, volume.persistent_volume_claim.claim_name)
-                left = self.claims.get(key, 0) + number
-                if left:
-                    self.claims[key] = left
+                users = self.claims.setdefault(key, {})
+                if number > 0:
+                    users[pod.uid] = (pod, row)
                 else:
-                    del self.claims[key]
+                    # A pod may name a claim twice.
+                    users.pop(pod.uid, None)
         disks = self._of_spec.get(pod.spec)
         if disks is None:
             disks = self._of_spec[pod.spec] = disks_of(pod.spec)
         for disk, reads in disks:
             rows = self.disks.setdefault(disk, {})
-            users, writers = rows.get(row, (0, 0))
-            users, writers = users + number, writers + (0 if reads else number)
-            if users:
-                rows[row] = (users, writers)
+            all_users, writers = rows.get(row, (0, 0))
+            all_users, writers = all_users + number, writers + (0 if reads else number)
+            if all_users:
+                rows[row] = (all_users, writers)
             else:
                 del rows[row]
 

@@ -190,6 +190,17 @@ class InterPodAffinity(
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
         return self._follow(state, pod, removed, node, -1)
 
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        found: FilterState | None = state.data.get(PRE_FILTER_KEY)
+        if found is None:
+            return True
+        counted_by = self._index.group(other).counters
+        terms = (*found.demands.required, *found.demands.required_anti)
+        if any(term.counter in counted_by for term in terms):
+            return True
+        about = self._index.group(pod).terms[TermKind.AVOIDS]
+        return any(had in about for had in self._existing.had_by(other))
+
     def _follow(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: Node, number: int
     ) -> Status:

@@ -98,12 +98,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         return attached.seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        (migration,) = (one for one, mask in migrations(self._csi_nodes) if mask[node.row])
+        try:
+            wanted = self._names.of_pod(pod.pod, migration, new=True)
+        except (ClaimMissingError, PluginError):
+            return []  # the reason has said it
         nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        attached = self._attached(nodes)
-        for migration, mask in migrations(self._csi_nodes):
-            if mask[node.row]:
-                return self._over(self._names.of_pod(pod.pod, migration, new=True), attached, node)
-        return []
+        return self._over(wanted, self._attached(nodes), node)
 
     def _over(self, wanted: Drivers, attached: AttachedVolumes, node: Node) -> list[str]:
         """One line per driver with too many volumes."""

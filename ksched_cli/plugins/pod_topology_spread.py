@@ -21,6 +21,7 @@ from ksched_cli.cluster.pod_index import PodIndex
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.quantity import MAX_INT64
 from ksched_cli.cluster.selectors import SelectorError
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.config import types as config
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -84,11 +85,29 @@ class Wishes:
 
     places: per constraint, the domain that each node lies in
     usable: the nodes that have all topology keys, where they must; None: all nodes
+    strict: whether they must
     """
 
     constraints: tuple[Counted, ...] = ()
     places: tuple[Domains, ...] = ()
     usable: Mask | None = None
+    strict: bool = False
+
+    def on(self, nodes: Snapshot) -> Wishes:
+        """The same about nodes that an extender sent back: with the labels it sent, and, as
+        upstream counts pods per hostname on the very nodes it is given, with no pods there."""
+        places, constraints = [], []
+        for one in self.constraints:
+            column = nodes.labels[one.constraint.topology_key]
+            places.append(Domains(one.constraint.topology_key, column.values, column.codes))
+            codes = column.codes
+            if one.constraint.topology_key == HOSTNAME:
+                codes = np.full_like(codes, MISSING)
+            constraints.append(replace(one, labelled=places[-1], where=codes))
+        usable = None
+        if self.strict:
+            usable = np.logical_and.reduce([place.codes != MISSING for place in places])
+        return Wishes(tuple(constraints), tuple(places), usable, self.strict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +159,7 @@ class PodTopologySpread(
             ),
             tuple(places(self._index, key) for key in keys),
             self._with_all(keys) if own else None,
+            own,
         )
 
     def _constraints(self, pod: PodInfo, action: str) -> tuple[Constraint, ...]:
@@ -186,6 +206,13 @@ class PodTopologySpread(
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
         return self._follow(state, pod, removed, node, -1)
 
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        found: FilterState | None = state.data.get(PRE_FILTER_KEY)
+        return found is None or (
+            other.namespace == pod.namespace
+            and any(one.constraint.selector.matches(other.labels) for one in found.constraints)
+        )
+
     def _follow(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: Node, number: int
     ) -> Status:
@@ -222,6 +249,8 @@ class PodTopologySpread(
             raise PluginError(f"calculating preScoreState: {error}") from None
         if not wishes.constraints:
             return SKIP
+        if nodes.snapshot is not self._index.snapshot:
+            wishes = wishes.on(nodes.snapshot)
         rows = nodes.indices()
         if wishes.usable is not None:
             rows = rows[wishes.usable[rows]]

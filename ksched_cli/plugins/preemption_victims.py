@@ -10,7 +10,7 @@ Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -63,6 +63,9 @@ class DryRun:
 
     explain: tells more about a rejection by a plugin, given the plugin, the state and the node as
              they are in the trial; None: keep no detail
+    kept:    by row, what came of earlier trials and still holds; new ones are added. None where
+             nothing may be kept
+    concerned: see `concerns`
     """
 
     filtering: Filtering
@@ -71,10 +74,27 @@ class DryRun:
     pod: PodInfo
     disruptions: Disruptions
     explain: Callable[[str, CycleState, Node], tuple[str, ...]] | None = None
+    kept: dict[int, Victims | Refusal] | None = None
+    concerned: dict[tuple[int, bool], bool] = field(default_factory=dict)
+
+    def concerns(self, other: PodInfo) -> bool:
+        """Whether a plugin has to be told of the pod; asked once per look of a pod."""
+        look = (other.signature, other.pod.deleting)
+        found = self.concerned.get(look)
+        if found is None:
+            found = self.filtering.concerns(self.state, self.pod, other)
+            self.concerned[look] = found
+        return found
 
     def victims_on(self, rows: Rows) -> list[Victims | Refusal]:
         """Per row, who would have to leave it, or why that does not help."""
-        return _Trials(self, rows).answer()
+        if self.kept is None:
+            return _Trials(self, rows).answer()
+        missing = [row for row in rows.tolist() if row not in self.kept]
+        if missing:
+            found = _Trials(self, np.array(missing, dtype=np.intp)).answer()
+            self.kept.update(zip(missing, found, strict=True))
+        return [self.kept[row] for row in rows.tolist()]
 
 
 class _Trials:
@@ -85,8 +105,8 @@ class _Trials:
         self.rows = rows
         self.trial = Trial(run.snapshot, rows.tolist())
         self.state = run.state.clone()
-        follows = run.filtering.follows(run.state)
-        self.own = {row: run.state.clone() for row in rows.tolist()} if follows else {}
+        self.nodes = [Node(self.trial, row) for row in rows.tolist()]
+        self.own: dict[int, CycleState] = {}
         self.answers: list[Victims | Refusal | None] = [None] * len(rows)
 
     def answer(self) -> list[Victims | Refusal]:
@@ -107,10 +127,14 @@ class _Trials:
         rows = np.repeat(self.rows, [len(found) for found in lower])
         if flat:
             self.trial.remove_each(flat, rows, Load.of(flat))
+        follows = self.run.filtering.follows(self.state)
         for place, found in enumerate(lower):
             if not found:
                 self.answers[place] = NO_VICTIMS
-            for pod in found if self.own else ():
+            followed = [pod for pod in found if self.run.concerns(pod)] if follows else ()
+            if followed:
+                self.own[self.nodes[place].row] = self.run.state.clone()
+            for pod in followed:
                 self.follow(self.run.filtering.follow_removed, pod, place)
         return lower
 
@@ -128,21 +152,19 @@ class _Trials:
 
     def follow(self, tell: Follow, pod: PodInfo, place: int) -> None:
         """Tells the plugins that follow; where one fails, the node's trial is over."""
-        if self.answers[place] is None:
-            node = self.node(place)
-            status = tell(self.own[node.row], self.run.pod, pod, node)
+        node = self.nodes[place]
+        own = self.own.get(node.row)
+        if own is not None and self.answers[place] is None and self.run.concerns(pod):
+            status = tell(own, self.run.pod, pod, node)
             if not status.is_success:
                 self.answers[place] = Refusal(status)
 
     def refusal(self, status: Status, place: int) -> Refusal:
         if self.run.explain is None:
             return Refusal(status)
-        node = self.node(place)
+        node = self.nodes[place]
         state = self.own.get(node.row, self.state)
         return Refusal(status, self.run.explain(status.plugin, state, node))
-
-    def node(self, place: int) -> Node:
-        return Node(self.trial, int(self.rows[place]))
 
 
 class _Returns:
@@ -214,7 +236,7 @@ class _Returns:
         entries = range(start, start + count)
         victims = [self.order[entry] for entry in entries if leaving[entry]]
         if not victims:
-            said = f'expected at least one victim pod on node "{self.trials.node(place).name}"'
+            said = f'expected at least one victim pod on node "{self.trials.nodes[place].name}"'
             return Refusal(Status.error(said))
         overdrawn = self.overdrawn[i]
         violations = sum(leaving[start : start + len(overdrawn)])

@@ -27,7 +27,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Ids, Scores, Verdicts
 from ksched_cli.plugins.pod_claims import CLAIM, claim_uses, not_found, ownership_fault
 from ksched_cli.plugins.volume_binder import PodClaims, PodVolumes, VolumeBinder
@@ -48,10 +48,11 @@ class Found:
 
 @dataclass(slots=True)
 class Attempt:
-    """found: once Filter has asked; all copies of the cycle's state share it."""
+    """found: once Filter has asked; words: once Explains has. Copies of the state share them."""
 
     claims: PodClaims
     found: Found | None = None
+    words: VolumeWords | None = None
 
 
 class VolumeBinding(
@@ -66,9 +67,8 @@ class VolumeBinding(
     name = "VolumeBinding"
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
-        self._claims = handle.cluster.persistent_volume_claims
         self.binder = VolumeBinder(handle)
-        self._words = VolumeWords(self.binder, handle.cluster)
+        self._cluster = handle.cluster
 
     def depends_on(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
@@ -91,7 +91,7 @@ class VolumeBinding(
     def _claim_fault(self, pod: PodInfo) -> str:
         """The first thing that keeps a claim from being used, or "". Upstream: podHasPVCs."""
         for use in claim_uses(pod.pod):
-            claim = self._claims.get((pod.namespace, use.claim))
+            claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
             name = quote(use.claim)
             if claim is None and use.ephemeral:
                 waiting = "waiting for ephemeral volume controller to create"
@@ -110,7 +110,7 @@ class VolumeBinding(
         return ""
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        attempt: Attempt = state.read(STATE_KEY)
+        attempt = _attempt(state)
         if attempt.found is None:
             # Nothing about volumes changes during an attempt: one look answers for every node.
             volumes = self.binder.find(attempt.claims)
@@ -125,7 +125,7 @@ class VolumeBinding(
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
-        attempt: Attempt = state.read(STATE_KEY)
+        attempt = _attempt(state)
         if attempt.found is not None:
             self.binder.assume(attempt.found.volumes, node.row)
         return SUCCESS
@@ -140,7 +140,18 @@ class VolumeBinding(
         return SUCCESS
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
-        attempt: Attempt = state.read(STATE_KEY)
-        if attempt.found is None:
+        attempt: Attempt | None = state.data.get(STATE_KEY)
+        if attempt is None or attempt.found is None:
             return []
-        return self._words.rejection(attempt.claims, attempt.found.volumes, node)
+        if attempt.words is None:
+            found = attempt.found.volumes
+            attempt.words = VolumeWords(self.binder, self._cluster, attempt.claims, found)
+        return attempt.words.rejection(node)
+
+
+def _attempt(state: CycleState) -> Attempt:
+    """Where PreFilter is switched off, upstream hands on the bare error of reading."""
+    attempt: Attempt | None = state.data.get(STATE_KEY)
+    if attempt is None:
+        raise PluginError("not found")
+    return attempt

@@ -80,7 +80,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
                 exclusive.add(use.claim)
         # A claim counts once here, however many pods use it.
         used = DiskUse.of(self._snapshot).claims if exclusive else {}
-        conflicts = sum((pod.namespace, claim) in used for claim in exclusive)
+        conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
         if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
         state.write(STATE_KEY, Exclusive(frozenset(exclusive), conflicts))
@@ -91,6 +91,10 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
         return _follow(state, removed, -1)
+
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        exclusive: Exclusive | None = state.data.get(STATE_KEY)
+        return exclusive is None or exclusive.count(other) > 0
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
@@ -127,14 +131,12 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         return lines
 
     def _claim_users(self, claims: frozenset[str], pod: PodInfo) -> list[str]:
+        used = DiskUse.of(self._snapshot).claims
         return [
-            f"claim {pod.namespace}/{use.claim} is for a single pod, and {other.key} on "
+            f"claim {pod.namespace}/{claim} is for a single pod, and {other.key} on "
             f"{self._snapshot.names[row]} has it"
-            for row, pods in enumerate(self._snapshot.pods)
-            for other in pods
-            if other.namespace == pod.namespace
-            for use in claim_uses(other.pod)
-            if not use.ephemeral and use.claim in claims
+            for claim in sorted(claims)
+            for other, row in used.get((pod.namespace, claim), {}).values()
         ]
 
 

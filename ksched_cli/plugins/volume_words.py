@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
 
 from ksched_cli.cluster.amounts import amount_text
 from ksched_cli.cluster.objects import (
@@ -12,15 +15,19 @@ from ksched_cli.cluster.objects import (
     TopologySelectorTerm,
     VolumeNodeAffinity,
 )
+from ksched_cli.cluster.selectors import Selector
+from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import Node
 from ksched_cli.plugins.csi_migration import TranslationError
 from ksched_cli.plugins.node_affinity import has_label, term_text
 from ksched_cli.plugins.persistent_volumes import (
     AVAILABLE,
+    ClassVolumes,
     capacity,
     is_bound_to,
     requested,
+    suits,
 )
 from ksched_cli.plugins.pod_claims import claim_class
 from ksched_cli.plugins.storage_capacity import NOTHING
@@ -33,29 +40,49 @@ from ksched_cli.plugins.volume_binder import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Lacks:
+    """What keeps the volumes of a claim's class from it.
+
+    everywhere: what they lack on every node → how many
+    suitable:   how many lack nothing
+    reaching:   per row, how many of those can be used from there
+    """
+
+    everywhere: Counter[str]
+    suitable: int
+    reaching: Column
+
+
 class VolumeWords:
-    def __init__(self, binder: VolumeBinder, cluster: ClusterState) -> None:
+    """About one attempt: its claims, and what was found for them."""
+
+    def __init__(
+        self, binder: VolumeBinder, cluster: ClusterState, claims: PodClaims, found: PodVolumes
+    ) -> None:
         self._binder = binder
         self._cluster = cluster
+        self._claims = claims
+        self._found = found
+        self._lacks: dict[str, Lacks] = {}
 
-    def rejection(self, claims: PodClaims, found: PodVolumes, node: Node) -> list[str]:
-        """One line per claim and obstacle on the node."""
-        lines = list(self._bound(claims, node))
-        elsewhere = list(self._selected_elsewhere(claims, node))
-        if elsewhere:
-            return lines + elsewhere
-        others = {volume.name for _, volume in found.bound_at(node.row)}
-        for claim in found.provisioned_at(node.row):
-            why_not = self._not_provisioned(claim, others, node)
+    def rejection(self, node: Node) -> list[str]:
+        """One line per claim that stands in the way on the node."""
+        lines = [*self._bound(node)]
+        elsewhere = [*self._selected_elsewhere(node)]
+        if not elsewhere:
+            lines += self._unmatched(node)
+        return list(dict.fromkeys(lines + elsewhere))
+
+    def _unmatched(self, node: Node) -> Iterator[str]:
+        for claim in self._found.provisioned_at(node.row):
+            why_not = self._not_provisioned(claim, node)
             if why_not:
                 name = claim_class(claim)
-                lines.append(
-                    f"claim {claim.key} wants {requested(claim)} of class {name}: {why_not}"
-                )
-        return lines
+                yield f"claim {claim.key} wants {requested(claim)} of class {name}: {why_not}"
 
-    def _bound(self, claims: PodClaims, node: Node) -> Iterator[str]:
-        for claim in claims.bound:
+    def _bound(self, node: Node) -> Iterator[str]:
+        for claim in self._claims.bound:
             name = claim.spec.volume_name
             said = f"claim {claim.key} is bound to volume {name}"
             volume = self._cluster.persistent_volumes.get(name)
@@ -71,19 +98,19 @@ class VolumeWords:
                 yield f"{said}, which is for nodes with {_affinity_text(affinity, node)}"
 
     def _reaches(self, affinity: VolumeNodeAffinity | None, node: Node) -> bool:
-        return bool(self._binder.volumes.reach.mask(affinity)[node.row])
+        return bool((self._binder.volumes.reach.rows(affinity) == node.row).any())
 
-    def _selected_elsewhere(self, claims: PodClaims, node: Node) -> Iterator[str]:
-        for claim in claims.waiting:
+    def _selected_elsewhere(self, node: Node) -> Iterator[str]:
+        for claim in self._claims.waiting:
             selected = self._binder.assumed.selected_node(claim)
             if selected is not None and selected != node.name:
                 yield f"claim {claim.key}: its volume is to be made for node {selected}"
 
-    def _not_provisioned(self, claim: PersistentVolumeClaim, others: set[str], node: Node) -> str:
-        """Why no volume can be made, or ""; others: those that the pod's other claims get."""
+    def _not_provisioned(self, claim: PersistentVolumeClaim, node: Node) -> str:
+        """Why no volume can be made for the claim, or ""."""
         storage_class = self._cluster.storage_classes[claim_class(claim)]
         if not provisions(storage_class):
-            return f"{self._not_matched(claim, others, node)}, and the class makes none"
+            return f"{self._not_matched(claim, node)}, and the class makes none"
         if not self._binder.provisioning_nodes(storage_class)[node.row]:
             terms = storage_class.allowed_topologies
             where = " or ".join(_topology_text(term, node) for term in terms)
@@ -95,43 +122,62 @@ class VolumeWords:
             return "no capacity is known that the node can reach"
         return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
 
-    def _not_matched(self, claim: PersistentVolumeClaim, others: set[str], node: Node) -> str:
-        """What the volumes of the class lack first, and how many of them."""
-        volumes = self._binder.volumes.of_class(claim_class(claim)).volumes
-        lacks = Counter(self._lack(claim, volume, others, node) for volume in volumes)
-        if not lacks:
+    def _not_matched(self, claim: PersistentVolumeClaim, node: Node) -> str:
+        """What the volumes of the class lack, and how many of them."""
+        table = self._binder.volumes.of_class(claim_class(claim))
+        if not table.volumes:
             return "there are no volumes"
-        said = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common())
+        known = self._lacks.get(claim.key)
+        if known is None:
+            known = self._lacks[claim.key] = self._lacks_of(claim, table)
+        lacks = known.everywhere.copy()
+        reaching = int(known.reaching[node.row])
+        lacks["out of the node's reach"] = known.suitable - reaching
+        lacks["taken by another claim of the pod"] = reaching
+        said = [f"{count} {lack}" for lack, count in lacks.most_common() if count]
+        total = len(table.volumes)
         return (
-            f"of {len(volumes)} volumes {said}"
-            if len(volumes) > 1
-            else f"the only volume is {said[2:]}"
+            f"of {total} volumes {', '.join(said)}"
+            if total > 1
+            else f"the only volume is {said[0][2:]}"
         )
 
-    def _lack(
-        self, claim: PersistentVolumeClaim, volume: PersistentVolume, others: set[str], node: Node
-    ) -> str:
-        ref = self._binder.assumed.claim_ref(volume)
+    def _lacks_of(self, claim: PersistentVolumeClaim, table: ClassVolumes) -> Lacks:
         selector = claim_selector(claim)
-        if volume.name in others:
-            return "taken by another claim of the pod"
+        everywhere: Counter[str] = Counter()
+        reaching = np.zeros(len(self._found.marks), dtype=np.int64)
+        for volume in table.volumes:
+            lack = self._lack(claim, volume, selector)
+            if lack:
+                everywhere[lack] += 1
+            else:
+                reaching[self._binder.volumes.reach.rows(volume.spec.node_affinity)] += 1
+        return Lacks(everywhere, len(table.volumes) - everywhere.total(), reaching)
+
+    def _lack(
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
+    ) -> str:
+        """Why the claim cannot have the volume on any node, or ""."""
+        ref = self._binder.assumed.claim_ref(volume)
         if ref is not None and not is_bound_to(ref, claim):
             return "taken by other claims"
         if capacity(volume) < requested(claim):
             return "too small"
         if volume.spec.volume_mode != claim.spec.volume_mode:
             return f"of mode {volume.spec.volume_mode}"
-        if not self._reaches(volume.spec.node_affinity, node):
-            return "out of the node's reach"
         if volume.metadata.deletion_timestamp:
             return "being deleted"
+        if not suits(claim, volume):
+            return "with another attributes class"
+        if ref is not None:
+            return ""
         if volume.status.phase != AVAILABLE:
             return f"in phase {volume.status.phase}"
         if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
             return "without the access modes"
         if selector is not None and not selector.matches(volume.metadata.labels):
             return "not selected"
-        return "with another attributes class"
+        return ""
 
 
 def _affinity_text(affinity: VolumeNodeAffinity | None, node: Node) -> str:

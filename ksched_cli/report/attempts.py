@@ -24,6 +24,8 @@ def attempt(record: Attempt) -> dict[str, Any]:
         "node": record.node,
         "reserve": record.reserve and status(record.reserve),
         "permit": record.permit and status(record.permit),
+        "waitedSeconds": record.waited,
+        "bind": record.bind and status(record.bind),
         "claims": {claim: list(devices) for claim, devices in record.claims.items()},
         "message": record.message,
         "postFilter": record.post_filter and _post_filter(record.post_filter),

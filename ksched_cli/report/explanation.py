@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.engine.explain import Explanation, NodeExplanation, NodeScore, Rejection
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, columns, cut
+from ksched_cli.report.table import Limit, columns, cut, listed
 
 SHORT_NAMES = {
     "ImageLocality": "Image",
@@ -19,7 +19,6 @@ SHORT_NAMES = {
     "VolumeBinding": "Volume",
 }
 LONGEST_NAME = 9
-SHOWN_NAMES = 6
 
 
 def document(found: Explanation) -> dict[str, Any]:
@@ -120,17 +119,24 @@ def _running(found: Explanation) -> str:
 
 
 def _ranking(found: Explanation, fitting: list[NodeExplanation], limit: Limit) -> str:
-    plugins = list(fitting[0].scores)
+    plugins = list(dict.fromkeys(plugin for one in fitting for plugin in one.scores))
     headers = ["RANK", "NODE", "TOTAL", *(_short(plugin) for plugin in plugins)]
     rows = [
-        [one.rank, one.node, one.total, *(one.scores[plugin].weighted for plugin in plugins)]
+        [one.rank, one.node, one.total, *(_points(one, plugin) for plugin in plugins)]
         for one in fitting
     ]
     return cut(columns(headers, rows, limit), len(rows), limit)
 
 
+def _points(one: NodeExplanation, plugin: str) -> int | str:
+    """An extender need not name every node."""
+    return one.scores[plugin].weighted if plugin in one.scores else "-"
+
+
 def _short(plugin: str) -> str:
-    return SHORT_NAMES.get(plugin, plugin[:LONGEST_NAME])
+    """Of an extender's URL the end of its path, or the host."""
+    name = plugin.rstrip("/").rpartition("/")[2] if "://" in plugin else plugin
+    return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 
 
 def _breakdown(found: Explanation, best: NodeExplanation, limit: Limit) -> str:
@@ -153,24 +159,12 @@ def _rejected(found: Explanation, limit: Limit) -> str:
         return ""
     rows = []
     for rejections, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1])):
-        where = _listed(names, limit)
+        where = listed(names, limit)
         for rejection in rejections:
             why = "; ".join((*rejection.status.reasons, *rejection.details))
             rows.append([where, rejection.status.plugin, why])
             where = ""
     return cut(columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit), len(rows), limit)
-
-
-def _listed(names: list[str], limit: Limit) -> str:
-    if limit.rows is None or len(names) == 1:
-        return ", ".join(names)
-    shown: list[str] = []
-    for name in names[:SHOWN_NAMES]:
-        if shown and len(", ".join((*shown, name))) > 24:
-            break
-        shown.append(name)
-    rest = len(names) - len(shown)
-    return ", ".join(shown) + (f" +{rest}" if rest else "")
 
 
 def _sampling(found: Explanation, fitting: int) -> str:

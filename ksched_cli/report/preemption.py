@@ -25,6 +25,7 @@ def document(found: PreemptionAnswer) -> dict[str, Any]:
         "mayPreempt": found.may,
         "reason": found.why_not,
         "node": found.node,
+        "victims": list(found.victims),
         "criterion": _criterion(found),
         "criteria": [
             {"criterion": step.criterion.value, "best": step.best, "nodesLeft": step.left}
@@ -86,23 +87,21 @@ def _headline(found: PreemptionAnswer) -> str:
         lines.append("once it is:")
     if found.running_on:
         lines.append(f"runs on {found.running_on}; asked as if it were still to be placed")
-    if found.error:
-        lines.append(f"cannot be scheduled: {found.error}")
-    elif found.fits:
+    if found.fits:
         lines.append(f"needs no preemption: it fits on {', '.join(found.fits)}")
-    elif not found.may:
-        lines.append(f"may not preempt: {found.why_not}")
+    elif found.why_not:
+        lines += [f"may not preempt: {found.why_not}", found.message]
+    elif found.error:
+        lines += [f"cannot be scheduled: {found.error}", found.message]
     elif found.node:
         lines += _verdict(found)
     else:
-        lines.append("may preempt, but no eviction makes room for it")
-        lines.append(found.message)
-    return "\n".join(lines)
+        lines += ["may preempt, but no eviction makes room for it", found.message]
+    return "\n".join(line for line in lines if line)
 
 
 def _verdict(found: PreemptionAnswer) -> list[str]:
-    chosen = next(one for one in found.candidates if one.node == found.node)
-    evicted = ", ".join(victim.pod for victim in chosen.victims)
+    evicted = ", ".join(found.victims)
     lines = [f"would evict {evicted} from {found.node}: {_why_there(found)}"]
     if found.ties:
         lines.append(f"equally good: {', '.join(found.ties)}")

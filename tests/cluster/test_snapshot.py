@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from clusters import states
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters import states
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.trial import Load, Trial
 from ksched_cli.testing import cluster, find, node, pod, simulation

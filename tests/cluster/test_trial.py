@@ -24,7 +24,6 @@ def look(snapshot):
 
 @given(states(max_running=8), st.data())
 def test_many_pods_at_once_come_and_go_as_one_by_one(state, data):
-    """But where two pods have the same port: what is left of it then depends on who leaves last."""
     base = simulation(state).snapshot
     before, end = look(base), len(base.log)
     here = [(row, one) for row, pods in enumerate(base.pods) for one in pods]

@@ -1,8 +1,8 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
-from clusters import states
 from hypothesis import given
 
+from clusters import states
 from ksched_cli.engine.explain import explain
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 

@@ -1,9 +1,9 @@
 """Whole runs: the queue, passes until nothing changes, several profiles, nominations."""
 
-from clusters import states
-from framework.toys import filtering
 from hypothesis import given
 
+from clusters import states
+from framework.toys import filtering
 from ksched_cli.engine.run import MAX_PASSES, Options, Simulation
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, node, pod, simulate, simulation

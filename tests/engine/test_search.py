@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import pytest
-from framework.toys import filtering, profile, scoring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from framework.toys import filtering, profile, scoring
 from ksched_cli.engine.search import feasible_nodes_to_find
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation

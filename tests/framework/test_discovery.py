@@ -11,6 +11,7 @@ from framework.toys import filtering
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import discovery
 from ksched_cli.framework.hookspecs import PROJECT
+from ksched_cli.framework.interface import API_VERSION
 from ksched_cli.plugins import IN_TREE
 
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -20,6 +21,8 @@ def module(**plugins):
     """What an entry point of a distribution with these plugins loads."""
 
     class Module:
+        KSCHED_API = API_VERSION
+
         @hookimpl
         def ksched_plugins(self):
             return plugins
@@ -59,6 +62,8 @@ def test_a_distribution_that_cannot_be_loaded_is_reported_and_the_others_work():
 
 def test_a_hook_that_raises_is_reported():
     class Raising:
+        KSCHED_API = API_VERSION
+
         @hookimpl
         def ksched_plugins(self):
             raise RuntimeError("not today")

@@ -3,9 +3,9 @@
 from unittest import mock
 
 import pytest
-from clusters import states
 from hypothesis import given
 
+from clusters import states
 from framework.toys import Toy, profile, scoring
 from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.memory import Memory

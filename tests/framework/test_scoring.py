@@ -81,9 +81,12 @@ def test_anything_else_in_prescore_ends_the_attempt(status):
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ([1, 2, 3], "scores must be an array of integers"),
-        (np.array([0.5, 1, 2]), "scores must be an array of integers"),
-        (np.array([1, 2]), "2 scores for 3 nodes"),
+        ([1, 2, 3], "score_nodes returned list, expected ndarray"),
+        (
+            np.array([0.5, 1, 2]),
+            "score_nodes returned an array of float64, expected integers",
+        ),
+        (np.array([1, 2]), "score_nodes returned 2 scores for 3 nodes"),
     ],
 )
 def test_scores_of_the_wrong_shape_are_an_error(answer, problem):
@@ -93,8 +96,8 @@ def test_scores_of_the_wrong_shape_are_an_error(answer, problem):
         def score_nodes(self, state, pod, nodes):
             return answer
 
-    said = f'running Score plugins: plugin "P" failed with: {problem}'
-    assert error_of(Mistaken) == said
+    said = f'plugin "P" failed with: plugin P failed in score: {problem}'
+    assert error_of(Mistaken) == f"running Score plugins: {said}"
 
 
 def test_an_exception_in_prescore_is_a_defect():

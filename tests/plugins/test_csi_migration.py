@@ -1,7 +1,6 @@
 """In-tree volumes as volumes of their CSI drivers: handles, topology, what cannot be translated."""
 
 import pytest
-from volumes import volume
 
 from ksched_cli.plugins.csi_migration import (
     TranslationError,
@@ -12,6 +11,7 @@ from ksched_cli.plugins.csi_migration import (
     volume_handle,
 )
 from ksched_cli.testing import cluster, pod
+from volumes import volume
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, BETA_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"

@@ -1,5 +1,6 @@
 """DefaultPreemption: the cases of preemptions.yaml, and what holds in every cluster."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterPlugin
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.preemption import STATE_KEY, Victims
 from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.preemption_victims import DryRun
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
@@ -126,8 +129,36 @@ PRIORITY = st.sampled_from([-5, 0, 1, 5, 10])
 APP = st.sampled_from(["a", "b", None])
 
 
+KEEPS_AWAY = st.fixed_dictionaries(
+    {
+        "podAntiAffinity": st.fixed_dictionaries(
+            {
+                "requiredDuringSchedulingIgnoredDuringExecution": st.fixed_dictionaries(
+                    {
+                        "topologyKey": st.just("zone"),
+                        "labelSelector": st.fixed_dictionaries(
+                            {"matchLabels": st.fixed_dictionaries({"app": st.sampled_from("ab")})}
+                        ),
+                    }
+                ).map(lambda term: [term])
+            }
+        )
+    }
+)
+SPREADS = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "a"}},
+        }
+    ]
+}
+
+
 @st.composite
-def pods(draw, name, on=None):
+def pods(draw, name, on=None, choosy=False):
     app = draw(APP)
     return made_pod(
         name,
@@ -136,28 +167,40 @@ def pods(draw, name, on=None):
         cpu=draw(CPU),
         labels={"app": app} if app else None,
         node=draw(st.sampled_from(on)) if on else "",
+        affinity=draw(st.one_of(st.none(), KEEPS_AWAY)) if choosy else None,
+        spec=SPREADS if choosy and not on and draw(st.booleans()) else None,
     )
 
 
 @st.composite
-def crowded(draw):
-    """A few small nodes with many pods on them, budgets, and pods that wait."""
+def crowded(draw, choosy=False):
+    """A few small nodes with many pods on them, budgets, and pods that wait, some of them alike.
+    choosy: pods keep away from each other, or spread."""
     on = [f"n{i}" for i in range(draw(st.integers(1, 4)))]
-    running = [draw(pods(f"r{i}", on)) for i in range(draw(st.integers(0, 12)))]
-    waiting = [draw(pods(f"p{i}")) for i in range(draw(st.integers(1, 4)))]
+    count = draw(st.integers(0, 12))
+    running = [draw(pods(f"r{i}", on, choosy=choosy)) for i in range(count)]
+    waiting = [draw(pods(f"p{i}", choosy=choosy)) for i in range(draw(st.integers(1, 4)))]
+    twins = [
+        {**one, "metadata": {**one["metadata"], "name": one["metadata"]["name"] + "-twin"}}
+        for one in waiting
+        if draw(st.booleans())
+    ]
     budgets = [
         budget(i, draw(st.integers(0, 2)), {"app": draw(st.sampled_from("ab"))})
         for i in range(draw(st.integers(0, 2)))
     ]
-    sizes = st.sampled_from(["1", "2", "3"])
-    return cluster(*(node(name, cpu=draw(sizes)) for name in on), *running, *waiting, *budgets)
+    nodes = [
+        node(name, cpu=draw(st.sampled_from("123")), labels={"zone": draw(st.sampled_from("xy"))})
+        for name in on
+    ]
+    return cluster(*nodes, *running, *waiting, *twins, *budgets)
 
 
 def priorities(state):
     return {one.key: one.spec.priority for one in state.pods}
 
 
-@given(crowded())
+@given(crowded(choosy=True))
 def test_no_victims_priority_reaches_the_preemptors(state):
     priority = priorities(state)
     run = simulate(state)
@@ -188,7 +231,7 @@ def test_a_victim_that_is_put_back_leaves_the_preemptor_no_place(state):
         run.snapshot.remove(victim, row)
 
 
-@given(crowded())
+@given(crowded(choosy=True))
 def test_a_pod_preempts_only_where_no_node_fits(state):
     run = simulate(state)
     for attempt in run.attempts:
@@ -213,7 +256,7 @@ def test_of_the_pending_pods_one_of_highest_priority_always_goes_first(state):
     assert ranks == sorted(ranks, reverse=True)
 
 
-@given(crowded())
+@given(crowded(choosy=True))
 def test_all_nodes_at_once_give_what_each_gives_alone(state):
     run = simulation(state)
     framework = run.frameworks["default-scheduler"]
@@ -227,7 +270,7 @@ def test_all_nodes_at_once_give_what_each_gives_alone(state):
         assert together == alone
 
 
-@given(crowded())
+@given(crowded(choosy=True))
 def test_trials_leave_the_nodes_as_they_were(state):
     run = simulation(state)
     snapshot, framework = run.snapshot, run.frameworks["default-scheduler"]
@@ -245,7 +288,7 @@ def test_trials_leave_the_nodes_as_they_were(state):
         assert len(snapshot.log) == end
 
 
-@given(crowded())
+@given(crowded(choosy=True))
 def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state):
     run = simulation(state)
     framework = run.frameworks["default-scheduler"]
@@ -271,3 +314,69 @@ def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state):
                 stay = [one.uid for one in found.reprieved]
                 assert sorted(victims + stay) == sorted(lower)
                 assert set(found.refusals) == set(victims)
+
+
+@given(crowded(choosy=True))
+def test_what_is_remembered_of_trials_changes_nothing(state):
+    fresh = simulation(state)
+    fresh.options = replace(fresh.options, remember=False)
+    assert simulation(state).run() == fresh.run()
+
+
+GUARD = {"guard": "yes"}
+
+
+class Watchful(PreFilterPlugin, PreFilterExtensions, FilterPlugin):
+    """Lets pods pass once it has seen all guards leave; is told of nobody else."""
+
+    name = "Watchful"
+
+    def __init__(self, args, handle):
+        self.told = []
+
+    def pre_filter(self, state, pod, nodes):
+        state.write(self.name, Guards())
+        return None, SUCCESS
+
+    def concerns(self, state, pod, other):
+        return "guard" in other.labels
+
+    def add_pod(self, state, pod, added, node):
+        self.told.append(added.name)
+        state.read(self.name).gone -= 1
+        return SUCCESS
+
+    def remove_pod(self, state, pod, removed, node):
+        self.told.append(removed.name)
+        state.read(self.name).gone += 1
+        return SUCCESS
+
+    def filter(self, state, pod, node):
+        gone = state.read(self.name).gone
+        return SUCCESS if gone > 1 else Status.unschedulable("guarded")
+
+
+@dataclass
+class Guards:
+    gone: int = 0
+
+    def clone(self):
+        return Guards(self.gone)
+
+
+def test_a_plugin_is_told_of_the_pods_that_concern_it_and_each_node_has_a_state_of_its_own():
+    state = cluster(
+        node("a"),
+        node("b"),
+        made_pod("guard-1", labels=GUARD, prio=1, node="a", start=1),
+        made_pod("guard-2", labels=GUARD, prio=1, node="a", start=2),
+        made_pod("other", prio=1, node="a", start=3),
+        made_pod("guard-3", labels=GUARD, prio=1, node="b", start=1),
+        made_pod(),
+    )
+    run = simulation(state, plugins=[Watchful])
+    attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run, "p")).attempt
+    assert attempt.post_filter.victims == ("default/guard-1", "default/guard-2")
+    assert set(attempt.post_filter.candidates) == {"a"}
+    told = run.frameworks["default-scheduler"].plugin("Watchful").told
+    assert set(told) == {"guard-1", "guard-2", "guard-3"}

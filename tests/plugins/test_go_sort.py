@@ -1,7 +1,7 @@
 """The order in which Go's sort.Slice leaves a list; go_sorted.jsonl holds what Go made of some.
 
-Each line: given, pairs of a priority and a start (-1: not started); order, the places in `given` that
-Go put one after another, by upstream's order of importance.
+Each line: given, pairs of a priority and a start (-1: not started); order, the places in `given`
+that Go put one after another, by upstream's order of importance.
 """
 
 import json
@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from ksched_cli.plugins.go_sort import go_sort
 
-SORTED = [
-    json.loads(line) for line in (Path(__file__).parent / "go_sorted.jsonl").read_text().splitlines()
-]
+LINES = (Path(__file__).parent / "go_sorted.jsonl").read_text().splitlines()
+SORTED = [json.loads(line) for line in LINES]
 
 
 def more_important(first, second):

@@ -1,9 +1,9 @@
 """ImageLocality against a plain loop."""
 
 import pytest
-from clusters import states
 from hypothesis import given
 
+from clusters import states
 from ksched_cli.plugins.image_locality import normalized_name
 from ksched_cli.testing import scores, simulation
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from clusters import states
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters import states
 from ksched_cli.config.points import POINTS
 from ksched_cli.framework.interface import (
     FilterPlugin,

@@ -1,8 +1,8 @@
 """NodeAffinity against a plain loop, and its explanations."""
 
-from clusters import states
 from hypothesis import given
 
+from clusters import states
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

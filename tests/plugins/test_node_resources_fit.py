@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from clusters import states
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from clusters import states
 from ksched_cli.config.types import UtilizationShapePoint
 from ksched_cli.plugins.resource_scoring import (
     Amount,

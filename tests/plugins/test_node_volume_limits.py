@@ -2,12 +2,12 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from volumes import CSI, attachment, bound, csi_node, storage_class, uses
 
 from ksched_cli.cluster.trial import Trial
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.plugins.attached_volumes import AttachedVolumes, VolumeNames
 from ksched_cli.testing import cluster, node, pod, simulate, simulation
+from volumes import CSI, attachment, bound, csi_node, storage_class, uses
 
 NAMES = [f"v{i}" for i in range(4)]
 

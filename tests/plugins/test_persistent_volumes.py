@@ -2,12 +2,12 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from volumes import claim, storage_class, uses, volume
 
 from ksched_cli.cluster.quantity import quantity
 from ksched_cli.plugins.persistent_volumes import capacity, is_bound_to, requested
 from ksched_cli.plugins.volume_binder import VolumeBinder
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from volumes import claim, storage_class, uses, volume
 
 HOSTS = ["a", "b", "c", "d"]
 ZONES = {"a": "north", "b": "north", "c": "south", "d": ""}

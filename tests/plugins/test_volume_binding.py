@@ -1,9 +1,8 @@
 """VolumeBinding in a run: what Reserve takes, who sees it, and that all of it can be given back."""
 
 import pytest
-from framework.toys import Toy
-from volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
 
+from framework.toys import Toy
 from ksched_cli.framework.interface import PermitPlugin, ReservePlugin
 from ksched_cli.framework.nodes import Node
 from ksched_cli.framework.state import CycleState
@@ -11,6 +10,7 @@ from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.attached_volumes import AttachedVolumes
 from ksched_cli.plugins.disk_use import DiskUse
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
+from volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
 
 DEFAULT = "default-scheduler"
 ON_B = {"kubernetes.io/hostname": "b"}
@@ -149,7 +149,7 @@ def picture(run):
         "claim_refs": dict(assumed.claim_refs),
         "selected_nodes": dict(assumed.selected_nodes),
         "taken": assumed.taken("local").tolist(),
-        "claims": dict(use.claims),
+        "claims": {key: set(pods) for key, pods in use.claims.items() if pods},
         "disks": {key: dict(rows) for key, rows in use.disks.items() if rows},
         "users": {key: dict(rows) for key, rows in attached.users.items() if rows},
         "attached": attached.count(CSI).tolist(),
@@ -261,5 +261,5 @@ def test_reserve_fails_where_prefilter_is_switched_off():
     disabled = {"disabled": [{"name": "VolumeBinding"}]}
     config = {"profiles": [{"plugins": {"preFilter": disabled, "filter": disabled}}]}
     run = simulate(cluster(host("a"), pod("p")), config)
-    said = 'reading "VolumeBinding" from cycleState: not found'
-    assert run.last["default/p"].error == f'running Reserve plugin "VolumeBinding": {said}'
+    refusal = run.last["default/p"].reserve
+    assert refusal.message == 'running Reserve plugin "VolumeBinding": not found'

@@ -18,9 +18,9 @@
 from pathlib import Path
 
 import pytest
-import volumes
 import yaml
 
+import volumes
 from ksched_cli.testing import cluster, explanation, node, pod, verdicts
 
 KNOWN = {"shows", "nodes", "storage", "pods", "claims", "volumes", "verdict", "filter", "words"}

@@ -1,13 +1,13 @@
 """VolumeRestrictions where pods come and go: preemption, nominations, trials."""
 
 import pytest
-from volumes import bound, uses
 
 from ksched_cli.framework.nodes import Node
 from ksched_cli.framework.state import CycleState
 from ksched_cli.plugins.disk_use import DiskUse
 from ksched_cli.plugins.volume_restrictions import STATE_KEY
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
+from volumes import bound, uses
 
 SINGLE = bound("single", modes=("ReadWriteOncePod",))
 DISK = {"name": "disk", "gcePersistentDisk": {"pdName": "d"}}
@@ -100,5 +100,5 @@ def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
     assert use is DiskUse.of(run.snapshot)
     for left in (1, 0):
         run.snapshot.remove(run.snapshot.pods[0][0], 0)
-        assert use.claims == ({("default", "single"): left} if left else {})
+        assert len(use.claims[("default", "single")]) == left
         assert list(use.disks.values()) == [{0: (left, left)} if left else {}]

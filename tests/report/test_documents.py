@@ -7,9 +7,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from clusters import states
 from hypothesis import given
 
+from clusters import states
 from ksched_cli.engine.explain import explain
 from ksched_cli.report import explanation, schedule
 from ksched_cli.report.forms import Form, Report, render

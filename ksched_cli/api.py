@@ -1,0 +1,93 @@
+"""What a plugin is written against: these names, and what their docstrings promise, are stable.
+
+docs/plugin-api.md says what that means. Everything else may change from one release to the next.
+"""
+
+from __future__ import annotations
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.quantity import Quantity, QuantityError
+from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.clock import Clock
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.hookspecs import hookimpl
+from ksched_cli.framework.interface import (
+    API_VERSION,
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    BindPlugin,
+    Explains,
+    FilterPlugin,
+    NormalizeScore,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueuedPod,
+    QueueSortPlugin,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
+from ksched_cli.framework.verdicts import Scores, Verdicts
+from ksched_cli.framework.waiting import WaitingPod, WaitingPods
+
+__all__ = [
+    "API_VERSION",
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "SKIP",
+    "SUCCESS",
+    "BindPlugin",
+    "Clock",
+    "ClusterState",
+    "Code",
+    "CycleState",
+    "Explains",
+    "FilterPlugin",
+    "Handle",
+    "Node",
+    "NodeStatuses",
+    "Nodes",
+    "NormalizeScore",
+    "PermitPlugin",
+    "Plugin",
+    "PluginError",
+    "PodInfo",
+    "PodWatcher",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterExtensions",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "Quantity",
+    "QuantityError",
+    "QueueSortPlugin",
+    "QueuedPod",
+    "ReservePlugin",
+    "Scope",
+    "ScorePlugin",
+    "Scores",
+    "Snapshot",
+    "Status",
+    "Verdicts",
+    "WaitingPod",
+    "WaitingPods",
+    "hookimpl",
+]

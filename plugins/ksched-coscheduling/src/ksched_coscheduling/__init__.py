@@ -1,0 +1,15 @@
+"""Coscheduling for ksched: what kubernetes-sigs/scheduler-plugins' plugin of that name decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ksched_cli.api import Plugin, hookimpl
+from ksched_coscheduling.coscheduling import Coscheduling
+
+KSCHED_API = 1
+
+
+@hookimpl
+def ksched_plugins() -> Mapping[str, type[Plugin]]:
+    return {Coscheduling.name: Coscheduling}

@@ -1,0 +1,127 @@
+"""PodGroups and what is known of them in a run: their members, who has a node, who failed when.
+
+Upstream: kubernetes-sigs/scheduler-plugins, pkg/coscheduling/core/core.go (PodGroupManager).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ksched_cli.api import (
+    ClusterState,
+    Handle,
+    PluginError,
+    PodInfo,
+    Quantity,
+    QuantityError,
+    Snapshot,
+)
+
+KIND = "PodGroup.scheduling.x-k8s.io"
+LABEL = "scheduling.x-k8s.io/pod-group"
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """created: seconds since 1970, 0 where the state does not say; min_resources: in scheduler
+    units; timeout: seconds, None where the group does not say."""
+
+    name: str
+    min_member: int
+    created: float = 0.0
+    timeout: int | None = None
+    min_resources: Mapping[str, int] = field(default_factory=dict)
+
+
+def group_of(labels: Mapping[str, str], namespace: str) -> str:
+    """The key of the group that a pod names, "" where it names none."""
+    name = labels.get(LABEL, "")
+    return f"{namespace}/{name}" if name else ""
+
+
+def read_groups(cluster: ClusterState) -> dict[str, PodGroup]:
+    """By namespace/name."""
+    groups = (_read(plain) for plain in cluster.others.get(KIND, ()))
+    return {group.name: group for group in groups}
+
+
+def _read(plain: Mapping[str, Any]) -> PodGroup:
+    meta, spec = plain.get("metadata") or {}, plain.get("spec") or {}
+    name = f"{meta.get('namespace') or 'default'}/{meta.get('name', '')}"
+    try:
+        created = meta.get("creationTimestamp")
+        return PodGroup(
+            name,
+            int(spec.get("minMember") or 0),
+            datetime.fromisoformat(created).timestamp() if created else 0.0,
+            spec.get("scheduleTimeoutSeconds"),
+            {
+                key: _amount(key, str(text))
+                for key, text in (spec.get("minResources") or {}).items()
+            },
+        )
+    except (TypeError, ValueError, QuantityError) as error:
+        raise PluginError(f"PodGroup {name}: {error}") from None
+
+
+def _amount(resource: str, text: str) -> int:
+    amount = Quantity.parse(text)
+    return amount.milli_value() if resource == "cpu" else amount.value()
+
+
+class Assigned:
+    """How many pods of each group are on a node, bound or not; follows the snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.count: Counter[str] = Counter()
+        for pods in snapshot.pods:
+            self._change(pods, 1)
+        snapshot.watchers.append(self)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._change((pod,), 1)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._change((pod,), -1)
+
+    def _change(self, pods: Iterable[PodInfo], by: int) -> None:
+        for pod in pods:
+            group = group_of(pod.labels, pod.namespace)
+            if group:
+                self.count[group] += by
+
+
+@dataclass(slots=True)
+class Groups:
+    """What all profiles of a run know together.
+
+    members:   pods that the state has of each group; gated: those of them with scheduling gates
+    failed:    when the group failed last; paused: until when nobody of it is tried
+    permitted: until when minResources need not be looked at again
+    """
+
+    known: Mapping[str, PodGroup]
+    assigned: Assigned
+    members: Counter[str] = field(default_factory=Counter)
+    gated: Counter[str] = field(default_factory=Counter)
+    failed: dict[str, float] = field(default_factory=dict)
+    paused: dict[str, float] = field(default_factory=dict)
+    permitted: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, handle: Handle) -> Groups:
+        """One for the whole run."""
+        found: Groups | None = handle.shared.get(KIND)
+        if found is None:
+            found = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
+            for pod in handle.cluster.pods:
+                group = group_of(pod.metadata.labels, pod.metadata.namespace)
+                if group:
+                    found.members[group] += 1
+                    found.gated[group] += bool(pod.spec.scheduling_gates)
+            handle.shared[KIND] = found
+        return found

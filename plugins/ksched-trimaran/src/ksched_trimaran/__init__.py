@@ -1,0 +1,15 @@
+"""Load-aware scores for ksched: what kubernetes-sigs/scheduler-plugins' trimaran decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ksched_cli.api import Plugin, hookimpl
+from ksched_trimaran.target_load_packing import TargetLoadPacking
+
+KSCHED_API = 1
+
+
+@hookimpl
+def ksched_plugins() -> Mapping[str, type[Plugin]]:
+    return {TargetLoadPacking.name: TargetLoadPacking}

@@ -1,0 +1,85 @@
+"""How busy processors are: what was measured, and what is foreseen for pods placed since.
+
+Upstream: kubernetes-sigs/scheduler-plugins, pkg/trimaran (collector.go, handler.go) and
+paypal/load-watcher's client of the metrics server. All amounts are thousandths of a core.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.api import ClusterState, PluginError, PodInfo, Quantity, QuantityError, Snapshot
+
+KIND = "NodeMetrics.metrics.k8s.io"
+
+Amounts = NDArray[np.float64]
+
+
+def capacity(snapshot: Snapshot) -> Amounts:
+    """Per row; what is allocatable where the node does not tell its capacity."""
+    found = snapshot.allocatable("cpu").astype(np.float64)
+    for row, node in enumerate(snapshot.nodes):
+        if "cpu" in node.status.capacity:
+            found[row] = node.status.capacity["cpu"].milli_value()
+    return found
+
+
+def measured(cluster: ClusterState, snapshot: Snapshot) -> Amounts:
+    """Per row; NaN for a node that nobody measured."""
+    found = np.full(len(snapshot), np.nan)
+    for plain in cluster.others.get(KIND, ()):
+        name = (plain.get("metadata") or {}).get("name", "")
+        row = snapshot.row.get(name)
+        usage = (plain.get("usage") or {}).get("cpu")
+        if row is None or usage is None:
+            continue
+        try:
+            found[row] = Quantity.parse(str(usage)).milli_value()
+        except QuantityError as error:
+            raise PluginError(f"NodeMetrics {name}: usage.cpu: {error}") from None
+    return found
+
+
+class Foreseen:
+    """Per row, what the pods placed in the run will need: they are in no measurement yet."""
+
+    def __init__(self, snapshot: Snapshot, predict: Callable[[PodInfo], int]) -> None:
+        self.amounts: Amounts = np.zeros(len(snapshot))
+        self._predict = predict
+        snapshot.watchers.append(self)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._change(pod, row, 1)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._change(pod, row, -1)
+
+    def _change(self, pod: PodInfo, row: int, sign: int) -> None:
+        """A pod that the state has on a node was measured with it."""
+        if not pod.pod.node_name:
+            self.amounts[row] += sign * self._predict(pod)
+
+
+def predicted(pod: PodInfo, default: int, multiplier: float) -> int:
+    """What the pod's containers will need: their limits, else their requests times `multiplier`,
+    else `default`. Upstream: PredictUtilisation."""
+    total = 0
+    for container in pod.spec.containers:
+        resources = container.resources
+        if "cpu" in resources.limits:
+            total += resources.limits["cpu"].milli_value()
+        elif "cpu" in resources.requests:
+            total += _rounded(resources.requests["cpu"].milli_value() * multiplier)
+        else:
+            total += default
+    overhead = pod.spec.overhead.get("cpu")
+    return total + (overhead.milli_value() if overhead is not None else 0)
+
+
+def _rounded(amount: float) -> int:
+    """Halves go up, as Go's math.Round has it; Python's go to the even side."""
+    return math.floor(amount + 0.5)

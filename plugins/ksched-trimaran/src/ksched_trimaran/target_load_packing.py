@@ -1,0 +1,102 @@
+"""Prefers nodes whose processors would be as busy as wanted, and none that would be much busier.
+
+Upstream: kubernetes-sigs/scheduler-plugins, pkg/trimaran/targetloadpacking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ksched_cli.api import (
+    CycleState,
+    Explains,
+    Handle,
+    Node,
+    Nodes,
+    PodInfo,
+    Quantity,
+    QuantityError,
+    Scope,
+    ScorePlugin,
+    Scores,
+)
+from ksched_trimaran.load import KIND, Amounts, Foreseen, capacity, measured, predicted
+
+
+class TargetLoadPackingArgs(msgspec.Struct, rename="camel", frozen=True):
+    """As upstream's TargetLoadPackingArgs, with its defaults.
+
+    target_utilization:          per cent of a node's cpu
+    default_requests:            of a container with neither cpu requests nor limits
+    default_requests_multiplier: what a container without cpu limits uses of its requests
+    metric_provider, watcher_address: may stand here, but the state has the measurements
+    """
+
+    target_utilization: int = 40
+    default_requests: dict[str, str] = msgspec.field(default_factory=lambda: {"cpu": "1000m"})
+    default_requests_multiplier: str = "1.5"
+    metric_provider: Any = None
+    watcher_address: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.target_utilization < 100:
+            raise ValueError("targetUtilization must be between 1 and 99")
+        float(self.default_requests_multiplier)
+        try:
+            Quantity.parse(self.default_requests.get("cpu", "0"))
+        except QuantityError as error:
+            raise ValueError(f"defaultRequests.cpu: {error}") from None
+
+    @property
+    def default_milli(self) -> int:
+        return Quantity.parse(self.default_requests.get("cpu", "0")).milli_value()
+
+
+class TargetLoadPacking(ScorePlugin, Explains):
+    name = "TargetLoadPacking"
+    scope = Scope.ROW
+    args = TargetLoadPackingArgs
+    reads = (KIND,)
+
+    def __init__(self, args: TargetLoadPackingArgs, handle: Handle) -> None:
+        self._target = float(args.target_utilization)
+        self._default = args.default_milli
+        self._multiplier = float(args.default_requests_multiplier)
+        self._capacity = capacity(handle.snapshot)
+        self._measured = measured(handle.cluster, handle.snapshot)
+        self._foreseen = Foreseen(handle.snapshot, self._predict)
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """0 for a node that nobody measured, and for one that would be overcommitted."""
+        share = self._share(pod, nodes)
+        target = self._target
+        packing = (100 - target) * share / target + target
+        penalty = target * (100 - share) / (100 - target)
+        scores = np.floor(np.where(share > target, penalty, packing) + 0.5)
+        return np.where(np.isnan(share) | (share > 100), 0, scores).astype(np.int64)
+
+    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> Sequence[str]:
+        row = node.row
+        if np.isnan(self._measured[row]):
+            return (f"the state has no NodeMetrics of {node.name}",)
+        share = self._share(pod, Nodes(node.snapshot, np.array([row])))[0]
+        return (
+            f"cpu {self._measured[row]:.0f}m measured + {self._foreseen.amounts[row]:.0f}m placed "
+            f"since + {self._predict(pod)}m for this pod, of {self._capacity[row]:.0f}m: "
+            f"{share:.1f}%, wanted {self._target:.0f}%",
+        )
+
+    def _share(self, pod: PodInfo, nodes: Nodes) -> Amounts:
+        """How busy each node would be with the pod, in per cent; NaN where nobody measured."""
+        used = nodes.take(self._measured) + nodes.take(self._foreseen.amounts) + self._predict(pod)
+        whole = nodes.take(self._capacity)
+        # Upstream takes a node without cpu for an idle one.
+        safe = np.where(whole == 0, 1, whole)
+        return np.where(whole == 0, 0 * used, 100 * used / safe)
+
+    def _predict(self, pod: PodInfo) -> int:
+        return predicted(pod, self._default, self._multiplier)

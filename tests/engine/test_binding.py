@@ -1,0 +1,146 @@
+"""From the node chosen to the pod bound, and back where somebody objects."""
+
+import pytest
+
+from framework.toys import Toy
+from ksched_cli.framework.interface import (
+    BindPlugin,
+    PermitPlugin,
+    PostBindPlugin,
+    PreBindPlugin,
+    ReservePlugin,
+)
+from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.testing import cluster, node, pod, simulate, simulation
+
+
+def plugin(name, events, **answers):
+    """answers: method → what it answers, success otherwise."""
+
+    def said(method, default=SUCCESS):
+        events.append(f"{name}.{method}")
+        answer = answers.get(method, default)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    class Life(Toy, ReservePlugin, PermitPlugin, PreBindPlugin, BindPlugin, PostBindPlugin):
+        def reserve(self, state, pod, node):
+            return said("reserve")
+
+        def unreserve(self, state, pod, node):
+            said("unreserve", None)
+
+        def permit(self, state, pod, node):
+            return said("permit", (SUCCESS, 0))
+
+        def pre_bind(self, state, pod, node):
+            return said("pre_bind")
+
+        def bind(self, state, pod, node):
+            return said("bind", SKIP)
+
+        def post_bind(self, state, pod, node):
+            said("post_bind", None)
+
+    Life.name = name
+    return Life
+
+
+def once(*plugins):
+    run = simulation(cluster(node("n"), pod("p")), plugins=plugins)
+    record = run.run()
+    return run, record, record.last["default/p"]
+
+
+def test_a_pod_goes_through_all_points_in_order():
+    events = []
+    _, record, _ = once(plugin("A", events), plugin("B", events))
+    assert record.placements == {"default/p": "n"}
+    points = ("reserve", "permit", "pre_bind", "bind", "post_bind")
+    # DefaultBinder stands before them and binds.
+    assert events == [f"{name}.{point}" for point in points if point != "bind" for name in "AB"]
+
+
+@pytest.mark.parametrize(
+    ("point", "answer", "field"),
+    [
+        ("reserve", Status.unschedulable("no"), "reserve"),
+        ("permit", (Status.unschedulable("no"), 0), "permit"),
+        ("pre_bind", Status.unschedulable("no"), "bind"),
+    ],
+)
+def test_a_refusal_takes_the_pod_off_its_node_in_reverse_order(point, answer, field):
+    events = []
+    run, record, last = once(plugin("A", events), plugin("B", events, **{point: answer}))
+    assert getattr(last, field) == Status.unschedulable("no").by("B")
+    assert last.node == ""
+    assert record.pending == ("default/p",)
+    assert run.snapshot.pod_count.tolist() == [0]
+    assert events[-2:] == ["B.unreserve", "A.unreserve"]
+
+
+@pytest.mark.parametrize(
+    ("point", "said"),
+    [
+        ("reserve", 'running Reserve plugin "A": broken'),
+        ("permit", 'running Permit plugin "A": broken'),
+        ("pre_bind", 'running PreBind plugin "A": broken'),
+    ],
+)
+def test_a_failure_says_at_which_point(point, said):
+    run, _, last = once(plugin("A", [], **{point: PluginError("broken")}))
+    assert said in (last.error, *(s.message for s in (last.reserve, last.permit, last.bind) if s))
+    assert run.snapshot.pod_count.tolist() == [0]
+
+
+def binders(*answers):
+    """A configuration in which these bind, one after the other, and nobody else."""
+    asked = []
+    plugins = []
+    for i, answer in enumerate(answers):
+
+        class Binder(Toy, BindPlugin):
+            name = f"Binder{i}"
+            said = answer
+
+            def bind(self, state, pod, node):
+                asked.append(self.name)
+                return self.said
+
+        plugins.append(Binder)
+    enabled = [{"name": one.name} for one in plugins]
+    bind = {"enabled": enabled, "disabled": [{"name": "*"}]}
+    record = simulate(
+        cluster(node("n"), pod("p")), {"profiles": [{"plugins": {"bind": bind}}]}, plugins
+    )
+    return record, asked
+
+
+def test_a_bind_plugin_that_skips_leaves_it_to_the_next():
+    record, asked = binders(SKIP, SUCCESS, SUCCESS)
+    assert record.placements == {"default/p": "n"}
+    assert asked == ["Binder0", "Binder1"]
+
+
+def test_a_pod_that_nobody_binds_is_not_placed():
+    record, _ = binders(SKIP, SKIP)
+    assert record.placements == {}
+    assert record.last["default/p"].bind.message == "no Bind plugin binds the pod"
+
+
+def test_a_bind_plugin_may_refuse():
+    record, asked = binders(Status.unschedulable("no"), SUCCESS)
+    assert record.last["default/p"].bind == Status.unschedulable("no").by("Binder0")
+    assert asked == ["Binder0"]
+
+
+def test_what_unreserve_and_postbind_do_wrong_changes_nothing():
+    run, record, _ = once(plugin("A", [], post_bind=ValueError("odd")))
+    assert record.placements == {"default/p": "n"}
+    assert [defect.point for defect in run.guard.defects.values()] == ["postBind"]
+    refused = Status.unschedulable("no")
+    run, record, _ = once(plugin("A", [], unreserve=ValueError("odd"), pre_bind=refused))
+    assert record.placements == {}
+    assert run.snapshot.pod_count.tolist() == [0]
+    assert [defect.point for defect in run.guard.defects.values()] == ["unreserve"]

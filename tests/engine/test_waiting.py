@@ -1,0 +1,251 @@
+"""Pods that Permit has wait: allowed, rejected, out of time; and the clock that jumps."""
+
+import pytest
+
+from framework.toys import Toy, scoring
+from ksched_cli.framework.interface import (
+    PermitPlugin,
+    PostBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+)
+from ksched_cli.framework.runtime import MAX_PERMIT_SECONDS
+from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.testing import check, cluster, node, pod, simulate, simulation
+
+WAIT = Status(Code.WAIT)
+
+
+def waiting(name, waits):
+    """waits: pod name → how long it has to wait; the others need not."""
+
+    class Waiting(Toy, PermitPlugin):
+        def permit(self, state, pod, node):
+            return (WAIT, waits[pod.name]) if pod.name in waits else (SUCCESS, 0)
+
+    Waiting.name = name
+    return Waiting
+
+
+def deciding(name, when, decide):
+    """When the pod `when` comes to Permit, `decide` is called with every waiting pod."""
+
+    class Deciding(PermitPlugin):
+        def permit(self, state, pod, node):
+            if pod.name == when:
+                for one in self.handle.waiting:
+                    decide(one)
+            return SUCCESS, 0
+
+    Deciding.name = name
+    return Deciding
+
+
+def recording(events):
+    class Recording(Toy, ReservePlugin, PostBindPlugin):
+        name = "Recording"
+
+        def reserve(self, state, pod, node):
+            events.append(f"reserve {pod.name}")
+            return SUCCESS
+
+        def unreserve(self, state, pod, node):
+            events.append(f"unreserve {pod.name}")
+
+        def post_bind(self, state, pod, node):
+            events.append(f"bound {pod.name}")
+
+    return Recording
+
+
+def attempts_of(record, name):
+    return [one for one in record.attempts if one.pod == f"default/{name}"]
+
+
+def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up():
+    events = []
+    plugins = [waiting("Slow", {"p": 60}), recording(events)]
+    record = simulate(cluster(node("n"), pod("p")), plugins=plugins)
+    (attempt,) = record.attempts
+    assert attempt.node == ""
+    assert attempt.waited == 60
+    said = "rejected due to timeout after waiting 1m0s at plugin Slow"
+    assert attempt.permit == Status.unschedulable(said).by("Slow")
+    assert record.pending == ("default/p",)
+    assert events == ["reserve p", "unreserve p"]
+
+
+def test_the_plugin_whose_time_is_up_first_rejects():
+    plugins = [waiting("Slow", {"p": 60}), waiting("Quick", {"p": 1.5})]
+    (attempt,) = simulate(cluster(node("n"), pod("p")), plugins=plugins).attempts
+    assert attempt.waited == 1.5
+    said = "rejected due to timeout after waiting 1.5s at plugin Quick"
+    assert attempt.permit == Status.unschedulable(said).by("Quick")
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(10_000, MAX_PERMIT_SECONDS), (-1, 0), (0, 0)])
+def test_nobody_waits_longer_than_fifteen_minutes_or_less_than_nothing(asked, waited):
+    (attempt,) = simulate(
+        cluster(node("n"), pod("p")), plugins=[waiting("Slow", {"p": asked})]
+    ).attempts
+    assert attempt.waited == waited
+
+
+def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it():
+    events = []
+    plugins = [
+        waiting("One", {"a": 60}),
+        waiting("Two", {"a": 60}),
+        deciding("Late", "b", lambda one: one.allow("One")),
+        deciding("Later", "c", lambda one: one.allow("Two")),
+        recording(events),
+    ]
+    record = simulate(cluster(node("n"), pod("a"), pod("b"), pod("c")), plugins=plugins)
+    assert set(record.placements) == {"default/a", "default/b", "default/c"}
+    assert events[-2:] == ["bound c", "bound a"]
+    (attempt,) = attempts_of(record, "a")
+    assert (attempt.permit.code, attempt.waited, attempt.node) == (Code.WAIT, 0, "n")
+
+
+def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room():
+    plugins = [
+        waiting("Slow", {"a": 60}),
+        deciding("Judge", "b", lambda one: one.reject("Judge", "no")),
+        scoring("Even", {}),
+    ]
+    state = cluster(node("n", cpu="2"), pod("a", cpu="1"), pod("b", cpu="1"), pod("c", cpu="1"))
+    record = simulate(state, plugins=plugins)
+    assert set(record.placements) == {"default/b", "default/c"}
+    first = attempts_of(record, "a")[0]
+    assert first.permit == Status.unschedulable("no").by("Judge")
+
+
+def test_the_first_decision_counts():
+    def both(one):
+        one.reject("Judge", "no")
+        one.allow("Slow")
+
+    plugins = [waiting("Slow", {"a": 60}), deciding("Judge", "b", both)]
+    record = simulate(cluster(node("n"), pod("a"), pod("b")), plugins=plugins)
+    assert attempts_of(record, "a")[0].permit.reasons == ("no",)
+
+
+def test_two_plugins_that_wait_for_each_others_pods_end_by_timeout():
+    """First has a wait until b is bound; Second has b wait until a is bound."""
+
+    def until_bound(name, own, other):
+        class Until(PermitPlugin, PostBindPlugin):
+            def permit(self, state, pod, node):
+                return (WAIT, 300.0) if pod.name == own else (SUCCESS, 0)
+
+            def post_bind(self, state, pod, node):
+                for one in self.handle.waiting:
+                    if pod.name == other and one.pod.name == own:
+                        one.allow(self.name)
+
+        Until.name = name
+        return Until
+
+    plugins = [until_bound("First", "a", "b"), until_bound("Second", "b", "a")]
+    state = cluster(node("n"), pod("a"), pod("b"), pod("c"))
+    record = simulate(state, plugins=plugins)
+    assert record.placements == {"default/c": "n"}
+    assert [attempts_of(record, name)[-1].waited for name in "ab"] == [300, 300]
+    assert len(record.attempts) == 3
+    assert record == simulate(state, plugins=plugins)
+
+
+def test_the_room_that_a_waiting_pod_frees_goes_to_those_that_found_none():
+    state = cluster(node("n", cpu="1"), pod("a", cpu="1"), pod("b", cpu="1"))
+    record = simulate(state, plugins=[waiting("Slow", {"a": 60})])
+    assert record.placements == {"default/b": "n"}
+    assert attempts_of(record, "b")[0].message.startswith("0/1 nodes are available")
+
+
+def test_a_waiting_pod_is_no_victim_but_sent_back():
+    state = cluster(
+        node("n", cpu="1"),
+        pod("low", cpu="1", priority=1, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}),
+        pod("high", cpu="1", priority=2, gates=[]),
+    )
+
+    class LowFirst(Toy, QueueSortPlugin):
+        name = "LowFirst"
+
+        def less(self, first, second):
+            return first.pod.priority < second.pod.priority
+
+    record = simulate(state, plugins=[LowFirst, waiting("Slow", {"low": 60})])
+    assert record.placements == {"default/high": "n"}
+    assert record.evicted == ()
+    first = attempts_of(record, "low")[0]
+    assert first.permit == Status.unschedulable("preempted").by("DefaultPreemption")
+
+
+def test_pods_that_are_activated_are_tried_again():
+    tries = []
+
+    class Stubborn(PreFilterPlugin, PermitPlugin):
+        name = "Stubborn"
+
+        def pre_filter(self, state, pod, nodes):
+            tries.append(pod.name)
+            refused = pod.name == "a" and tries.count("a") == 1
+            return None, Status.unresolvable("not yet") if refused else SUCCESS
+
+        def permit(self, state, pod, node):
+            if pod.name == "b":
+                state.activate("default/a")
+                return WAIT, 5.0
+            return SUCCESS, 0
+
+    # Of pods that look the same, PreFilter may be asked more than once.
+    state = cluster(node("n"), pod("a", cpu=1), pod("b"))
+    record = simulate(state, plugins=[Stubborn])
+    assert tries == ["a", "b", "a"]
+    assert set(record.placements) == {"default/a"}
+
+
+def test_a_plugin_may_ask_to_be_woken():
+    class Pausing(PreFilterPlugin):
+        name = "Pausing"
+
+        def pre_filter(self, state, pod, nodes):
+            clock = self.handle.clock
+            if clock.now < 100:
+                clock.wake(100)
+                return None, Status.unresolvable("not before 100")
+            return None, SUCCESS
+
+    run = simulation(cluster(node("n"), pod("p")), plugins=[Pausing])
+    assert run.run().placements == {"default/p": "n"}
+    assert run.waiting.clock.now == 100
+    check(run)
+
+
+def test_time_begins_with_the_youngest_pod():
+    created = {"creationTimestamp": "1970-01-01T00:01:00Z"}
+    run = simulation(
+        cluster(node("n"), pod("p", metadata=created)), plugins=[waiting("Slow", {"p": 5})]
+    )
+    run.run()
+    assert run.waiting.clock.now == 65
+
+
+def test_a_gated_pod_is_asked_about_again_when_something_has_changed():
+    bound = []
+
+    class After(Toy, PreEnqueuePlugin, PostBindPlugin):
+        name = "After"
+
+        def pre_enqueue(self, pod):
+            return SUCCESS if pod.name == "a" or bound else Status.unschedulable("after a")
+
+        def post_bind(self, state, pod, node):
+            bound.append(pod.name)
+
+    record = simulate(cluster(node("n"), pod("a"), pod("b")), plugins=[After])
+    assert bound == ["a", "b"]
+    assert record.gated == {}
