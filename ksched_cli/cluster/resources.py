@@ -27,6 +27,10 @@ HUGE_PAGES_PREFIX = "hugepages-"
 
 Amounts = Mapping[str, Quantity]
 
+# 4 TiB, as bytes: a node would need thousands of such pods before a score overflows.
+HUGE = 1 << 42
+MANY_PODS = 1 << 11
+
 # Upstream: pkg/scheduler/util/pod_resources.go.
 NONZERO: Amounts = {CPU: milli_quantity(100), MEMORY: Quantity(200 * 1024 * 1024)}
 
@@ -44,6 +48,7 @@ class PodResources:
     nonzero_cpu: int
     nonzero_memory: int
     scoring: dict[str, int]
+    huge: bool = False
 
 
 def pod_resources(pod: Pod) -> PodResources:
@@ -140,8 +145,10 @@ def _pod_resources(
     counted = _integers(_pod_requests(spec, *_with_little(containers, inits, missing)))
     scoring = aggregate(*_with_little(containers, inits, NONZERO))
     _add(scoring, spec.overhead)
+    requested, scored = _integers(requests), _integers(scoring)
+    greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
     return PodResources(
-        _integers(requests), counted.get(CPU, 0), counted.get(MEMORY, 0), _integers(scoring)
+        requested, counted.get(CPU, 0), counted.get(MEMORY, 0), scored, greatest >= HUGE
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.labels import LabelColumns
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.resources import node_allocatable
+from ksched_cli.cluster.resources import MANY_PODS, node_allocatable
 
 Column = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -56,6 +56,7 @@ class Snapshot:
                    container that asks for none counts for a little
     pods:          per row, the pods on the node, in kube-scheduler's order
     ports:         host ports in use, by row
+    huge:          sums of requests may be too large to be multiplied in an int64
     log:           the rows changed so far, in order; an answer that is kept notes its length
     """
 
@@ -84,6 +85,7 @@ class Snapshot:
         self._zero.flags.writeable = False
         self.ports: dict[int, set[HostPort]] = {}
         self.log: list[int] = []
+        self.huge = False
         self.watchers: list[PodWatcher] = []
         self.sealed = False
 
@@ -168,6 +170,8 @@ class Snapshot:
         self.nonzero_cpu[row] += sign * resources.nonzero_cpu
         self.nonzero_memory[row] += sign * resources.nonzero_memory
         self.pod_count[row] += sign
+        if resources.huge or len(self.pods[row]) > MANY_PODS:
+            self.huge = True
         self.log.append(row)
 
     # -- what never changes in a run ------------------------------------------------------------

@@ -104,11 +104,12 @@ class Binding:
         status = framework.pre_bind(state, pod, node)
         if status.is_success:
             called = self.extending.extenders_bind(pod, node.name)
-            assumed = replace(assumed, record=replace(assumed.record, extender_binding=called))
             if called is None:
                 status = framework.bind(state, pod, node)
-            elif called.error:
-                status = Status.error(called.error)
+            else:
+                assumed = replace(assumed, record=replace(assumed.record, extender_binding=called))
+                if called.error:
+                    status = Status.error(called.error)
         if not status.is_success:
             broken = replace(assumed.record, bind=status, error=status.message)
             undone = self._undo(assumed, broken)

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import is_scalar_resource
+from ksched_cli.cluster.resources import HUGE, is_scalar_resource
 from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import Node, Nodes
@@ -34,7 +34,7 @@ MAX_PLAIN = 2**63 // (4 * FULL)
 class Amount:
     """One resource on some nodes: requested with the pod there, and allocatable; 0 leaves it out.
 
-    everywhere: allocatable is more than 0 on all nodes there are, and both are nowhere huge
+    everywhere: allocatable is more than 0 on all nodes there are, and no amount is huge
     """
 
     requested: Scores
@@ -42,8 +42,8 @@ class Amount:
     everywhere: bool
 
 
-# (requested, allocatable, which is more than 0) → score
-ResourceScore: TypeAlias = Callable[[Scores, Scores], Scores]
+# (requested, allocatable, which is more than 0, whether no product can overflow) → score
+ResourceScore: TypeAlias = Callable[[Scores, Scores, bool], Scores]
 
 
 def amounts(
@@ -67,9 +67,9 @@ def amounts(
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
         lowest, highest = snapshot.allocatable_range(resource)
+        plain = not snapshot.huge and asked < HUGE and highest < MAX_PLAIN
         requested = nodes.take(used) + asked
-        everywhere = counted and lowest > 0 and highest < MAX_PLAIN and is_plain(requested)
-        found.append(Amount(requested, allocatable, everywhere))
+        found.append(Amount(requested, allocatable, counted and lowest > 0 and plain))
     return found
 
 
@@ -79,16 +79,18 @@ def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> 
     return [asked.get(spec.name, 0) for spec in resources]
 
 
-def least_allocated(requested: Scores, capacity: Scores) -> Scores:
+def least_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """More unused, more points. capacity: more than 0."""
     unused = (capacity - requested) * MAX_NODE_SCORE
-    if is_plain(requested) and is_plain(capacity):
+    if plain:
         return np.maximum(unused // capacity, 0)
     return np.where(requested > capacity, 0, divide(unused, capacity))
 
 
-def most_allocated(requested: Scores, capacity: Scores) -> Scores:
+def most_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """More used, more points. capacity: more than 0."""
+    if plain:
+        return np.minimum(requested, capacity) * MAX_NODE_SCORE // capacity
     return divide(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
 
 
@@ -98,7 +100,7 @@ def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
     points = [(point.utilization, point.score * scale) for point in shape]
     table = np.array([_on_line(points, percent) for percent in range(FULL + 1)], dtype=np.int64)
 
-    def score(requested: Scores, capacity: Scores) -> Scores:
+    def score(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
         percent = np.where(requested > capacity, FULL, divide(requested * FULL, capacity))
         # Less than 0 where the product overflows; the shape goes on level beyond its ends.
         return table[np.clip(percent, 0, FULL)]
@@ -116,11 +118,6 @@ def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
             return previous[1] + divide(rise, utilization - previous[0])
         previous = (utilization, score)
     return points[-1][1]
-
-
-def is_plain(amounts: Scores) -> bool:
-    """Whether all are small enough to be multiplied; what overflowed is negative, and is not."""
-    return int(amounts.view(np.uint64).max(initial=0)) < MAX_PLAIN
 
 
 def divide(amount: A, by: A) -> A:
@@ -142,13 +139,14 @@ def weighted_mean(
     sums = np.zeros(count, dtype=np.int64)
     if not skip_zero and all(one.everywhere for one in found):
         for one, weight in zip(found, weights, strict=True):
-            points = score(one.requested, one.allocatable)
+            points = score(one.requested, one.allocatable, True)
             sums += points if weight == 1 else points * weight
         return sums // sum(weights)
     weight_sums = np.zeros(count, dtype=np.int64)
     for one, weight in zip(found, weights, strict=True):
         has = one.allocatable != 0
-        points = np.where(has, score(one.requested, np.where(has, one.allocatable, 1)), 0)
+        capacity = np.where(has, one.allocatable, 1)
+        points = np.where(has, score(one.requested, capacity, one.everywhere), 0)
         counted = has & (points > 0) if skip_zero else has
         sums += np.where(counted, points * weight, 0)
         weight_sums += np.where(counted, weight, 0)

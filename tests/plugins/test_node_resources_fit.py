@@ -13,7 +13,6 @@ from ksched_cli.plugins.resource_scoring import (
     Amount,
     broken_linear,
     divide,
-    is_plain,
     least_allocated,
     most_allocated,
     weighted_mean,
@@ -69,10 +68,17 @@ def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs):
     assert least_allocated(requested, capacity).tolist() == [least(*pair) for pair in pairs]
 
 
-@given(st.lists(st.integers(SMALLEST, LARGEST)))
-def test_amounts_are_plain_when_none_is_huge_or_negative(values):
-    limit = 2**63 // 400
-    assert is_plain(column(*values)) == all(0 <= value < limit for value in values)
+@given(st.integers(0, 2**54 - 1), st.integers(1, 2**54 - 1))
+def test_where_no_product_overflows_the_quick_way_is_as_exact(requested, capacity):
+    used, whole = column(requested), column(capacity)
+    assert least_allocated(used, whole, True)[0] == least(requested, capacity)
+    assert most_allocated(used, whole, True)[0] == most(requested, capacity)
+
+
+def test_sums_that_might_overflow_are_noticed():
+    huge = pod("huge", requests={"memory": "4Ti"}, node="n")
+    assert not simulation(cluster(node("n"), pod("plain", node="n"))).snapshot.huge
+    assert simulation(cluster(node("n"), huge)).snapshot.huge
 
 
 SHAPES = st.lists(
