@@ -17,11 +17,15 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.labels import LabelColumns
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.resources import MANY_PODS, node_allocatable
+from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, node_allocatable
 
 Column = NDArray[np.int64]
+Columns = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+# The resources that plugins ask about in every cycle.
+PRINCIPAL = (CPU, MEMORY)
 
 # The older name goes first where a node has both.
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -54,6 +58,7 @@ class Snapshot:
     names, nodes:  per row
     nonzero_*:     what the pods on each node ask for of cpu (milli) and memory (bytes), where a
                    container that asks for none counts for a little
+    principal_*:   the columns of cpu and memory in one array of two rows; `nonzero` likewise
     pods:          per row, the pods on the node, in kube-scheduler's order
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
@@ -67,20 +72,19 @@ class Snapshot:
         self.labels = LabelColumns(self.nodes)
         count = len(self.nodes)
         self.pods: list[list[PodInfo]] = [[] for _ in range(count)]
-        self.pod_count: Column = np.zeros(count, dtype=np.int64)
-        self.nonzero_cpu: Column = np.zeros(count, dtype=np.int64)
-        self.nonzero_memory: Column = np.zeros(count, dtype=np.int64)
-        self._allocatable: dict[str, Column] = {}
+        both = np.zeros((len(PRINCIPAL), count), dtype=np.int64)
+        self._take_requests(np.zeros(count, dtype=np.int64), both, {}, both.copy())
+        self._take_allocatable({}, both.copy())
         self._exists: dict[str, Mask] = {}
         for row, node in enumerate(self.nodes):
             for resource, amount in node_allocatable(node).items():
+                if resource not in self._exists:
+                    self._exists[resource] = np.zeros(count, dtype=np.bool_)
                 if resource not in self._allocatable:
                     self._allocatable[resource] = np.zeros(count, dtype=np.int64)
-                    self._exists[resource] = np.zeros(count, dtype=np.bool_)
                 self._allocatable[resource][row] = amount
                 self._exists[resource][row] = True
         self._range: dict[str, tuple[int, int]] = {}
-        self._requested: dict[str, Column] = {}
         self._zero: Column = np.zeros(count, dtype=np.int64)
         self._zero.flags.writeable = False
         self.ports: dict[int, set[HostPort]] = {}
@@ -88,9 +92,26 @@ class Snapshot:
         self.huge = False
         self.watchers: list[PodWatcher] = []
         self.sealed = False
+        # Columns of requests as lists, for whoever reads them one by one; good until a pod moves.
+        self.requested_lists: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def _take_requests(
+        self, pod_count: Column, nonzero: Columns, requested: dict[str, Column], principal: Columns
+    ) -> None:
+        """These arrays are the snapshot's own from now on; `principal` has its rows among them."""
+        self.pod_count = pod_count
+        self.nonzero = nonzero
+        self.nonzero_cpu, self.nonzero_memory = nonzero
+        self.principal_requested = principal
+        self._requested = {**requested, **dict(zip(PRINCIPAL, principal, strict=True))}
+
+    def _take_allocatable(self, allocatable: dict[str, Column], principal: Columns) -> None:
+        """As `_take_requests`."""
+        self.principal_allocatable = principal
+        self._allocatable = {**allocatable, **dict(zip(PRINCIPAL, principal, strict=True))}
 
     # -- quantities ---------------------------------------------------------------------------
 
@@ -121,7 +142,9 @@ class Snapshot:
     def seal(self, shut: bool) -> None:
         """While it is shut, no pod comes or goes and the columns cannot be written to."""
         self.sealed = shut
-        columns = (self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        # An array of several columns goes before its rows, which may be open only if it is.
+        wide = (self.nonzero, self.principal_requested, self.principal_allocatable)
+        columns = (*wide, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
         for column in (*columns, *self._requested.values(), *self._allocatable.values()):
             column.flags.writeable = not shut
 
@@ -173,6 +196,7 @@ class Snapshot:
         if resources.huge or len(self.pods[row]) > MANY_PODS:
             self.huge = True
         self.log.append(row)
+        self.requested_lists.clear()
 
     # -- what never changes in a run ------------------------------------------------------------
 

@@ -61,10 +61,12 @@ class Trial(Snapshot):
             self.pods[row] = list(base.pods[row])
             if row in self.ports:
                 self.ports[row] = set(self.ports[row])
-        self.pod_count = base.pod_count.copy()
-        self.nonzero_cpu = base.nonzero_cpu.copy()
-        self.nonzero_memory = base.nonzero_memory.copy()
-        self._requested = {name: column.copy() for name, column in base._requested.items()}
+        self._take_requests(
+            base.pod_count.copy(),
+            base.nonzero.copy(),
+            {name: column.copy() for name, column in base._requested.items()},
+            base.principal_requested.copy(),
+        )
         self.log = []
         self.watchers = []
         self.sealed = False

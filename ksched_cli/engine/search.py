@@ -80,6 +80,11 @@ class Search:
             chunk = visits[done : done + _chunk_size(wanted - count, done, count)]
             nodes = Nodes(snapshot, chunk)
             verdicts = filtering.with_nominated(state, pod, nodes, known=known)
+            if len(verdicts.statuses) == 1:
+                feasible.append(chunk[: wanted - count])
+                count += len(feasible[-1])
+                done += len(chunk)
+                continue
             passing = np.flatnonzero(verdicts.ids == 0)
             end = len(chunk)
             if count + len(passing) >= wanted:

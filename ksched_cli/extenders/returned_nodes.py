@@ -39,8 +39,8 @@ class ReturnedNodes(Snapshot):
         count = len(own)
         self.pods = [[] for _ in range(count)]
         self.ports = {}
-        self.pod_count = self.nonzero_cpu = self.nonzero_memory = self._zero
-        self._requested = {}
+        both = np.zeros_like(base.nonzero)
+        self._take_requests(self._zero, both, {}, both)
         self._range = {}
         self.log = []
         self.watchers = []
@@ -56,7 +56,10 @@ class ReturnedNodes(Snapshot):
             self._resize(base, changed)
 
     def _resize(self, base: Snapshot, nodes: Mapping[int, Node]) -> None:
-        self._allocatable = {name: column.copy() for name, column in base._allocatable.items()}
+        self._take_allocatable(
+            {name: column.copy() for name, column in base._allocatable.items()},
+            base.principal_allocatable.copy(),
+        )
         self._exists = {name: column.copy() for name, column in base._exists.items()}
         for row, node in nodes.items():
             for name, column in self._allocatable.items():

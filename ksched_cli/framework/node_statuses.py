@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/interface.go (NodeToStatus).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ksched_cli.framework.status import Code, Status
 from ksched_cli.framework.verdicts import Ids, Mask
 
 ABSENT = -1
+NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 class NodeStatuses(Mapping[str, Status]):
@@ -25,13 +27,19 @@ class NodeStatuses(Mapping[str, Status]):
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self.ids: Ids = np.full(len(snapshot), ABSENT, dtype=np.int32)
         self.statuses: list[Status] = []
         self.foreign: dict[str, Status] = {}
-        self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        self.absent = NOT_LOOKED_AT
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Made when a node is first spoken about: mostly none is."""
+        return np.full(len(self.snapshot), ABSENT, dtype=np.int32)
 
     def add(self, rows: Rows, ids: Ids, statuses: list[Status]) -> None:
         """Rows with verdicts; an id of 0 passes and is left out."""
+        if len(statuses) == 1:
+            return
         rejected = ids != 0
         if not rejected.any():
             return

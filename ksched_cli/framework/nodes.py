@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,15 @@ from ksched_cli.cluster import objects
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 
+# Columns as lists, by resource: their elements are quicker to read one by one.
+AsLists: TypeAlias = dict[str, list[int]]
+
+# Iterating over fewer nodes than this, reading the columns' own elements is quicker.
+MANY_ROWS = 64
+
+# Where a snapshot keeps them; no trial takes them for its own.
+_KNOWN = "framework.nodes"
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -21,6 +30,8 @@ class Node:
 
     snapshot: Snapshot
     row: int
+    _allocatable: AsLists | None = field(default=None, repr=False, compare=False)
+    _requested: AsLists | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -40,9 +51,19 @@ class Node:
         return tuple(self.snapshot.pods[self.row])
 
     def allocatable(self, resource: str) -> int:
+        if self._allocatable is not None:
+            try:
+                return self._allocatable[resource][self.row]
+            except KeyError:
+                self._allocatable[resource] = self.snapshot.allocatable(resource).tolist()
         return int(self.snapshot.allocatable(resource).item(self.row))
 
     def requested(self, resource: str) -> int:
+        if self._requested is not None:
+            try:
+                return self._requested[resource][self.row]
+            except KeyError:
+                self._requested[resource] = self.snapshot.requested(resource).tolist()
         return int(self.snapshot.requested(resource).item(self.row))
 
 
@@ -57,12 +78,19 @@ class Nodes:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
     def __iter__(self) -> Iterator[Node]:
-        for row in range(len(self)) if self.rows is None else self.rows:
-            yield Node(self.snapshot, int(row))
+        if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
+            known = _nodes_of(self.snapshot)
+            return iter(known if self.rows is None else [known[row] for row in self.rows])
+        rows = range(len(self)) if self.rows is None else self.rows.tolist()
+        return (Node(self.snapshot, row) for row in rows)
 
     def take(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""
         return column if self.rows is None else column[self.rows]
+
+    def take_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """As `take`, of several columns at a time, one per row of the array."""
+        return columns if self.rows is None else columns.take(self.rows, axis=1)
 
     def names(self) -> list[str]:
         names = self.snapshot.names
@@ -71,3 +99,14 @@ class Nodes:
     def indices(self) -> Rows:
         """The rows, also where they are all of them."""
         return np.arange(len(self.snapshot)) if self.rows is None else self.rows
+
+
+def _nodes_of(snapshot: Snapshot) -> list[Node]:
+    """All its nodes, made once."""
+    found: list[Node] | None = vars(snapshot).get(_KNOWN)
+    if found is None:
+        whole: AsLists = {}
+        found = vars(snapshot)[_KNOWN] = [
+            Node(snapshot, row, whole, snapshot.requested_lists) for row in range(len(snapshot))
+        ]
+    return found

@@ -24,7 +24,13 @@ from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
-from ksched_cli.plugins.resource_scoring import Amount, amounts, requests, used_lines
+from ksched_cli.plugins.resource_scoring import (
+    Amount,
+    amounts,
+    principal_amounts,
+    requests,
+    used_lines,
+)
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
 
@@ -51,7 +57,12 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
                 return np.zeros(len(nodes), dtype=np.int64)
         if not self._resources:
             raise PluginError("resources not found")
-        spread = deviation(amounts(self._resources, asked, nodes, nonzero=False))
+        both = principal_amounts(self._resources, asked, nodes, nonzero=False)
+        if both is not None:
+            first, second = np.minimum(both[0] / both[1], 1.0)
+            spread = np.abs(first - second) / 2
+        else:
+            spread = deviation(amounts(self._resources, asked, nodes, nonzero=False))
         return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
@@ -61,9 +72,6 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
 
 def deviation(found: Sequence[Amount]) -> NDArray[np.float64]:
     """Per node, the standard deviation of the used fractions; in upstream's order of operations."""
-    if len(found) == 2 and found[0].everywhere and found[1].everywhere:
-        first, second = (np.minimum(one.requested / one.allocatable, 1.0) for one in found)
-        return np.abs(first - second) / 2
     fractions, present = [], []
     for one in found:
         has = one.allocatable != 0

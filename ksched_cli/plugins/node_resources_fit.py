@@ -11,6 +11,7 @@ import numpy as np
 
 from ksched_cli.cluster.amounts import amount_text
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import PRINCIPAL
 from ksched_cli.config.fields import is_extended_resource_name
 from ksched_cli.config.types import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.framework.handle import Handle
@@ -32,6 +33,7 @@ from ksched_cli.plugins.resource_scoring import (
     broken_linear,
     least_allocated,
     most_allocated,
+    principal_amounts,
     requests,
     used_lines,
     weighted_mean,
@@ -40,6 +42,7 @@ from ksched_cli.plugins.resource_scoring import (
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
 RATIO = "RequestedToCapacityRatio"
+_PRINCIPAL = frozenset(PRINCIPAL)
 
 # Reason, the nodes that are short, and those where even an empty node would be.
 Shortage: TypeAlias = tuple[str, Mask, Mask | None]
@@ -74,7 +77,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
         allowed = nodes.take(snapshot.allocatable("pods"))
-        full = nodes.take(snapshot.pod_count) + 1 > allowed
+        full = nodes.take(snapshot.pod_count) >= allowed
+        if wanted.keys() == _PRINCIPAL and all(wanted.values()):
+            asked = np.array([wanted[resource] for resource in PRINCIPAL], dtype=np.int64)[:, None]
+            free = nodes.take_columns(snapshot.principal_allocatable)
+            free = free - nodes.take_columns(snapshot.principal_requested)
+            if not (full.any() or (asked > free).any()):
+                return Verdicts.passing(len(nodes))
         shortages: list[Shortage] = [("Too many pods", full, None)]
         for resource, amount in sorted(wanted.items()):
             if amount > 0 and not self._ignores(resource):
@@ -98,6 +107,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             asked = requests(self._resources, pod, nonzero=True)
         if not self._resources:
             raise PluginError("resources not found")
+        both = None if self._is_ratio else principal_amounts(self._resources, asked, nodes, True)
+        if both is not None:
+            first, second = self._score(*both, True)
+            weights = self._weights
+            return (first * weights[0] + second * weights[1]) // (weights[0] + weights[1])
         found = amounts(self._resources, asked, nodes, nonzero=True)
         return weighted_mean(found, self._weights, self._score, skip_zero=self._is_ratio)
 

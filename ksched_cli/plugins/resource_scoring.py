@@ -15,6 +15,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
+from ksched_cli.cluster.snapshot import PRINCIPAL
 from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import Node, Nodes
@@ -71,6 +72,25 @@ def amounts(
         requested = nodes.take(used) + asked
         found.append(Amount(requested, allocatable, counted and lowest > 0 and plain))
     return found
+
+
+def principal_amounts(
+    resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
+) -> tuple[Scores, Scores] | None:
+    """Requested and allocatable of cpu and memory, a row each; None where these are not all there
+    is to it: other resources, a node without one of them, or amounts that might overflow."""
+    if [spec.name for spec in resources] != [*PRINCIPAL]:
+        return None
+    snapshot = nodes.snapshot
+    if snapshot.huge or max(pod_requests) >= HUGE:
+        return None
+    for resource in PRINCIPAL:
+        lowest, highest = snapshot.allocatable_range(resource)
+        if lowest <= 0 or highest >= MAX_PLAIN:
+            return None
+    used = snapshot.nonzero if nonzero else snapshot.principal_requested
+    asked = np.array(pod_requests, dtype=np.int64)[:, None]
+    return nodes.take_columns(used) + asked, nodes.take_columns(snapshot.principal_allocatable)
 
 
 def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> list[int]:
