@@ -1,0 +1,48 @@
+"""The examples run as they stand: the commands in their first lines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ksched_cli.commands.main import app
+
+ROOT = Path(__file__).parent.parent
+COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
+# Those need another distribution, or a server that somebody has started.
+ALONE = ("first-cluster", "gpu-partition", "preemption", "volumes", "dra")
+COMMANDS = [
+    found["command"]
+    for name in ALONE
+    for path in sorted((ROOT / "examples" / name).glob("*.yaml"))
+    for found in COMMAND.finditer(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_an_example_runs(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = CliRunner().invoke(app, shlex.split(command))
+    assert shown.exit_code in (0, 1), shown.stderr
+    assert shown.stdout
+
+
+def test_every_example_has_commands() -> None:
+    told = {shlex.split(command)[-1].split("/")[1] for command in COMMANDS}
+    assert told == set(ALONE)
+
+
+def test_the_partition_keeps_its_kinds_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    import json
+
+    monkeypatch.chdir(ROOT)
+    state = "examples/gpu-partition/cluster.yaml"
+    shown = CliRunner().invoke(app, ["schedule", "--state", state, "-o", "json"])
+    placements = json.loads(shown.stdout)["placements"]
+    assert len(placements) == 21
+    for pod, node in placements.items():
+        assert node.startswith("gpu-" if "train" in pod else "cpu-")
