@@ -24,10 +24,9 @@ SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
 KNOWN = Registry(IN_TREE)
 EXTENDER_PORT = "18700"
 
-# Families that are not simulated in full, and why. Their cases are left out; take a family out of
-# the table as it lands.
-NOT_YET = {
-    "claims": "DynamicResources does nothing yet",
+# Cases that kube-scheduler itself decides now so, now otherwise, and why.
+UNSTEADY = {
+    ("claims", "002"): "the order of a map of pools decides which device an expression fails on",
 }
 
 CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
@@ -35,7 +34,7 @@ CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
 
 def parameter(case):
     family = case.parent.name
-    reason = NOT_YET.get(family)
+    reason = UNSTEADY.get((family, case.name))
     marks = [pytest.mark.skip(reason=reason)] if reason else []
     return pytest.param(case, id=f"{family}-{case.name}", marks=marks)
 
@@ -82,4 +81,4 @@ def test_a_state_is_decided_as_kube_scheduler_decided_it(case):
 
 
 def test_what_is_left_out_is_there():
-    assert {case.parent.name for case in CASES} >= set(NOT_YET)
+    assert {(case.parent.name, case.name) for case in CASES} >= set(UNSTEADY)
