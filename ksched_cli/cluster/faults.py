@@ -106,9 +106,7 @@ def path_text(path: Path) -> str:
 
 def _position(place: Place, path: Path) -> Position | None:
     source = place.document.source
-    if looks_like_json(source) and (
-        place.document.index or len(source.data) > _MAX_LOCATED_JSON
-    ):
+    if looks_like_json(source) and (place.document.index or len(source.data) > _MAX_LOCATED_JSON):
         return None
     text = decode_text(source.data, source.name)
     return locate(text, place.document.index, place.path + path)

@@ -55,6 +55,8 @@ def explain(
     wanted = inquiry.find_pod(simulation, pod)
     if in_turn:
         simulation.run(leave_out=wanted)
+    else:
+        simulation.queue()
     found = engine.explain(simulation, wanted)
     inquiry.report_defects(simulation, debug)
     show(

@@ -100,6 +100,12 @@ FOREIGN_PLUGINS: Mapping[str, str] = {
     ),
 }
 
+# Those of them that ksched can simulate: the distribution that brings the plugin.
+DISTRIBUTIONS: Mapping[str, str] = {
+    "Coscheduling": "ksched-coscheduling",
+    "TargetLoadPacking": "ksched-trimaran",
+}
+
 # Keys of older documents: the place they had there does not matter, the last part of the path does.
 LEGACY_KEYS: Mapping[str, str] = {
     "enableHttps": 'write "enableHTTPS": the Policy API and old documents had enableHttps',

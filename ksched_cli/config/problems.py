@@ -11,6 +11,7 @@ from ksched_cli.config.findings import Findings, parse_path
 from ksched_cli.config.instantiate import StartFault
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.names import (
+    DISTRIBUTIONS,
     FOREIGN_PLUGINS,
     OLD_VERSIONS,
     OTHER_KINDS,
@@ -201,7 +202,10 @@ def unknown_plugin(name: str, known: Known) -> tuple[str, str]:
         return message, f"{POLICY_NAMES[name]} does its work"
     if name in FOREIGN_PLUGINS:
         message = f"{name} is known but not installed"
-        return message, f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
+        hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
+        if name in DISTRIBUTIONS:
+            hint += f"; pip install {DISTRIBUTIONS[name]} lets ksched simulate it"
+        return message, hint
     hint = did_you_mean(name, known) or did_you_mean(name, FOREIGN_PLUGINS)
     return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"
 

@@ -31,10 +31,11 @@ from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import STATE_KEY, Preemption
-from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.runtime import Framework, PreFilterOutcome
 from ksched_cli.framework.scoring import PluginScores, total
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.framework.verdicts import Scores
 
 NO_NODES = "no nodes available to schedule pods"
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
@@ -84,34 +85,47 @@ class Cycle:
             return Outcome(replace(blank, error=outcome.status.message), nomination="")
         feasible = self._nominated(framework, state, pod, statuses)
         if not len(feasible):
-            candidates = self.snapshot.order
-            if outcome.node_names is not None:
-                candidates = self._narrowed(outcome.node_names)
-                by = "[" + " ".join(outcome.narrowed_by) + "]"
-                reason = f"node(s) didn't satisfy plugin(s) {by}"
-                statuses.absent = Status.unresolvable(reason)
-            found = self.search.run(
-                framework.filtering,
-                state,
-                pod,
-                candidates,
-                self._wanted(framework, len(candidates)),
-                statuses,
-                known,
-                ordered=bool(self.extending),
-            )
-            processed = len(found.feasible) + statuses.own_count
-            self.search.advance(processed, len(self.snapshot))
-            if found.error:
-                return Outcome(replace(blank, error=found.error), nomination="")
             try:
-                feasible = self.extending.filter(pod, found.feasible, statuses)
-            except ExtenderError as failure:
+                feasible = self._among(framework, state, pod, outcome, statuses, known)
+            except PluginError as failure:
                 return Outcome(replace(blank, error=str(failure)), nomination="")
         if not len(feasible):
             record = replace(blank, evaluated=statuses.own_count)
             return self._no_fit(framework, state, pod, statuses, record)
         return self._choose(framework, state, pod, feasible, statuses, blank, known)
+
+    def _among(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        outcome: PreFilterOutcome,
+        statuses: NodeStatuses,
+        known: Remembered | None,
+    ) -> Nodes:
+        """Of the nodes that PreFilter left, those that pass the plugins and then the extenders.
+
+        Raises PluginError where a plugin or an extender fails.
+        """
+        candidates = self.snapshot.order
+        if outcome.node_names is not None:
+            candidates = self._narrowed(outcome.node_names)
+            by = "[" + " ".join(outcome.narrowed_by) + "]"
+            statuses.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) {by}")
+        found = self.search.run(
+            framework.filtering,
+            state,
+            pod,
+            candidates,
+            self._wanted(framework, len(candidates)),
+            statuses,
+            known,
+            ordered=bool(self.extending),
+        )
+        self.search.advance(len(found.feasible) + statuses.own_count, len(self.snapshot))
+        if found.error:
+            raise PluginError(found.error)
+        return self.extending.filter(pod, found.feasible, statuses)
 
     def _narrowed(self, names: frozenset[str]) -> Rows:
         """Rows in the order of visits; a name that is no node is passed over."""
@@ -164,18 +178,8 @@ class Cycle:
             name = self.snapshot.names[row]
             record = replace(record, evaluated=evaluated, node=name, detail=detail)
             return self.binding.assume(framework, state, pod, row, record)
-        scores: list[PluginScores] = []
-        if feasible.snapshot is not self.snapshot:
-            # An extender sent the nodes back, and nothing is remembered of those.
-            known = None
         try:
-            if not framework.scoring.plugins and not self.extending:
-                totals = np.ones(len(feasible), dtype=np.int64)
-            elif self.detailed:
-                scores = framework.scoring.run(state, pod, feasible)
-                totals = total(scores, len(feasible))
-            else:
-                totals = framework.scoring.totals(state, pod, feasible, known)
+            scores, totals = self._score(framework, state, pod, feasible, known)
         except PluginError as failure:
             record = replace(record, evaluated=evaluated, error=str(failure))
             return Outcome(record, nomination="")
@@ -196,6 +200,24 @@ class Cycle:
             detail=self._detail(statuses, feasible, scores, totals, extended),
         )
         return self.binding.assume(framework, state, pod, row, record)
+
+    def _score(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: PodInfo,
+        feasible: Nodes,
+        known: Remembered | None,
+    ) -> tuple[list[PluginScores], Scores]:
+        """The plugins' scores, where they are wanted in detail, and the totals."""
+        if not framework.scoring.plugins and not self.extending:
+            return [], np.ones(len(feasible), dtype=np.int64)
+        if self.detailed:
+            scores = framework.scoring.run(state, pod, feasible)
+            return scores, total(scores, len(feasible))
+        # Of nodes that an extender sent back, nothing is remembered.
+        own = feasible.snapshot is self.snapshot
+        return [], framework.scoring.totals(state, pod, feasible, known if own else None)
 
     # -- no node is found -------------------------------------------------------------------------
 

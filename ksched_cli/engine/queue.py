@@ -87,6 +87,9 @@ class Tick(NamedTuple):
     freed: int
 
 
+NEVER = Tick(-1, -1)
+
+
 @dataclass(slots=True)
 class Entry:
     """A pod without a node. seen: when it was tried last.
@@ -97,7 +100,7 @@ class Entry:
     """
 
     queued: QueuedPod
-    seen: Tick = Tick(-1, -1)
+    seen: Tick = NEVER
     refused: bool = False
     waits: bool = False
     activated: bool = False

@@ -44,8 +44,8 @@ class Filtered:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A request with what it is about, for whoever wants to show it."""
+class BindingCall:
+    """What binds a pod: not sent yet, or only to be shown."""
 
     verb: str
     url: str
@@ -222,13 +222,13 @@ class HTTPExtender:
 
     # -- bind -------------------------------------------------------------------------------------
 
-    def binding(self, pod: PodInfo, node: str) -> Call:
+    def binding(self, pod: PodInfo, node: str) -> BindingCall:
         """What binds the pod to the node, not sent yet."""
         args = wire.binding_args(pod.namespace, pod.name, pod.uid, node)
         verb = self.config.bind_verb
-        return Call(verb, self._url(verb), msgspec.json.encode(args))
+        return BindingCall(verb, self._url(verb), msgspec.json.encode(args))
 
-    def bind(self, call: Call) -> None:
+    def bind(self, call: BindingCall) -> None:
         """Raises ExtenderError."""
         error = self._ask(call.verb, call.body, wire.binding_error)()
         if error:

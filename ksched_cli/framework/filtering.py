@@ -115,18 +115,12 @@ class Filtering:
         trial: the states that follow the pods of a trial, by row, where they are not `state`
         known: what is remembered of pods like this one, up to date; only for the snapshot itself
         """
-        ids = np.zeros(len(nodes), dtype=np.int32)
-        statuses: list[Status] = [SUCCESS]
+        plugins, verdicts = self._remembered(pod, nodes, known)
+        ids, statuses = verdicts.ids, verdicts.statuses
         asked, places = nodes, None
-        plugins = self.plugins
-        if known is not None:
-            kept = known.filter or self._memory.first_filter(known, plugins, pod, self.ask)
-            plugins = plugins[kept.count :]
-            if kept.rejected:
-                found = kept.verdicts(nodes)
-                ids, statuses = found.ids, found.statuses
-                places = np.flatnonzero(ids == 0)
-                asked = Nodes(nodes.snapshot, nodes.indices()[places])
+        if len(statuses) > 1:
+            places = np.flatnonzero(ids == 0)
+            asked = Nodes(nodes.snapshot, nodes.indices()[places])
         for plugin in plugins:
             if plugin.name in state.skip_filter:
                 continue
@@ -148,6 +142,16 @@ class Filtering:
             places = np.flatnonzero(ids == 0)
             asked = Nodes(nodes.snapshot, nodes.indices()[places])
         return Verdicts(ids, statuses)
+
+    def _remembered(
+        self, pod: PodInfo, nodes: Nodes, known: Remembered | None
+    ) -> tuple[Sequence[FilterPlugin], Verdicts]:
+        """The plugins still to be asked, and what the others said of pods like this one."""
+        if known is None:
+            return self.plugins, Verdicts.passing(len(nodes))
+        kept = known.filter or self._memory.first_filter(known, self.plugins, pod, self.ask)
+        found = kept.verdicts(nodes) if kept.rejected else Verdicts.passing(len(nodes))
+        return self.plugins[kept.count :], found
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""

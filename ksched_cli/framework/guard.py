@@ -49,6 +49,7 @@ class Guard:
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     noted: int = 0
     foreign: set[str] = field(default_factory=set)
+    _spoiled: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, plugin: str, point: str, error: Exception) -> str:
         """Keeps the traceback; gives the words for the status."""
@@ -84,6 +85,10 @@ class Guard:
         if plugin not in self.foreign:
             return method(*given)
         pods = [one for one in given if isinstance(one, PodInfo)]
+        for pod in pods:
+            # Asked again, it would find nothing left to change.
+            if (plugin, pod.key) in self._spoiled:
+                raise _mutation(pod)
         before = [_look(pod) for pod in pods]
         outermost = not snapshot.sealed
         if outermost:
@@ -95,7 +100,8 @@ class Guard:
                 snapshot.seal(False)
         for pod, look in zip(pods, before, strict=True):
             if _look(pod) != look:
-                raise MutationError(f"it changed the pod {pod.pod.key}, which is to be read only")
+                self._spoiled.add((plugin, pod.pod.key))
+                raise _mutation(pod)
         return answer
 
 
@@ -103,6 +109,10 @@ def expect(answer: object, kind: type, said: str) -> None:
     """Raises MalformedError where a plugin's answer is not of the type. said: who answered."""
     if not isinstance(answer, kind):
         raise MalformedError(f"{said} returned {type(answer).__name__}, expected {kind.__name__}")
+
+
+def _mutation(pod: PodInfo) -> MutationError:
+    return MutationError(f"it changed the pod {pod.pod.key}, which is to be read only")
 
 
 def _frozen(given: Any) -> Any:

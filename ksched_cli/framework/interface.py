@@ -146,11 +146,14 @@ class FilterPlugin(Plugin):
         from ksched_cli.framework.verdicts import Verdicts
 
         answers = [self.filter(state, pod, node) for node in nodes]
-        if set(map(type, answers)) - {Status}:
+        try:
+            return Verdicts.of(answers)
+        except AttributeError:
             wrong = next(i for i, answer in enumerate(answers) if type(answer) is not Status)
             said, kind = nodes.names()[wrong], type(answers[wrong]).__name__
-            raise MalformedError(f"filter returned {kind} for node {said}, expected Status")
-        return Verdicts.of(answers)
+            raise MalformedError(
+                f"filter returned {kind} for node {said}, expected Status"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +193,10 @@ class ScorePlugin(Plugin):
         import numpy as np
 
         scores = [self.score(state, pod, node) for node in nodes]
-        if set(map(type, scores)) != {int}:
+        found = np.array(scores) if scores else np.empty(0, dtype=np.int64)
+        if found.dtype.kind not in "iu":
             _check_integers(scores, nodes)
-        return np.array(scores, dtype=np.int64)
+        return found
 
 
 class NormalizeScore(Plugin):

@@ -36,16 +36,15 @@ class Verdicts:
     def of(cls, answers: list[Status]) -> Verdicts:
         """From one status per node."""
         table: dict[Status, int] = {SUCCESS: 0}
-        # Most nodes get one of a few statuses, and hashing one costs more than all the rest.
-        known: dict[int, int] = {id(SUCCESS): 0}
-        ids = []
-        for answer in answers:
-            found = known.get(id(answer))
-            if found is None:
-                found = 0 if answer.is_success else table.setdefault(answer, len(table))
-                known[id(answer)] = found
-            ids.append(found)
-        return cls(np.array(ids, dtype=np.int32), list(table))
+        # Most nodes get one of a few statuses, and hashing each costs more than all the rest.
+        keys = np.fromiter(map(id, answers), np.int64, len(answers))
+        _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
+        ids = np.zeros(len(first), dtype=np.int32)
+        for kind in np.argsort(first).tolist():
+            answer = answers[first[kind]]
+            if not answer.is_success:
+                ids[kind] = table.setdefault(answer, len(table))
+        return cls(ids[kinds], list(table))
 
     def reject(self, rejected: Mask, status: Status) -> None:
         """Gives `status` to the nodes of `rejected` that still pass."""

@@ -63,11 +63,19 @@ def why_not(last: Attempt) -> str:
 
 
 def table(run: RunRecord, limit: Limit) -> str:
-    """Pod, node, score; then who stays pending and why; then evictions and a summary."""
+    """Pod, node, score; the devices handed out; who stays pending and why; evictions, a
+    summary."""
     placed = [(pod, node, _score(run.last[pod])) for pod, node in sorted(run.placements.items())]
     parts = []
     if placed:
         parts.append(cut(columns(("POD", "NODE", "SCORE"), placed, limit), len(placed), limit))
+    held = [
+        (pod, claim, ", ".join(devices))
+        for pod in sorted(run.placements)
+        for claim, devices in run.last[pod].claims.items()
+    ]
+    if held:
+        parts.append(cut(columns(("POD", "CLAIM", "DEVICES"), held, limit), len(held), limit))
     stuck = [("pending", pod, why_not(run.last[pod])) for pod in sorted(run.pending)]
     stuck += [("gated", pod, run.gated[pod].message) for pod in sorted(run.gated)]
     if stuck:

@@ -1,10 +1,10 @@
 """A trial: pods come and go in it as in a snapshot, and the snapshot does not notice."""
 
 import numpy as np
-from clusters import states
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clusters import states
 from ksched_cli.cluster.trial import Load, Trial
 from ksched_cli.testing import cluster, node, pod, simulation
 

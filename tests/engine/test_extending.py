@@ -2,7 +2,6 @@
 
 import pytest
 
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 from extenders.servers import Code, everything
 from ksched_cli.engine.explain import explain
 from ksched_cli.framework.status import Code as StatusCode
@@ -50,7 +49,7 @@ def ranking(server, path="", weight=1, **fields):
 # -- filter ---------------------------------------------------------------------------------------
 
 
-def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):  # noqa: F811
+def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
     server = serve({"/1/filter": keeping("a", "b"), "/2/filter": keeping("b", "c")})
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
@@ -58,7 +57,7 @@ def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):  
     assert [one.data["NodeNames"] for one in server.asked] == [["a", "b", "c"], ["a", "b"]]
 
 
-def test_the_ignorable_ones_are_asked_last(serve, extended):  # noqa: F811
+def test_the_ignorable_ones_are_asked_last(serve, extended):
     server = serve({"/1/filter": everything, "/2/filter": everything, "/3/filter": everything})
     run, _ = extended(
         cluster(*NODES, pod("p")),
@@ -70,7 +69,7 @@ def test_the_ignorable_ones_are_asked_last(serve, extended):  # noqa: F811
     assert [one.path[:2] for one in server.asked] == ["/2", "/1", "/3"]
 
 
-def test_nobody_is_asked_once_no_node_is_left(serve, extended):  # noqa: F811
+def test_nobody_is_asked_once_no_node_is_left(serve, extended):
     server = serve({"/1/filter": keeping(), "/2/filter": everything})
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
@@ -78,7 +77,7 @@ def test_nobody_is_asked_once_no_node_is_left(serve, extended):  # noqa: F811
     assert [one.path for one in server.asked] == ["/1/filter"]
 
 
-def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):  # noqa: F811
+def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):
     failed, final = {"a": "no licence", "b": "no licence"}, {"b": "never", "x": "never"}
     server = serve({"/filter": keeping(failed=failed, final=final)})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
@@ -94,13 +93,13 @@ def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, ex
     assert all(status.plugin == "" for status in attempt.detail.filter.values())
 
 
-def test_an_answer_without_nodes_leaves_none(serve, extended):  # noqa: F811
+def test_an_answer_without_nodes_leaves_none(serve, extended):
     server = serve({"/filter": {}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert run.run().last["default/p"].message.startswith("0/3 nodes are available:")
 
 
-def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):  # noqa: F811
+def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
     server = serve({"/filter": keeping("b")})
     plain, asking = pod("plain"), pod("asking", requests={"example.com/foo": 1})
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
@@ -109,7 +108,7 @@ def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
     assert [one.data["Pod"]["metadata"]["name"] for one in server.asked] == ["asking"]
 
 
-def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):  # noqa: F811
+def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):
     server = serve({"/filter": everything})
     managed = [{"name": "example.com/foo"}]
     asking = pod("p", requests={"example.com/foo": 1})
@@ -117,7 +116,7 @@ def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve
     assert "Insufficient example.com/foo" in run.run().last["default/p"].message
 
 
-def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):  # noqa: F811
+def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
     server = serve({"/filter": keeping("a", "c")})
     promised = pod("p", status={"nominatedNodeName": "b"})
     run, _ = extended(cluster(*NODES, promised), filtering(server))
@@ -125,7 +124,7 @@ def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):  # 
     assert [one.data["NodeNames"] for one in server.asked] == [["b"], ["a", "b", "c"]]
 
 
-def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):  # noqa: F811
+def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):
     server = serve({"/filter": everything})
     fields = {
         "profiles": [
@@ -152,7 +151,7 @@ def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(s
     assert run.run().last["default/p"].detail.feasible == ("a",)
 
 
-def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, extended):  # noqa: F811
+def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, extended):
     """Upstream makes new nodes of the answer, and knows of no pods on those."""
     server = serve({"/filter": everything})
     state = cluster(node("a"), node("b"), pod("there", cpu="3", node="a"), pod("p", cpu="1"))
@@ -169,7 +168,7 @@ def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, exten
 # -- prioritize -----------------------------------------------------------------------------------
 
 
-def test_scores_count_ten_times_their_weight(serve, extended):  # noqa: F811
+def test_scores_count_ten_times_their_weight(serve, extended):
     server = serve({"/prioritize": scoring(b=3, nowhere=10)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=2))
     attempt = run.run().last["default/p"]
@@ -180,7 +179,7 @@ def test_scores_count_ten_times_their_weight(serve, extended):  # noqa: F811
     assert totals["b"] == totals["a"] + 60
 
 
-def test_a_node_that_is_named_twice_counts_twice(serve, extended):  # noqa: F811
+def test_a_node_that_is_named_twice_counts_twice(serve, extended):
     twice = [{"Host": "c", "Score": 1}, {"Host": "c", "Score": 2}]
     server = serve({"/prioritize": twice})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server))
@@ -188,21 +187,21 @@ def test_a_node_that_is_named_twice_counts_twice(serve, extended):  # noqa: F811
     assert totals["c"] == totals["a"] + 30
 
 
-def test_what_is_too_large_starts_anew_at_the_other_end(serve, extended):  # noqa: F811
+def test_what_is_too_large_starts_anew_at_the_other_end(serve, extended):
     server = serve({"/prioritize": scoring(a=2**63 - 1, b=1)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=1))
     totals = run.run().last["default/p"].detail.totals
     assert totals["a"] == totals["c"] - 10
 
 
-def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):  # noqa: F811
+def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):
     server = serve({"/filter": everything})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     kept = run.run().last["default/p"].detail.scores
     assert next(one.weighted for one in kept if one.source == server.url) == dict.fromkeys("abc", 0)
 
 
-def test_nobody_ranks_a_single_node(serve, extended):  # noqa: F811
+def test_nobody_ranks_a_single_node(serve, extended):
     server = serve({"/prioritize": scoring(a=1)})
     run, _ = extended(cluster(node("a"), pod("p")), ranking(server))
     assert run.run().placements == {"default/p": "a"}
@@ -233,7 +232,7 @@ def evicting(**victims):
     return {"NodeNameToMetaVictims": found}
 
 
-def test_candidates_can_be_dropped(serve, extended):  # noqa: F811
+def test_candidates_can_be_dropped(serve, extended):
     server = serve({"/preempt": evicting(b=["default/b1", "default/b0"])})
     run, _ = extended(crowded("a", "b"), preempting(server))
     found = run.run()
@@ -242,7 +241,7 @@ def test_candidates_can_be_dropped(serve, extended):  # noqa: F811
     assert set(found.attempts[0].post_filter.candidates) == {"a", "b"}
 
 
-def test_victims_can_be_changed(serve, extended):  # noqa: F811
+def test_victims_can_be_changed(serve, extended):
     server = serve({"/preempt": evicting(a=["default/a0"])})
     run, _ = extended(crowded("a"), preempting(server))
     found = run.run()
@@ -264,7 +263,7 @@ def test_victims_can_be_changed(serve, extended):  # noqa: F811
         (Code(500), "code 500"),
     ],
 )
-def test_answers_are_checked(answer, message, serve, extended):  # noqa: F811
+def test_answers_are_checked(answer, message, serve, extended):
     server = serve({"/preempt": answer})
     run, _ = extended(crowded("a"), preempting(server))
     found = run.run()
@@ -274,7 +273,7 @@ def test_answers_are_checked(answer, message, serve, extended):  # noqa: F811
 
 def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_forgotten(
     serve,
-    extended,  # noqa: F811
+    extended,
 ):
     server = serve({"/preempt": evicting(a=[], b=["default/b0", "default/b1"])})
     run, _ = extended(crowded("a", "b"), preempting(server, ignorable=True))
@@ -291,7 +290,7 @@ def binding(server, **fields):
     return {"urlPrefix": server.url, "bindVerb": "bind", **fields}
 
 
-def test_a_binding_is_shown_and_not_sent(serve, extended):  # noqa: F811
+def test_a_binding_is_shown_and_not_sent(serve, extended):
     server = serve({"/bind": {}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server))
     found = run.run()
@@ -307,7 +306,7 @@ def test_a_binding_is_shown_and_not_sent(serve, extended):  # noqa: F811
     }
 
 
-def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):  # noqa: F811
+def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
     server = serve({"/bind": {"Error": ""}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     (call,) = run.run().extender_bindings
@@ -315,7 +314,7 @@ def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):  # noqa: F8
     assert [one.data for one in server.asked] == [dict(call.request)]
 
 
-def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):  # noqa: F811
+def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):
     server = serve({"/bind": {"Error": "not mine"}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     found = run.run()
@@ -325,7 +324,7 @@ def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, ex
     assert run.run().placements == {"default/p": "a"}
 
 
-def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):  # noqa: F811
+def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
     asking = pod("asking", requests={"example.com/foo": 1})
     server = serve({})
@@ -337,14 +336,14 @@ def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):  # 
 # -- none, and explain ----------------------------------------------------------------------------
 
 
-def test_extenders_can_be_left_out(serve, extended):  # noqa: F811
+def test_extenders_can_be_left_out(serve, extended):
     server = serve({"/filter": keeping()})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server), used=False)
     assert run.run().placements == {"default/p": "a"}
     assert server.asked == []
 
 
-def test_explain_shows_what_each_said_per_node(serve, extended):  # noqa: F811
+def test_explain_shows_what_each_said_per_node(serve, extended):
     server = serve(
         {
             "/1/filter": keeping("b", "c", "d", failed={"a": "no licence"}),
@@ -369,7 +368,7 @@ def test_explain_shows_what_each_said_per_node(serve, extended):  # noqa: F811
     assert (found.node, found.margin) == ("d", 200)
 
 
-def test_explain_shows_a_failure(serve, extended):  # noqa: F811
+def test_explain_shows_a_failure(serve, extended):
     server = serve({"/filter": {"Error": "no more licences"}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert explain(run, find(run)).error == "no more licences"

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from extenders.servers import Server
 
+from extenders.servers import Server
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.engine.extending import ExtenderOptions

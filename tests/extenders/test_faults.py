@@ -6,9 +6,8 @@ import time
 from contextlib import suppress
 
 import pytest
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
-from extenders.servers import Code, Raw, unused_port
 
+from extenders.servers import Code, Raw, unused_port
 from ksched_cli.testing import cluster, node, pod
 
 QUICK = "300ms"
@@ -94,7 +93,7 @@ def faulty(server, **fields):
 
 
 @pytest.fixture(params=FAULTS)
-def fault(request, serve):  # noqa: F811
+def fault(request, serve):
     """The server that fails, and what is said of it."""
     answer, message = FAULTS[request.param]
     server = serve({"/verb": answer, "/elsewhere": {"NodeNames": ["a", "b"]}})
@@ -109,7 +108,7 @@ def in_time():
     assert time.monotonic() - began < 8
 
 
-def test_a_filter_that_fails_fails_the_pod(fault, extended):  # noqa: F811
+def test_a_filter_that_fails_fails_the_pod(fault, extended):
     server, message = fault
     run, said = extended(STATE, faulty(server, filterVerb="verb"))
     found = run.run()
@@ -119,14 +118,14 @@ def test_a_filter_that_fails_fails_the_pod(fault, extended):  # noqa: F811
     assert server.url in said[0]
 
 
-def test_a_filter_that_may_be_ignored_is(fault, extended):  # noqa: F811
+def test_a_filter_that_may_be_ignored_is(fault, extended):
     server, _ = fault
     run, said = extended(STATE, faulty(server, filterVerb="verb", ignorable=True))
     assert run.run().placements == {"default/p": "a"}
     assert len(said) == 1
 
 
-def test_a_prioritizer_that_fails_gives_no_scores(fault, extended):  # noqa: F811
+def test_a_prioritizer_that_fails_gives_no_scores(fault, extended):
     server, _ = fault
     run, said = extended(STATE, faulty(server, prioritizeVerb="verb", weight=1))
     found = run.run()
@@ -136,23 +135,27 @@ def test_a_prioritizer_that_fails_gives_no_scores(fault, extended):  # noqa: F81
     assert found.placements == {"default/p": "a"}
 
 
-def test_a_preempter_that_fails_leaves_the_pod_pending(fault, extended):  # noqa: F811
+def test_a_preempter_that_fails_leaves_the_pod_pending(fault, extended):
     server, message = fault
-    state = cluster(node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9))
+    state = cluster(
+        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
+    )
     run, _ = extended(state, faulty(server, preemptVerb="verb"))
     found = run.run()
     assert message in found.last["default/p"].message
     assert found.evicted == ()
 
 
-def test_a_preempter_that_may_be_ignored_is(fault, extended):  # noqa: F811
+def test_a_preempter_that_may_be_ignored_is(fault, extended):
     server, _ = fault
-    state = cluster(node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9))
+    state = cluster(
+        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
+    )
     run, _ = extended(state, faulty(server, preemptVerb="verb", ignorable=True))
     assert run.run().placements == {"default/p": "a"}
 
 
-def test_a_binder_that_fails_leaves_the_pod_pending(fault, extended):  # noqa: F811
+def test_a_binder_that_fails_leaves_the_pod_pending(fault, extended):
     server, message = fault
     run, _ = extended(STATE, faulty(server, bindVerb="verb"), bind=True)
     found = run.run()
@@ -161,12 +164,10 @@ def test_a_binder_that_fails_leaves_the_pod_pending(fault, extended):  # noqa: F
     assert run.snapshot.pod_count.sum() == 0
 
 
-def test_who_cannot_be_reached_is_named_once_with_the_cause(extended):  # noqa: F811
+def test_who_cannot_be_reached_is_named_once_with_the_cause(extended):
     port = unused_port()
     state = cluster(node("a"), *(pod(f"p{i}") for i in range(5)))
-    run, said = extended(
-        state, {"urlPrefix": f"http://127.0.0.1:{port}/x", "filterVerb": "filter"}
-    )
+    run, said = extended(state, {"urlPrefix": f"http://127.0.0.1:{port}/x", "filterVerb": "filter"})
     found = run.run()
     cause = (
         f'Post "http://127.0.0.1:{port}/x/filter": '
@@ -176,7 +177,7 @@ def test_who_cannot_be_reached_is_named_once_with_the_cause(extended):  # noqa: 
     assert said == [f"extender http://127.0.0.1:{port}/x cannot be reached: {cause}"]
 
 
-def test_a_password_is_not_shown(extended):  # noqa: F811
+def test_a_password_is_not_shown(extended):
     port = unused_port()
     url = f"http://me:secret@127.0.0.1:{port}"
     run, said = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
@@ -186,20 +187,20 @@ def test_a_password_is_not_shown(extended):  # noqa: F811
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:80/x", "ftp://127.0.0.1", "http://", "nonsense"])
-def test_a_url_that_is_none_is_a_fault_as_any_other(url, extended):  # noqa: F811
+def test_a_url_that_is_none_is_a_fault_as_any_other(url, extended):
     run, said = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
     assert run.run().last["default/p"].error
     assert len(said) == 1
 
 
-def test_a_host_that_is_not_known_is_a_fault_as_any_other(extended):  # noqa: F811
+def test_a_host_that_is_not_known_is_a_fault_as_any_other(extended):
     url = "http://extender.invalid"
     run, said = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
     assert "lookup extender.invalid: no such host" in run.run().last["default/p"].error
     assert len(said) == 1
 
 
-def test_where_nobody_takes_the_call_is_tried_once(extended):  # noqa: F811
+def test_where_nobody_takes_the_call_is_tried_once(extended):
     """A full backlog: connecting takes all the time there is, and would for each pod."""
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
@@ -219,7 +220,7 @@ def test_where_nobody_takes_the_call_is_tried_once(extended):  # noqa: F811
     assert len(said) == 1
 
 
-def test_an_error_in_the_answer_is_the_pods_error(serve, extended):  # noqa: F811
+def test_an_error_in_the_answer_is_the_pods_error(serve, extended):
     server = serve({"/filter": {"Error": "no more licences"}})
     run, said = extended(STATE, faulty(server, filterVerb="filter"))
     assert run.run().last["default/p"].error == "no more licences"
@@ -229,8 +230,10 @@ def test_an_error_in_the_answer_is_the_pods_error(serve, extended):  # noqa: F81
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):  # noqa: F811
-    answer = {"NodeNames": ["z"]} if by_name else {"Nodes": {"items": [{"metadata": {"name": "z"}}]}}
+def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):
+    answer = (
+        {"NodeNames": ["z"]} if by_name else {"Nodes": {"items": [{"metadata": {"name": "z"}}]}}
+    )
     server = serve({"/filter": answer})
     run, _ = extended(STATE, faulty(server, filterVerb="filter", nodeCacheCapable=by_name))
     assert run.run().last["default/p"].error == (
@@ -240,7 +243,8 @@ def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):  # no
 
 
 def test_a_node_that_was_not_asked_about_is_an_error_by_name_and_fine_as_a_whole(
-    serve, extended  # noqa: F811
+    serve,
+    extended,
 ):
     state = cluster(node("a"), node("b", cpu="1"), pod("p", cpu="2"))
     server = serve({"/filter": {"NodeNames": ["b"]}})

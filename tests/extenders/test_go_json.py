@@ -66,7 +66,7 @@ def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused():
         ("", 7),
     ]
     for score in ("1.0", "1e1", '"1"', "true", "9223372036854775808"):
-        with pytest.raises(ExtenderError, match="HostPriority.Score of type int64"):
+        with pytest.raises(ExtenderError, match=r"HostPriority\.Score of type int64"):
             wire.host_priorities(b'[{"Host": "a", "Score": %s}]' % score.encode())
 
 

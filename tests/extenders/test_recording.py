@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
-from extenders.servers import Code, everything
 
+from extenders.servers import Code, everything
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.testing import cluster, node, pod
 
@@ -25,7 +24,7 @@ def file(request, tmp_path):
     return str(tmp_path / request.param)
 
 
-def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, extended):  # noqa: F811
+def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, extended):
     server = serve({"/filter": everything, "/prioritize": scores})
     asked = extender(server, prioritizeVerb="prioritize", weight=2)
     run, _ = extended(STATE, asked, record=file)
@@ -37,7 +36,7 @@ def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, e
     assert len(server.asked) == 4
 
 
-def test_faults_are_recorded_too(file, serve, extended):  # noqa: F811
+def test_faults_are_recorded_too(file, serve, extended):
     server = serve({"/filter": Code(500), "/prioritize": b"\xff\xfe"})
     asked = extender(server, prioritizeVerb="prioritize", weight=2, ignorable=True)
     gone = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
@@ -49,7 +48,7 @@ def test_faults_are_recorded_too(file, serve, extended):  # noqa: F811
     assert again == said
 
 
-def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):  # noqa: F811
+def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
     server = serve({"/filter": everything})
     file = tmp_path / "calls.jsonl"
     run, _ = extended(cluster(node("a"), pod("p")), extender(server), record=str(file))
@@ -61,7 +60,7 @@ def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):  # n
     assert (found["status"], json.loads(found["answer"])["NodeNames"]) == (200, ["a"])
 
 
-def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):  # noqa: F811
+def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):
     server = serve({"/filter": everything})
     run, _ = extended(STATE, extender(server), record=file)
     run.run()
@@ -72,17 +71,19 @@ def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):  #
         run.run()
 
 
-def test_that_holds_for_preemption_as_well(serve, extended, tmp_path):  # noqa: F811
+def test_that_holds_for_preemption_as_well(serve, extended, tmp_path):
     file = tmp_path / "empty.jsonl"
     file.write_bytes(b"")
-    state = cluster(node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9))
+    state = cluster(
+        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
+    )
     preempter = {"urlPrefix": "http://127.0.0.1:1", "preemptVerb": "preempt"}
     run, _ = extended(state, preempter, replay=str(file))
     with pytest.raises(UsageError, match="has no answer to this request"):
         run.run()
 
 
-def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):  # noqa: F811
+def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):
     file = tmp_path / "calls.jsonl"
     file.write_text('{"url": "u", "request": {}}\n[]\n')
     with pytest.raises(InputError, match=r"calls\.jsonl:2:1: no exchange with an extender"):
@@ -91,6 +92,6 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
 
 
-def test_a_file_that_cannot_be_written_is_said_before_the_run(extended, tmp_path):  # noqa: F811
+def test_a_file_that_cannot_be_written_is_said_before_the_run(extended, tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, record=str(tmp_path))

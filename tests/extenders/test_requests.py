@@ -3,9 +3,8 @@
 import threading
 
 import pytest
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
-from extenders.servers import everything
 
+from extenders.servers import everything
 from ksched_cli.testing import cluster, node, pod
 
 ODD = {"annotations": {"example.com/note": "kept"}, "resourceVersion": "7"}
@@ -29,7 +28,7 @@ def scores(data):
     return []
 
 
-def test_a_filter_is_sent_the_pod_and_the_nodes_whole(serve, extended):  # noqa: F811
+def test_a_filter_is_sent_the_pod_and_the_nodes_whole(serve, extended):
     server = serve({"/x/filter": everything})
     state = cluster(whole_node("a"), whole_node("b"), whole_pod("p", cpu="0.5"))
     run, _ = extended(state, {"urlPrefix": f"{server.url}/x/", "filterVerb": "filter"})
@@ -50,7 +49,7 @@ def test_a_filter_is_sent_the_pod_and_the_nodes_whole(serve, extended):  # noqa:
     assert "nodeName" not in sent["spec"]
 
 
-def test_an_extender_with_a_cache_is_sent_names(serve, extended):  # noqa: F811
+def test_an_extender_with_a_cache_is_sent_names(serve, extended):
     server = serve({"/filter": everything, "/prioritize": scores})
     run, _ = extended(
         cluster(node("a"), node("b"), pod("p")),
@@ -68,7 +67,7 @@ def test_an_extender_with_a_cache_is_sent_names(serve, extended):  # noqa: F811
         assert (one.data["Nodes"], one.data["NodeNames"]) == (None, ["a", "b"])
 
 
-def test_requests_follow_limits_and_allocatable_follows_capacity(serve, extended):  # noqa: F811
+def test_requests_follow_limits_and_allocatable_follows_capacity(serve, extended):
     server = serve({"/filter": everything})
     bare = {"kind": "Node", "metadata": {"name": "a"}, "status": {"capacity": {"pods": 9}}}
     container = {"name": "c", "resources": {"limits": {"example.com/gpu": 0}}}
@@ -83,7 +82,7 @@ def test_requests_follow_limits_and_allocatable_follows_capacity(serve, extended
     assert asked.data["Nodes"]["items"][0]["spec"] == {}
 
 
-def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):  # noqa: F811
+def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):
     zones = {"a": "1", "b": "1", "c": "2"}
     key = "topology.kubernetes.io/zone"
     nodes = [node(name, labels={key: zone}) for name, zone in zones.items()]
@@ -100,7 +99,7 @@ def victims_state():
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):  # noqa: F811
+def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):
     server = serve({"/preempt": lambda data: {}})
     run, _ = extended(
         victims_state(),
@@ -122,7 +121,7 @@ def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):  # 
         assert pods[0]["spec"]["nodeName"] == "a"
 
 
-def test_a_nomination_is_sent_with_the_pod(serve, extended):  # noqa: F811
+def test_a_nomination_is_sent_with_the_pod(serve, extended):
     server = serve({"/filter": everything})
     run, _ = extended(victims_state(), {"urlPrefix": server.url, "filterVerb": "filter"})
     run.run()
@@ -130,7 +129,7 @@ def test_a_nomination_is_sent_with_the_pod(serve, extended):  # noqa: F811
     assert asked.data["Pod"]["status"]["nominatedNodeName"] == "a"
 
 
-def test_a_connection_is_used_again(serve, extended):  # noqa: F811
+def test_a_connection_is_used_again(serve, extended):
     server = serve({"/filter": everything, "/prioritize": scores})
     extender = {
         "urlPrefix": server.url,
@@ -144,7 +143,7 @@ def test_a_connection_is_used_again(serve, extended):  # noqa: F811
     assert len({one.connection for one in server.asked}) == 1
 
 
-def test_prioritizers_are_asked_at_the_same_time(serve, extended):  # noqa: F811
+def test_prioritizers_are_asked_at_the_same_time(serve, extended):
     """Each answers only once the others have been asked as well."""
     together = threading.Barrier(3, timeout=5)
 

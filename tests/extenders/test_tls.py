@@ -5,9 +5,8 @@ import ssl
 
 import pytest
 import trustme
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
-from extenders.servers import everything
 
+from extenders.servers import everything
 from ksched_cli.errors import KschedError
 from ksched_cli.testing import cluster, node, pod
 
@@ -44,7 +43,7 @@ def party(tmp_path_factory):
 
 
 @pytest.fixture
-def placed(serve, extended):  # noqa: F811
+def placed(serve, extended):
     """Whether the pod finds a node with such a server and such a tlsConfig; else the message."""
 
     def answer(context, tls, **fields):
@@ -71,6 +70,7 @@ def test_a_server_of_another_authority_is_not_trusted(party, placed, tmp_path):
     assert "certificate verify failed" in placed(party.context(), {"caData": data(other.ca)})
 
 
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
 def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(party, placed):
     """Upstream: enableHTTPS without a CA means insecure."""
     assert "certificate verify failed" in placed(party.context(), None)
@@ -78,7 +78,9 @@ def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(par
     assert placed(party.context(), {"insecure": True}) == ""
 
 
-def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(party, placed, tmp_path):
+def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(
+    party, placed, tmp_path
+):
     other = Party(tmp_path)
     other.server = other.authority.issue_cert("extender.example.com")
     trusts = {"caData": data(other.ca)}
@@ -106,7 +108,7 @@ def test_data_goes_before_files(party, placed, tmp_path):
     assert placed(party.context(), tls) == ""
 
 
-def test_a_key_that_does_not_belong_to_the_certificate_ends_the_command(party, extended, tmp_path):  # noqa: F811
+def test_a_key_that_does_not_belong_to_the_certificate_ends_the_command(party, extended, tmp_path):
     tls = {**party.files, "keyFile": Party(tmp_path).files["keyFile"]}
     extender = {"urlPrefix": "https://127.0.0.1:1", "filterVerb": "filter", "tlsConfig": tls}
     with pytest.raises(KschedError, match="tlsConfig cannot be used"):

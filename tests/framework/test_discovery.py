@@ -1,27 +1,42 @@
-"""Plugins of other distributions: found by entry point, each in a guard of its own."""
+"""Plugins from outside: installed ones and those under work, each in a guard of its own."""
 
+import sys
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 from unittest import mock
 
-import pluggy
 import pytest
 
-from framework.toys import filtering
+from framework.toys import Toy, filtering
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import discovery
-from ksched_cli.framework.hookspecs import PROJECT
-from ksched_cli.framework.interface import API_VERSION
+from ksched_cli.framework.hookspecs import PROJECT, hookimpl
+from ksched_cli.framework.interface import API_VERSION, FilterPlugin, PermitPlugin, ScorePlugin
+from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins import IN_TREE
 
-hookimpl = pluggy.HookimplMarker(PROJECT)
+PLUGIN = """
+from ksched_cli.api import FilterPlugin, ScorePlugin, SUCCESS
+
+class Mine(FilterPlugin):
+    name = "Mine"
+
+    def filter(self, state, pod, node):
+        return SUCCESS
+
+class Other(ScorePlugin):
+    name = "Other"
+
+    def score(self, state, pod, node):
+        return 1
+"""
 
 
-def module(**plugins):
+def module(api=API_VERSION, **plugins):
     """What an entry point of a distribution with these plugins loads."""
 
     class Module:
-        KSCHED_API = API_VERSION
+        KSCHED_API = api
 
         @hookimpl
         def ksched_plugins(self):
@@ -47,6 +62,16 @@ def discover(**modules):
         return discovery.discover(IN_TREE)
 
 
+def by_hand(*sources):
+    with mock.patch.object(discovery, "entry_points", return_value=[]):
+        return discovery.discover(IN_TREE, sources)
+
+
+def cause(**modules):
+    (broken,) = discover(**modules).broken
+    return broken.cause
+
+
 def test_in_tree_plugins_come_first_and_in_their_order():
     found = discover(mine=module(Mine=filtering("Mine", {})))
     assert list(found.registry) == [*(entry.name for entry in IN_TREE), "Mine"]
@@ -68,8 +93,47 @@ def test_a_hook_that_raises_is_reported():
         def ksched_plugins(self):
             raise RuntimeError("not today")
 
-    (broken,) = discover(bad=Raising()).broken
-    assert "not today" in broken.cause
+    assert cause(bad=Raising()) == "RuntimeError: not today"
+
+
+def test_a_distribution_for_another_api_is_reported():
+    said = cause(bad=module(api=API_VERSION + 1, Mine=filtering("Mine", {})))
+    assert said == f"it is for plugin API {API_VERSION + 1}; this ksched has {API_VERSION}"
+
+
+def test_a_distribution_has_to_say_which_api_it_is_for():
+    assert "KSCHED_API is missing" in cause(bad=SimpleNamespace())
+
+
+def test_a_distribution_without_the_hook_is_reported():
+    assert cause(bad=SimpleNamespace(KSCHED_API=1)) == "it implements no hook ksched_plugins"
+
+
+class Pointless(Toy):
+    name = "P"
+
+
+class Unfinished(PermitPlugin):
+    name = "P"
+
+
+class Scoped(Toy, FilterPlugin):
+    name = "P"
+    scope = "node"
+
+
+@pytest.mark.parametrize(
+    ("plugin", "said"),
+    [
+        (object(), "expected a class that extends Plugin"),
+        (Pointless, "expected a class that extends Plugin"),
+        (filtering("Q", {}), "is registered as \"P\", but its name is 'Q'"),
+        (Unfinished, "P has no permit"),
+        (Scoped, "P's scope is 'node', expected a Scope"),
+    ],
+)
+def test_what_is_no_plugin_is_reported(plugin, said):
+    assert said in cause(bad=module(P=plugin))
 
 
 def test_two_plugins_of_one_name_are_refused_with_both_origins():
@@ -80,3 +144,111 @@ def test_two_plugins_of_one_name_are_refused_with_both_origins():
 def test_the_origin_is_the_distribution_and_its_version():
     point = SimpleNamespace(dist=SimpleNamespace(name="my-plugins", version="1.2"), value="m")
     assert discovery._origin(point) == "my-plugins 1.2"
+
+
+# -- by hand --------------------------------------------------------------------------------------
+
+
+def test_a_file_brings_all_its_plugins(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN)
+    found = by_hand(str(file)).registry
+    assert found["Mine"].points == {"filter"}
+    assert found["Other"].origin == str(file)
+    assert found["Mine"].is_foreign
+
+
+def test_a_file_may_be_asked_for_one_of_them(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN)
+    found = by_hand(f"{file}:Other").registry
+    assert "Other" in found
+    assert "Mine" not in found
+
+
+def test_a_module_beside_the_user_is_found(tmp_path, monkeypatch):
+    (tmp_path / "beside_plugin.py").write_text(PLUGIN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert "Mine" in by_hand("beside_plugin:Mine").registry
+
+
+def test_a_file_that_reads_its_neighbour_finds_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "the_neighbour.py").write_text("NAME = 'Mine'\n")
+    file = tmp_path / "reading.py"
+    file.write_text("from the_neighbour import NAME\n" + PLUGIN.replace('"Mine"', "NAME"))
+    assert "Mine" in by_hand(str(file)).registry
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("def broken(:", "SyntaxError"),
+        ("x = 1", "there is no plugin class with a name in it"),
+        (f"KSCHED_API = 9\nksched_plugins = None\n{PLUGIN}", "it is for plugin API 9"),
+    ],
+)
+def test_a_file_that_brings_none_is_reported(tmp_path, text, said):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    (broken,) = by_hand(str(file)).broken
+    assert said in broken.cause
+    assert broken.asked
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("nowhere.py", "there is no such file"),
+        ("math:Mine", "math has no Mine"),
+        ("mine", "expected MODULE:NAME or FILE.py"),
+    ],
+)
+def test_what_cannot_be_found_is_reported(source, said):
+    (broken,) = by_hand(source).broken
+    assert broken.cause == said
+
+
+def test_a_file_may_not_take_the_name_of_another(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN.replace('"Mine"', '"NodeName"'))
+    with pytest.raises(UsageError, match=r"one from in-tree, one from .*mine\.py"):
+        by_hand(str(file))
+
+
+# -- making ---------------------------------------------------------------------------------------
+
+
+def making(problem, **more):
+    class Fragile(ScorePlugin):
+        name = "Fragile"
+
+        def __init__(self, args, handle):
+            raise problem
+
+        def score(self, state, pod, node):
+            return 0
+
+    for key, value in more.items():
+        setattr(Fragile, key, value)
+    return Fragile
+
+
+def test_a_plugin_that_cannot_be_made_is_broken():
+    found = discovery.tried(discover(mine=module(Fragile=making(ValueError("odd")))))
+    assert "Fragile" not in found.registry
+    assert [one.cause for one in found.broken] == ["Fragile cannot be made: ValueError: odd"]
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        making(PluginError("not without args")),
+        making(ValueError("odd"), args={"type": "object", "required": ["weight"]}),
+    ],
+)
+def test_a_plugin_that_wants_args_is_taken_at_its_word(plugin):
+    found = discovery.tried(discover(mine=module(Fragile=plugin)))
+    assert "Fragile" in found.registry

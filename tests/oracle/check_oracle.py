@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from cases import Case, differs, families
+
 from oracle import Oracle, UnavailableError, extender_server
 
 HERE = Path(__file__).parent

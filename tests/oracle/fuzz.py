@@ -24,8 +24,9 @@ from typing import Any
 import subject
 from cases import differs
 from generate import FAMILIES, Case, case
-from oracle import Oracle, UnavailableError, build, extender_server
 from shrink import Shrinker
+
+from oracle import Oracle, UnavailableError, build, extender_server
 
 HERE = Path(__file__).parent
 CONFORMANCE = HERE.parent / "conformance"

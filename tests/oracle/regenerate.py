@@ -15,6 +15,7 @@ from pathlib import Path
 import fuzz
 from cases import Case, differs, families
 from generate import FAMILIES, case
+
 from oracle import Oracle, UnavailableError, extender_server
 
 

@@ -1,0 +1,34 @@
+"""Keeps a share of every node's memory free; fills the fullest node first."""
+
+from dataclasses import dataclass
+
+from ksched_cli.api import SUCCESS, FilterPlugin, Scope, ScorePlugin, Status, hookimpl
+
+KSCHED_API = 1
+FULL = Status.unschedulable("node(s) had to keep memory free")
+
+
+@dataclass(frozen=True)
+class PackingArgs:
+    keep_free_percent: int = 10
+
+
+class Packing(FilterPlugin, ScorePlugin):
+    name = "Packing"
+    scope = Scope.ROW
+    args = PackingArgs
+
+    def __init__(self, args, handle):
+        self.usable = (100 - args.keep_free_percent) / 100
+
+    def filter(self, state, pod, node):
+        wanted = node.requested("memory") + pod.resources.requests.get("memory", 0)
+        return SUCCESS if wanted <= node.allocatable("memory") * self.usable else FULL
+
+    def score(self, state, pod, node):
+        return min(100, 100 * node.requested("memory") // node.allocatable("memory"))
+
+
+@hookimpl
+def ksched_plugins():
+    return {Packing.name: Packing}

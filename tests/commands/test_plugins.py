@@ -1,0 +1,139 @@
+"""`ksched plugins`, --plugin and --debug."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "plugins" / "template" / "packing.py"
+STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
+ONE_POD = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}},
+        *(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": {"app": name}},
+                "spec": {"containers": [{"name": "c"}]},
+            }
+            for name in ("p", "q")
+        ),
+    ],
+}
+
+
+def ksched(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ksched_cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    file = tmp_path / "state.json"
+    node = ONE_POD["items"][0]
+    node["status"] = {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}  # type: ignore[index]
+    file.write_text(json.dumps(ONE_POD))
+    return file
+
+
+def failing(folder: Path, condition: str = "True", init: str = "pass") -> Path:
+    file = folder / "failing.py"
+    file.write_text(
+        f"""
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Failing(FilterPlugin):
+    name = "Failing"
+
+    def __init__(self, args, handle):
+        {init}
+
+    def filter(self, state, pod, node):
+        if {condition}:
+            raise ValueError("odd")
+        return SUCCESS
+"""
+    )
+    return file
+
+
+def test_a_file_joins_the_list_and_the_default_profile() -> None:
+    found = json.loads(ksched("plugins", "--plugin", TEMPLATE, "-o", "json").stdout)
+    (mine,) = [one for one in found["plugins"] if one["name"] == "Packing"]
+    assert mine["extensionPoints"] == ["filter", "score"]
+    shown = json.loads(ksched("config", "show", "--plugin", TEMPLATE, "-o", "json").stdout)
+    assert "Packing" in str(shown["profiles"])
+
+
+def test_validate_checks_the_args_of_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    text = (ROOT / "examples" / "packing" / "scheduler.yaml").read_text()
+    config.write_text(text)
+    assert ksched("validate", "--plugin", TEMPLATE, config).returncode == 0
+    config.write_text(text.replace("20}", "much}"))
+    found = ksched("validate", "--plugin", TEMPLATE, config)
+    assert found.returncode == 1
+    assert "keepFreePercent" in found.stdout
+    assert "Expected int, got str" in found.stdout
+
+
+def test_a_file_that_cannot_be_read_is_a_wrong_question(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("import nothing_like_this\n")
+    found = ksched("schedule", "--plugin", file, "--state", STATE)
+    assert found.returncode == 2
+    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in found.stderr
+    assert "broken.py" in found.stderr
+    assert "Traceback" not in found.stderr
+    listed = ksched("plugins", "--plugin", file)
+    assert listed.returncode == 0
+    assert "ModuleNotFoundError" in listed.stdout
+
+
+def test_the_exit_code_is_3_only_where_every_pod_failed(tmp_path: Path, state: Path) -> None:
+    found = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
+    assert found.returncode == 3
+    assert "plugin Failing failed in filter: ValueError: odd" in found.stderr
+    assert "--debug prints the traceback" in found.stderr
+    assert "Traceback" not in found.stderr
+    some = failing(tmp_path, 'pod.name == "p"')
+    found = ksched("schedule", "--plugin", some, "--state", state)
+    assert found.returncode == 1
+    assert "1 placed, 1 pending" in found.stdout
+
+
+def test_debug_prints_the_traceback(tmp_path: Path, state: Path) -> None:
+    file = failing(tmp_path)
+    found = ksched("schedule", "--plugin", file, "--state", state, "--debug")
+    assert f'File "{file}", line 12, in filter' in found.stderr
+
+
+def test_explain_says_what_failed(tmp_path: Path, state: Path) -> None:
+    found = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
+    assert "plugin Failing failed in filter: ValueError: odd" in found.stderr
+
+
+def test_a_plugin_that_cannot_be_made_is_a_defect(tmp_path: Path, state: Path) -> None:
+    file = failing(tmp_path, init='raise KeyError("odd")')
+    found = ksched("schedule", "--plugin", file, "--state", state)
+    assert found.returncode == 3
+    assert f"Failing ({file}) cannot be made: KeyError: 'odd'" in found.stderr
+    assert "--debug prints the traceback" in found.stderr
+    debugged = ksched("schedule", "--plugin", file, "--state", state, "--debug")
+    assert f'File "{file}", line 8, in __init__' in debugged.stderr
+
+
+def test_a_plugin_that_is_not_installed_is_known() -> None:
+    config = ROOT / "examples" / "coscheduling" / "scheduler.yaml"
+    found = ksched("validate", config)
+    assert found.returncode == 1
+    assert "Coscheduling is known but not installed" in found.stdout
+    assert "pip install ksched-coscheduling" in found.stdout

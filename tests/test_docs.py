@@ -1,0 +1,54 @@
+"""The code in the docs is what lies in the files it names, and runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ksched_cli import api
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"^<!-- (?P<mark>[^\n]*) -->\n```\w*\n(?P<code>.+?)\n```$", re.M | re.S)
+BLOCKS = [
+    (f"{path.stem}: {number}: {found['mark']}", found["mark"], found["code"])
+    for path in DOCS
+    for number, found in enumerate(BLOCK.finditer(path.read_text(encoding="utf-8")), 1)
+]
+FILES = [pytest.param(mark[6:], code, id=name) for name, mark, code in BLOCKS if mark[:4] == "file"]
+RUN = [pytest.param(code, id=name) for name, mark, code in BLOCKS if mark == "run"]
+
+
+@pytest.mark.parametrize(("file", "code"), FILES)
+def test_a_file_is_shown_as_it_is(file: str, code: str) -> None:
+    assert (ROOT / file).read_text(encoding="utf-8").rstrip() == code
+
+
+@pytest.mark.parametrize("code", RUN)
+def test_code_runs_as_it_stands(code: str) -> None:
+    exec(compile(code, "the docs", "exec"), {"__name__": "docs"})
+
+
+def test_there_is_code_of_both_kinds() -> None:
+    assert FILES
+    assert RUN
+
+
+def test_the_template_passes_its_own_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    template = ROOT / "plugins" / "template"
+    monkeypatch.syspath_prepend(str(template))
+    space: dict[str, object] = {}
+    exec((template / "test_packing.py").read_text(encoding="utf-8"), space)
+    tests = [value for name, value in space.items() if name.startswith("test_")]
+    assert tests
+    for test in tests:
+        assert callable(test)
+        test()
+
+
+def test_the_page_names_every_extension_point() -> None:
+    page = (ROOT / "docs" / "plugin-api.md").read_text(encoding="utf-8")
+    plugins = [name for name in api.__all__ if name.endswith("Plugin") and name != "Plugin"]
+    assert [name for name in plugins if f"`{name}`" not in page] == []
