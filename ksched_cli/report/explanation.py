@@ -80,6 +80,8 @@ def table(found: Explanation, limit: Limit) -> str:
         parts.append(_breakdown(found, fitting[0], limit))
     parts += [text for text in (_rejected(found, limit), _sampling(found, len(fitting))) if text]
     parts += found.notes
+    if not (found.node or found.error or found.gated):
+        parts.append(f"ksched preempt {found.pod} says whether evicting other pods would help.")
     return "\n\n".join(parts)
 
 
