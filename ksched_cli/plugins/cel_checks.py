@@ -25,6 +25,7 @@ from ksched_cli.plugins.cel_values import CelError
 # Function → which argument must be right if it is a constant, the target of a member call first.
 _LITERALS = {"matches": 1, "duration": 0, "timestamp": 0}
 _MIXED_LISTS_ALLOWED = "format"
+_OF_ANY_TYPE = ("dyn", "any")
 
 
 def check_literals(checked: CheckedExpression) -> None:
@@ -43,6 +44,7 @@ def _problems(node: Node, mixed_allowed: bool) -> Iterator[str]:
             yield f"undefined field '{field}'"
         case Call():
             yield from _literal_problems(node)
+            yield from _search_problems(node)
             mixed_allowed = mixed_allowed or node.function == _MIXED_LISTS_ALLOWED
         case ListLiteral() if not mixed_allowed and len(set(node.types)) > 1:
             yield "a list's elements must all be of one type"
@@ -64,3 +66,12 @@ def _literal_problems(node: Call) -> Iterator[str]:
         library_call(node.function, arguments, node.is_member)
     except CelError:
         yield f"invalid {node.function} argument"
+
+
+def _search_problems(node: Call) -> Iterator[str]:
+    """A list is searched for what it can have."""
+    if node.function not in ("indexOf", "lastIndexOf") or not node.types[0].startswith("list("):
+        return
+    element, wanted = node.types[0][5:-1], node.types[1]
+    if element != wanted and not any(word in element + wanted for word in _OF_ANY_TYPE):
+        yield f"found no matching overload for '{node.function}' applied to '{node.types}'"

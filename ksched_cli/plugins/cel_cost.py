@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ksched_cli.cluster.quantity import Quantity
+from ksched_cli.plugins.cel_network import CIDR, IP
 from ksched_cli.plugins.cel_values import Optional, Semver
 
 LIMIT = 1_000_000
@@ -25,7 +26,7 @@ def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
     by overload, and only where the types leave a single one."""
     by_name = _BY_FUNCTION.get(function)
     if by_name is not None:
-        return by_name
+        return _one if function in _BY_TYPE and len(overloads) > 1 else by_name
     if function == "_==_":
         return _equality
     return _BY_OVERLOAD.get(overloads[0], _one) if len(overloads) == 1 else _one
@@ -36,6 +37,8 @@ def _size(value: Any) -> int:
         return len(value)
     if isinstance(value, Optional) and value.present:
         return _size(value.value)
+    if isinstance(value, IP | CIDR):
+        return -(-value.bits // 8)
     return 1
 
 
@@ -53,7 +56,7 @@ def _one(arguments: Sequence[Any], result: Any) -> int:
 
 
 def _equality(arguments: Sequence[Any], result: Any) -> int:
-    if isinstance(arguments[0], Quantity | Semver):
+    if isinstance(arguments[0], Quantity | Semver | IP | CIDR):
         return 1
     return _shorter(arguments, result)
 
@@ -105,6 +108,21 @@ def _traversed(value: Any) -> int:
     return 1
 
 
+def _parsed(arguments: Sequence[Any], result: Any) -> int:
+    """An address or network from text; the address of a network is there already."""
+    return 1 if isinstance(arguments[0], CIDR) else _first(arguments, result)
+
+
+def _network_contains(arguments: Sequence[Any], result: Any) -> int:
+    network, other = arguments
+    parsing = _tenths(len(other)) if isinstance(other, str) else 0
+    return _tenths(2 * _size(network)) + parsing
+
+
+def _network_covers(arguments: Sequence[Any], result: Any) -> int:
+    return _network_contains(arguments, result) + _tenths(_size(arguments[0])) + 1
+
+
 def _result_list(arguments: Sequence[Any], result: Any) -> int:
     return _new_list(_size(result))
 
@@ -139,12 +157,16 @@ def _sets(factor: int) -> Cost:
 
 
 _BY_FUNCTION: dict[str, Cost] = {
-    **dict.fromkeys(("indexOf", "lastIndexOf"), _traversal),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _first),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _first),
     **dict.fromkeys(("replace", "split"), _first_twice),
     "join": _result_twice,
     **dict.fromkeys(("find", "findAll"), _regex),
+    **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR"), _parsed),
+    "ip.isCanonical": _first_twice,
+    "containsIP": _network_contains,
+    "containsCIDR": _network_covers,
     **dict.fromkeys(("slice", "lists.range", "reverse"), _result_list),
     "flatten": _flattened,
     **dict.fromkeys(("distinct", "sort"), _first_sorted),
@@ -152,6 +174,8 @@ _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(("sets.contains", "sets.intersects"), _sets(1)),
     "sets.equivalent": _sets(2),
 }
+# Those of cel-go that have an overload per type.
+_BY_TYPE = ("sort", "@sortByAssociatedKeys")
 _COMPARISONS = ("less", "greater", "less_equals", "greater_equals")
 _BY_OVERLOAD: dict[str, Cost] = {
     **dict.fromkeys(("starts_with_string", "ends_with_string", "strings_quote"), _first),

@@ -9,7 +9,7 @@ Upstream: dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/environm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from importlib import import_module
@@ -33,8 +33,14 @@ extensions:
 - {name: two-var-comprehensions, version: 0}
 """
 _BASIC = {"B": "BOOL", "D": "DOUBLE", "I": "INT", "S": "STRING", "U": "UINT"}
+_OPAQUE = {
+    "Q": "kubernetes.Quantity",
+    "V": "kubernetes.Semver",
+    "A": "net.IP",
+    "N": "net.CIDR",
+}
 # Function, overload id, result, parameters, whether it is a member of the first. Q: a quantity,
-# V: a version, L: a list of strings, the others as in _BASIC.
+# V: a version, A: an address, N: a network, L: a list of strings, the others as in _BASIC.
 _KUBERNETES = (
     ("quantity", "string_to_quantity", "Q", "S", False),
     ("isQuantity", "is_quantity_string", "B", "S", False),
@@ -62,7 +68,27 @@ _KUBERNETES = (
     ("find", "string_find_string", "S", "SS", True),
     ("findAll", "string_find_all_string", "L", "SS", True),
     ("findAll", "string_find_all_string_int", "L", "SSI", True),
+    ("ip", "string_to_ip", "A", "S", False),
+    ("ip", "cidr_ip", "A", "N", True),
+    ("isIP", "is_ip", "B", "S", False),
+    ("ip.isCanonical", "ip_is_canonical", "B", "S", False),
+    ("family", "ip_family", "I", "A", True),
+    ("isUnspecified", "ip_is_unspecified", "B", "A", True),
+    ("isLoopback", "ip_is_loopback", "B", "A", True),
+    ("isLinkLocalMulticast", "ip_is_link_local_multicast", "B", "A", True),
+    ("isLinkLocalUnicast", "ip_is_link_local_unicast", "B", "A", True),
+    ("isGlobalUnicast", "ip_is_global_unicast", "B", "A", True),
+    ("cidr", "string_to_cidr", "N", "S", False),
+    ("isCIDR", "is_cidr", "B", "S", False),
+    ("containsIP", "cidr_contains_ip_string", "B", "NS", True),
+    ("containsIP", "cidr_contains_ip_ip", "B", "NA", True),
+    ("containsCIDR", "cidr_contains_cidr_string", "B", "NS", True),
+    ("containsCIDR", "cidr_contains_cidr", "B", "NN", True),
+    ("prefixLength", "cidr_prefix_length", "I", "N", True),
+    ("masked", "cidr_masked", "N", "N", True),
 )
+_ORDERED = ("INT", "UINT", "DOUBLE", "DURATION", "BOOL", "TIMESTAMP", "STRING", "BYTES")
+_SUMMABLE = ("int", "uint", "double", "duration")
 _COMPARISONS = {
     "_<_": "less",
     "_<=_": "less_equals",
@@ -71,6 +97,7 @@ _COMPARISONS = {
 }
 _NUMBER_IDS = {"I": "int64", "U": "uint64", "D": "double"}
 _BINARY = ("+", "-", "*", "/", "%", "<", "<=", ">", ">=")
+_NUMBERS = ("int", "uint", "double")
 _MADE_BY: dict[type, str] = {Uint: "uint", datetime: "timestamp", timedelta: "duration"}
 _PLAIN = (bool, int, Uint, float, str, bytes, list, dict, type(None), datetime, timedelta)
 
@@ -99,8 +126,7 @@ def _checker() -> Any:
     cel = _library()
     kinds = cel.Type
     types = {letter: getattr(kinds, name) for letter, name in _BASIC.items()}
-    types["Q"] = kinds.AbstractType("kubernetes.Quantity")
-    types["V"] = kinds.AbstractType("kubernetes.Semver")
+    types |= {letter: kinds.AbstractType(name) for letter, name in _OPAQUE.items()}
     types["L"] = kinds.List(kinds.STRING)
     text = kinds.STRING
     return cel.NewEnv(
@@ -114,7 +140,10 @@ def _checker() -> Any:
             CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
         },
         functions=_declarations(cel, types),
-        extensions=[cel.CelExtension("numbers", _cross_type_comparisons(cel, types))],
+        extensions=[
+            cel.CelExtension("numbers", _cross_type_comparisons(cel, types)),
+            cel.CelExtension("lists of Kubernetes", _list_functions(cel)),
+        ],
     )
 
 
@@ -127,6 +156,31 @@ def _declarations(cel: Any, types: dict[str, Any]) -> list[Any]:
         )
         found.setdefault(function, []).append(declared)
     return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+
+
+def _list_functions(cel: Any) -> list[Any]:
+    found: dict[str, list[Any]] = {}
+    for function, declared in _list_overloads(cel):
+        found.setdefault(function, []).append(declared)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+
+
+def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
+    def overload(name: str, result: Any, *parameters: Any) -> Any:
+        return cel.Overload(name, return_type=result, parameters=list(parameters), is_member=True)
+
+    ordered = {name.lower(): getattr(cel.Type, name) for name in _ORDERED}
+    for name, kind in ordered.items():
+        of = cel.Type.List(kind)
+        yield "isSorted", overload(f"list_{name}_is_sorted_bool", cel.Type.BOOL, of)
+        yield "min", overload(f"list_{name}_min_{name}", kind, of)
+        yield "max", overload(f"list_{name}_max_{name}", kind, of)
+        if name in _SUMMABLE:
+            yield "sum", overload(f"list_{name}_sum_{name}", kind, of)
+    # The library takes no type parameters; cel_checks sees to it that the types agree.
+    for function, name in (("indexOf", "index_of"), ("lastIndexOf", "last_index_of")):
+        kind = cel.Type.DYN
+        yield function, overload(f"list_a_{name}_int", cel.Type.INT, cel.Type.List(kind), kind)
 
 
 def _cross_type_comparisons(cel: Any, types: dict[str, Any]) -> list[Any]:
@@ -166,7 +220,9 @@ def check(expression: str) -> CheckedExpression:
 
 def library_call(function: str, arguments: Sequence[Any], is_member: bool) -> Any:
     """A function as the library has it. Raises CelError."""
-    if not all(type(argument) in _PLAIN for argument in arguments):
+    plain = all(type(argument) in _PLAIN for argument in arguments)
+    # The library makes numbers of booleans, CEL's own specification does not.
+    if not plain or (function in _NUMBERS and type(arguments[0]) is bool):
         raise no_overload(function, *arguments)
     # The library takes these from outside only as text or plain numbers.
     made_by = tuple(_MADE_BY.get(type(argument), "") for argument in arguments)

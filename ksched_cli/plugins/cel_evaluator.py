@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -46,7 +45,6 @@ from ksched_cli.plugins.cel_syntax import (
 )
 from ksched_cli.plugins.cel_values import CelError, Optional, TypeName, type_name
 
-_TIMES = (datetime, timedelta)
 # Upstream computes these with the plan where their argument is a constant, so that one that cannot
 # be converted is an error of compilation.
 _CONVERSIONS = frozenset(
@@ -145,15 +143,17 @@ def _folded(step: Step) -> Step:
 def _strict(node: Call, arguments: Sequence[Step]) -> Evaluate:
     """A call whose arguments must all have values."""
     function, is_member = node.function, node.is_member
-    native = FUNCTIONS.get(function)
+    only = node.overloads[0] if len(node.overloads) == 1 else ""
+    native = FUNCTIONS.get(only) or FUNCTIONS.get(function)
     cost = call_cost(function, node.overloads)
 
     def evaluate(run: Run) -> Value:
         values = values_of(run, arguments)
-        if native is None or any(isinstance(value, _TIMES) for value in values):
-            found = library_call(function, values, is_member)
-        else:
-            found = native(*values)
+        try:
+            found = native(*values) if native else library_call(function, values, is_member)
+        except CelError:
+            run.spend(cost(values, None))
+            raise
         run.spend(cost(values, found))
         return found
 

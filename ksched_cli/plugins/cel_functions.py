@@ -3,23 +3,28 @@
 The others (conversions, regular expressions, times, most on strings and lists) have none of
 Kubernetes's own values in them and run in the library, see cel_environment.
 
-Upstream: cel-go/common/types, cel-go/cel/library.go (optionals), cel-go/ext/lists.go.
+Upstream: cel-go/common/types, cel-go/cel/library.go (optionals).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ksched_cli.cluster.quantity import MIN_INT64
+from ksched_cli.plugins.cel_environment import library_call
 from ksched_cli.plugins.cel_kubernetes import KUBERNETES
+from ksched_cli.plugins.cel_lists import LISTS
+from ksched_cli.plugins.cel_network import NETWORK
 from ksched_cli.plugins.cel_values import (
     NONE,
     CelError,
     Optional,
     TypeName,
     Uint,
+    add,
     checked_int,
     compare,
     no_overload,
@@ -30,21 +35,22 @@ from ksched_cli.plugins.cel_values import (
 
 Function = Callable[..., Any]
 
+# Upstream's zero of timestamps.
+_NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+
 
 # -- operators -----------------------------------------------------------------------------------
 
 
 def _add(left: Any, right: Any) -> Any:
-    if type(left) is not type(right):
-        raise no_overload("_+_", left, right)
-    if isinstance(left, int) and not isinstance(left, bool):
-        return checked_int(int(left) + int(right), type(left))
-    if isinstance(left, float | str | bytes | list):
-        return left + right
-    raise no_overload("_+_", left, right)
+    if isinstance(left, datetime | timedelta):
+        return library_call("_+_", (left, right), False)
+    return add(left, right)
 
 
 def _subtract(left: Any, right: Any) -> Any:
+    if isinstance(left, datetime | timedelta):
+        return library_call("_-_", (left, right), False)
     _same_numbers("_-_", left, right)
     if isinstance(left, float):
         return left - right
@@ -98,7 +104,7 @@ def _same_numbers(function: str, left: Any, right: Any) -> None:
 
 
 def _negate(value: Any) -> Any:
-    if type(value) is float:
+    if type(value) is float or type(value) is timedelta:
         return -value
     if type(value) is int:
         return checked_int(-value, int)
@@ -151,8 +157,10 @@ def _of(value: Any) -> Optional:
 
 def _of_non_zero(value: Any) -> Optional:
     """Upstream: traits.Zeroer; values without the notion count as set."""
-    zero = value is None or (isinstance(value, bool | int | float | str | bytes) and not value)
-    return NONE if zero or (isinstance(value, list | dict) and not value) else Optional(True, value)
+    if value is None or value == _NO_TIME:
+        return NONE
+    of_plain_type = isinstance(value, bool | int | float | str | bytes | list | dict | timedelta)
+    return NONE if of_plain_type and not value else Optional(True, value)
 
 
 def _none() -> Optional:
@@ -200,14 +208,6 @@ def _map_insert(into: Any, *given: Any) -> dict[Any, Any]:
     return {**into, **added}
 
 
-def _sort_by_keys(values: Any, keys: Any) -> list[Any]:
-    """Upstream: ext/lists.go (sortListByAssociatedKeys)."""
-    for key in keys:
-        compare("sortBy", keys[0], key)
-    places = sorted(range(len(values)), key=lambda i: keys[i])
-    return [values[i] for i in places]
-
-
 # -- types ---------------------------------------------------------------------------------------
 
 
@@ -219,6 +219,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+# By name; by overload where that decides.
 FUNCTIONS: dict[str, Function] = {
     "_+_": _add,
     "_-_": _subtract,
@@ -236,6 +237,8 @@ FUNCTIONS: dict[str, Function] = {
     "endsWith": _ends_with,
     "contains": _has_substring,
     **KUBERNETES,
+    **LISTS,
+    **NETWORK,
     "optional.of": _of,
     "optional.ofNonZeroValue": _of_non_zero,
     "optional.none": _none,
@@ -246,7 +249,6 @@ FUNCTIONS: dict[str, Function] = {
     "first": _first,
     "last": _last,
     "cel.@mapInsert": _map_insert,
-    "@sortByAssociatedKeys": _sort_by_keys,
     "type": _type,
     "dyn": _same,
 }

@@ -13,6 +13,7 @@ from typing import Any
 from ksched_cli.cluster.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError
 from ksched_cli.plugins.cel_values import (
     CelError,
+    QuantitySum,
     Semver,
     no_overload,
     normalized_semver,
@@ -73,13 +74,13 @@ def _as_float(value: Any) -> float:
 
 
 def _quantity_add(left: Any, right: Any) -> Quantity:
-    return _as_quantity("add", left) + _operand("add", right)
+    return QuantitySum.of(_as_quantity("add", left) + _operand("add", right))
 
 
 def _quantity_sub(left: Any, right: Any) -> Quantity:
     other = _operand("sub", right)
     negative = Quantity(-other.unscaled, other.scale, other.form, other.wide)
-    return _as_quantity("sub", left) + negative
+    return QuantitySum.of(_as_quantity("sub", left) + negative)
 
 
 def _operand(function: str, value: Any) -> Quantity:

@@ -7,6 +7,7 @@ Upstream: cel-go/interpreter (interpretable.go, attributes.go, runtimecost.go).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -87,12 +88,19 @@ def constant(value: Value) -> Step:
 
 
 def values_of(run: Run, arguments: Sequence[Step]) -> list[Value]:
-    """The arguments of a call that must all have values."""
+    """The arguments of a call that must all have values. Raises CelError."""
+    values: list[Value] = []
     try:
-        return [argument.value(run) for argument in arguments]
+        for argument in arguments:
+            values.append(argument.value(run))  # noqa: PERF401  # those before an error count
     except CelError:
+        if not values and len(arguments) == 2:
+            # Upstream looks at both before it gives up on one.
+            with suppress(CelError):
+                arguments[1].value(run)
         run.spend(1)
         raise
+    return values
 
 
 # -- fields and elements -------------------------------------------------------------------------
@@ -194,14 +202,18 @@ def _not_equals(arguments: Sequence[Step]) -> Step:
     return Step(evaluate)
 
 
+_IN_LIST = ("in_list",)
+
+
 def membership(arguments: Sequence[Step], overloads: tuple[str, ...]) -> Step:
-    """x in y. A constant list is a set upstream, and asking it costs nothing."""
+    """x in y. A constant list is a set upstream, and asking it costs nothing; unless its type is
+    unknown."""
     wanted, where = arguments
-    if where.constant:
+    if where.constant and overloads == _IN_LIST:
         values = where.run(Run(DeviceInput()))
         if values == []:
             return constant(False)
-        if isinstance(values, list) and all(isinstance(one, PRIMITIVES) for one in values):
+        if all(isinstance(one, PRIMITIVES) for one in values):
             return Step(lambda run: _in_set(wanted.value(run), values))
     cost = call_cost("@in", overloads)
 

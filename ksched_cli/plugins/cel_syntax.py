@@ -42,12 +42,14 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """arguments: the target of a member call first. overloads: the ids that the types allow."""
+    """arguments: the target of a member call first. overloads: the ids that the types allow.
+    types: of each argument."""
 
     function: str
     arguments: tuple[Node, ...]
     is_member: bool
     overloads: tuple[str, ...]
+    types: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +181,10 @@ class _Reader:
     def _call(self, number: int, call: _Message) -> Node:
         reference = _Message(self._references.get(number, b""))
         overloads = tuple(one.decode() for one in reference.all_bytes(3))
-        target = [self.node(one) for one in call.all_bytes(1)]
-        arguments = [self.node(one) for one in call.all_bytes(3)]
-        return Call(call.text(2), (*target, *arguments), bool(target), overloads)
+        target = call.all_bytes(1)
+        arguments = (*target, *call.all_bytes(3))
+        nodes, types = map(self.node, arguments), map(self._type, arguments)
+        return Call(call.text(2), tuple(nodes), bool(target), overloads, tuple(types))
 
     def _list(self, literal: _Message) -> Node:
         elements = literal.all_bytes(1)

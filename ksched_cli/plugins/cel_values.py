@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +63,16 @@ class DomainMap(dict[str, dict[str, Any]]):
     """
 
     __slots__ = ()
+
+
+class QuantitySum(Quantity):
+    """What `add` and `sub` give. Upstream holds it in another way, and then nothing equals it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, amount: Quantity) -> QuantitySum:
+        return cls(amount.unscaled, amount.scale, amount.form, amount.wide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +165,13 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null_type",
     Optional: "optional_type",
     Quantity: "kubernetes.Quantity",
+    QuantitySum: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
+    datetime: "google.protobuf.Timestamp",
+    timedelta: "google.protobuf.Duration",
 }
 _NUMBERS = (int, Uint, float)
+_VALUES_OF_CEL = (bool, str, bytes, datetime, timedelta, TypeName)
 
 
 def no_overload(function: str, *arguments: object) -> CelError:
@@ -179,16 +194,21 @@ def equal(left: Any, right: Any) -> bool:
         if not isinstance(right, dict) or len(left) != len(right):
             return False
         return all(key in right and _element_equal(left[key], right[key]) for key in left)
-    if kind in (Quantity, Semver):
+    if isinstance(left, Quantity | Semver):
         return _objects_equal(left, right)
     if kind is Optional:
         both = type(right) is Optional and left.present == right.present
         return both and (not left.present or equal(left.value, right.value))
-    return kind is type(right) and left == right
+    if kind is type(right):
+        return left == right
+    if kind in _VALUES_OF_CEL:
+        return False
+    # Objects of Kubernetes's own do not compare with anything else.
+    raise no_overload("_==_", left, right)
 
 
 def _objects_equal(left: Quantity | Semver, right: object) -> bool:
-    if isinstance(left, Quantity) and isinstance(right, Quantity):
+    if isinstance(left, Quantity) and type(right) is Quantity:
         return left == right
     if isinstance(left, Semver) and isinstance(right, Semver):
         return left.order() == right.order()
@@ -221,7 +241,7 @@ def compare(function: str, left: Any, right: Any) -> int:
         if math.isnan(left) or math.isnan(right):
             raise CelError("NaN values cannot be ordered")
         return (left > right) - (left < right)
-    if type(left) is type(right) and isinstance(left, str | bytes | bool):
+    if type(left) is type(right) and isinstance(left, str | bytes | bool | datetime | timedelta):
         return (left > right) - (left < right)
     raise no_overload(function, left, right)
 
@@ -244,6 +264,17 @@ def checked_int(value: int, kind: type) -> int:
     if not MIN_INT64 <= value <= MAX_INT64:
         raise CelError("integer overflow")
     return value
+
+
+def add(left: Any, right: Any) -> Any:
+    """Raises CelError."""
+    if type(left) is not type(right):
+        raise no_overload("_+_", left, right)
+    if isinstance(left, int) and not isinstance(left, bool):
+        return checked_int(int(left) + int(right), type(left))
+    if isinstance(left, float | str | bytes | list | timedelta):
+        return left + right
+    raise no_overload("_+_", left, right)
 
 
 def size(value: Any) -> int:

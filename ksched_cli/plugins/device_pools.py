@@ -36,7 +36,7 @@ DeviceID: TypeAlias = tuple[str, str, str]
 class DeviceKind:
     """What selectors and constraints see of a device; many devices are of one kind.
 
-    unusable: it has binding conditions or consumes counters, and the gates for these are off
+    has_conditions, consumes_counters: the gates for these are off, which makes it unusable
     """
 
     driver: str
