@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TypeAlias
 
+from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins.device_constraints import HeldTogether
 from ksched_cli.plugins.device_pools import Pool
 from ksched_cli.plugins.device_requests import (
@@ -32,7 +33,7 @@ _Place: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, entry of its requests, choice, device, and whether the choice of a list is made."""
 
 
-class AllocationError(Exception):
+class AllocationError(PluginError):
     """The claims, classes or slices are not right: the pod's attempt ends."""
 
 

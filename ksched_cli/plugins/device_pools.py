@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -27,9 +26,7 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.quantity import Quantity
 from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-
-DeviceID: TypeAlias = tuple[str, str, str]
-"""Driver, pool, device."""
+from ksched_cli.plugins.resource_claims import DeviceID
 
 
 @dataclass(frozen=True, slots=True)

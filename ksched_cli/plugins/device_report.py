@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ksched_cli.cluster.objects import NodeSelectorTerm, ResourceClaim
 from ksched_cli.plugins.device_allocator import Reachable
-from ksched_cli.plugins.device_pools import DeviceID
 from ksched_cli.plugins.device_requests import ALL, ClaimDemand, Constraint, Request
 from ksched_cli.plugins.device_selectors import Turned
 from ksched_cli.plugins.device_view import CONDITIONS, DemandView, Look
-from ksched_cli.plugins.resource_claims import ClaimStore, exclusive_devices
+from ksched_cli.plugins.resource_claims import ClaimStore, DeviceID
 
 SHOWN = 3
 
@@ -159,21 +157,3 @@ def _selector(turned: Turned, request: Request) -> str:
     of = f"class {request.class_name}" if turned.of_class else "the request"
     failed = f", which fails: {turned.failure.text}" if turned.failure else ""
     return f"selector #{turned.place} of {of}, {turned.expression}{failed}"
-
-
-def unreachable(claim: ResourceClaim) -> str:
-    """Where an allocated claim can be used."""
-    allocation = claim.status.allocation
-    assert allocation is not None
-    devices = ", ".join("/".join(one) for one in exclusive_devices(claim)) or "no device"
-    selector = allocation.node_selector
-    terms = selector.node_selector_terms if selector else ()
-    where = " or ".join(filter(None, map(_term, terms))) or "nowhere"
-    return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {where}"
-
-
-def _term(term: NodeSelectorTerm) -> str:
-    return " and ".join(
-        f"{one.key} {one.operator} {','.join(one.values)}".strip()
-        for one in (*term.match_fields, *term.match_expressions)
-    )

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import DeviceClass
 from ksched_cli.framework.handle import Handle
-from ksched_cli.plugins.device_pools import DeviceID, DevicePools
+from ksched_cli.plugins.device_pools import DevicePools
 from ksched_cli.plugins.device_requests import Demand
 from ksched_cli.plugins.device_selectors import DeviceSelectors
 from ksched_cli.plugins.device_view import DemandView
-from ksched_cli.plugins.resource_claims import ClaimStore
+from ksched_cli.plugins.resource_claims import ClaimStore, DeviceID
 
 SHARED_KEY = "Devices"
 

@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_selection import matches_any
-from ksched_cli.cluster.objects import (
-    AllocationResult,
-    DeviceAllocationResult,
-    DeviceRequestAllocationResult,
-    ResourceClaim,
-)
+from ksched_cli.cluster.objects import AllocationResult, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Mask
@@ -43,18 +37,6 @@ from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Verdicts
-from ksched_cli.plugins.device_allocator import (
-    AllocationError,
-    DeviceAllocator,
-    Reachable,
-    Taken,
-    TimedOutError,
-)
-from ksched_cli.plugins.device_pools import node_selector
-from ksched_cli.plugins.device_report import DeviceReport, unreachable
-from ksched_cli.plugins.device_requests import demand_of
-from ksched_cli.plugins.device_use import Devices
-from ksched_cli.plugins.device_view import DemandView
 from ksched_cli.plugins.resource_claims import (
     ClaimError,
     ClaimStore,
@@ -63,13 +45,15 @@ from ksched_cli.plugins.resource_claims import (
     deallocated,
     is_reserved_for,
     reserved,
+    unreachable,
     unreserved,
 )
 
+if TYPE_CHECKING:
+    from ksched_cli.plugins.device_search import DeviceSearch
+
 STATE_KEY = "DynamicResources"
-NOT_ALLOCATABLE = Status.unresolvable("cannot allocate all claims")
 NOT_AVAILABLE = Status.unresolvable("resourceclaim not available on the node")
-TIMED_OUT = Status.unresolvable("timed out trying to allocate devices")
 NANOSECONDS = 1e9
 
 
@@ -79,16 +63,14 @@ class ClaimsState:
 
     claims:      all of them, in the pod's order; those that PreBind wrote as they were written
     available:   per index of an allocated claim that not every node reaches, the nodes that do
-    view:        the devices in the eyes of the claims to allocate; None where there are none
-    answers:     per kind of node, the devices that the search found there
+    search:      the search for the claims to allocate; None where there are none
     allocations: per index, what Reserve took
     unavailable: the indices of allocated claims that some node does not reach
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
     available: dict[int, Mask] = field(default_factory=dict)
-    view: DemandView | None = None
-    answers: dict[int, list[list[Taken]]] = field(default_factory=dict)
+    search: DeviceSearch | None = None
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
 
@@ -120,10 +102,6 @@ class DynamicResources(
     @property
     def _store(self) -> ClaimStore:
         return ClaimStore.of(self._handle)
-
-    @property
-    def _devices(self) -> Devices:
-        return Devices.of(self._handle)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         try:
@@ -158,8 +136,10 @@ class DynamicResources(
                     raise PluginError(terms.error)
                 found.available[index] = matches_any(nodes.snapshot, terms)
         if pending:
-            found.view = self._devices.view(demand_of(pending))
-            self._devices.use.refresh()
+            # Loaded only now: most clusters have no claims, and it would double the time to start.
+            from ksched_cli.plugins.device_search import DeviceSearch
+
+            found.search = DeviceSearch(self._handle, pending, self._seconds)
         found.claims = claims
         return None, SUCCESS
 
@@ -192,9 +172,7 @@ class DynamicResources(
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         found = claims_state(state)
-        verdicts = Verdicts.passing(len(nodes))
-        if found.view is not None:
-            verdicts = self._allocatable(found, found.view, nodes)
+        verdicts = found.search.verdicts(nodes) if found.search else Verdicts.passing(len(nodes))
         missed = np.zeros(len(nodes), dtype=np.bool_)
         for index, mask in found.available.items():
             misses = ~nodes.take(mask) & (verdicts.ids == 0)
@@ -203,78 +181,6 @@ class DynamicResources(
                 missed |= misses
         verdicts.reject(missed, NOT_AVAILABLE)
         return verdicts
-
-    def _allocatable(self, found: ClaimsState, view: DemandView, nodes: Nodes) -> Verdicts:
-        """One search per kind of node: those whose pools look the same and have the same devices
-        in use."""
-        if self._devices.pools.error:
-            return Verdicts.of([Status.error(self._devices.pools.error)] * len(nodes))
-        rows = nodes.indices()
-        kinds, first, of_node = np.unique(
-            self._node_kinds(view, rows), return_index=True, return_inverse=True
-        )
-        statuses = [
-            self._search(found, view, kind, int(rows[place]))
-            for kind, place in zip(kinds.tolist(), first, strict=True)
-        ]
-        by_kind = Verdicts.of(statuses)
-        return Verdicts(by_kind.ids[of_node], by_kind.statuses)
-
-    def _node_kinds(self, view: DemandView, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Both numbers are below the number of nodes times attempts: 32 bits each will do."""
-        use = self._devices.use.of_row[rows]
-        return np.asarray(view.node_looks(rows) << np.int64(32) | use, dtype=np.int64)
-
-    def _search(self, found: ClaimsState, view: DemandView, kind: int, row: int) -> Status:
-        claims = [claim for _, claim in found.to_allocate()]
-        names = [claim.key for claim in claims]
-        allocator = DeviceAllocator(
-            view, self._reachable(view, row), names, self._devices.classes, self._seconds
-        )
-        try:
-            taken = allocator.allocate()
-            if taken is None:
-                return NOT_ALLOCATABLE
-            for claim, devices in zip(claims, taken, strict=True):
-                self._allocation(claim, devices, row)
-        except TimedOutError:
-            return TIMED_OUT
-        except AllocationError as error:
-            return Status.error(str(error))
-        found.answers[kind] = taken
-        return SUCCESS
-
-    def _reachable(self, view: DemandView, row: int) -> Reachable:
-        numbers = self._devices.pools.of_row[row]
-        pools = [self._devices.pools.pools[number] for number in numbers]
-        return Reachable(
-            pools,
-            [view.pool_looks[view.pool(number)] for number in numbers],
-            [self._devices.use.masks[number] for number in numbers],
-        )
-
-    def _allocation(self, claim: ResourceClaim, taken: list[Taken], row: int) -> AllocationResult:
-        """Raises AllocationError."""
-        pools = self._devices.pools
-        numbers = pools.of_row[row]
-        devices = [pools.pools[numbers[one.pool]].devices[one.place] for one in taken]
-        results = tuple(
-            DeviceRequestAllocationResult(
-                request=one.request.result_name,
-                driver=device.id[0],
-                pool=device.id[1],
-                device=device.id[2],
-                admin_access=one.request.admin_access,
-            )
-            for one, device in zip(taken, devices, strict=True)
-        )
-        try:
-            selector = node_selector(devices, self._handle.snapshot.names[row])
-        except ValueError as error:
-            raise AllocationError(f"create NodeSelector for claim {claim.name}: {error}") from None
-        return AllocationResult(
-            devices=DeviceAllocationResult(results=results), node_selector=selector
-        )
 
     # -- PostFilter -------------------------------------------------------------------------------
 
@@ -300,15 +206,14 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
         found = claims_state(state)
-        pending = list(found.to_allocate())
-        if not pending or found.view is None:
+        if found.search is None:
             return SUCCESS
-        kind = int(self._node_kinds(found.view, np.array([node.row], dtype=np.intp))[0])
-        if kind not in found.answers:
+        allocations = found.search.allocations(node.row)
+        if allocations is None:
             raise PluginError("claim allocation not found for node")
-        for (index, claim), taken in zip(pending, found.answers[kind], strict=True):
-            found.allocations[index] = self._allocation(claim, taken, node.row)
-            self._store.hold(allocated(claim, found.allocations[index]))
+        for (index, claim), allocation in zip(found.to_allocate(), allocations, strict=True):
+            found.allocations[index] = allocation
+            self._store.hold(allocated(claim, allocation))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
@@ -343,13 +248,8 @@ class DynamicResources(
             for index, mask in found.available.items()
             if not mask[node.row]
         ]
-        if found.view is not None:
-            claims = [claim.key for _, claim in found.to_allocate()]
-            kind = int(self._node_kinds(found.view, np.array([node.row], dtype=np.intp))[0])
-            if kind not in found.answers:
-                reachable = self._reachable(found.view, node.row)
-                report = DeviceReport(found.view, reachable, claims, self._store)
-                return list(report.lines())
+        if found.search is not None:
+            lines += found.search.lines(node.row, self._store)
         return lines
 
 

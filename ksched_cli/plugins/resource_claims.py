@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import cast
+from typing import TypeAlias, cast
 
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
     AllocationResult,
     ConsumerReference,
+    NodeSelectorTerm,
     PodResourceClaim,
     ResourceClaim,
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.plugins.device_pools import DeviceID
 
 SHARED_KEY = "ResourceClaims"
+
+DeviceID: TypeAlias = tuple[str, str, str]
+"""Driver, pool, device."""
 
 
 class ClaimError(Exception):
@@ -201,3 +204,21 @@ def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
         if devices:
             found[name] = (*found.get(name, ()), *devices)
     return found
+
+
+def unreachable(claim: ResourceClaim) -> str:
+    """Where an allocated claim can be used, for people."""
+    allocation = claim.status.allocation
+    assert allocation is not None
+    devices = ", ".join("/".join(one) for one in exclusive_devices(claim)) or "no device"
+    selector = allocation.node_selector
+    terms = selector.node_selector_terms if selector else ()
+    where = " or ".join(filter(None, map(_term, terms))) or "nowhere"
+    return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {where}"
+
+
+def _term(term: NodeSelectorTerm) -> str:
+    return " and ".join(
+        f"{one.key} {one.operator} {','.join(one.values)}".strip()
+        for one in (*term.match_fields, *term.match_expressions)
+    )
