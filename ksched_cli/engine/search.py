@@ -77,26 +77,15 @@ class Search:
         count = done = 0
         visits = self._visits(candidates, snapshot)
         while done < len(visits) and count < wanted:
-            chunk = visits[done : done + _chunk_size(wanted - count, done, count)]
+            missing = wanted - count
+            chunk = visits[done : done + _chunk_size(missing, done, count)]
             nodes = Nodes(snapshot, chunk)
             verdicts = filtering.with_nominated(state, pod, nodes, known=known)
-            if len(verdicts.statuses) == 1:
-                feasible.append(chunk[: wanted - count])
-                count += len(feasible[-1])
-                done += len(chunk)
-                continue
-            passing = np.flatnonzero(verdicts.ids == 0)
-            end = len(chunk)
-            if count + len(passing) >= wanted:
-                end = int(passing[wanted - count - 1]) + 1
-            error = _first_error(verdicts, end)
-            end = end if error is None else error
-            statuses.add(chunk[:end], verdicts.ids[:end], verdicts.statuses)
-            feasible.append(chunk[passing[passing < end]])
-            count += len(feasible[-1])
-            if error is not None:
-                message = verdicts.statuses[verdicts.ids[error]].message
-                return Found(Nodes(snapshot, np.concatenate(feasible)), message)
+            passed, error = _passing(chunk, verdicts, missing, statuses)
+            feasible.append(passed)
+            if error:
+                return Found(Nodes(snapshot, np.concatenate(feasible)), error)
+            count += len(passed)
             done += len(chunk)
         found_rows = feasible[0] if len(feasible) == 1 else np.concatenate(feasible)
         return Found(Nodes(snapshot, found_rows))
@@ -137,6 +126,22 @@ def _chunk_size(missing: int, done: int, found: int) -> int:
     """Enough nodes to find the missing ones, at the rate of those looked at so far."""
     rate = found / done if done and found else 0.9
     return max(int(missing / rate) + 1, 16)
+
+
+def _passing(
+    chunk: Rows, verdicts: Verdicts, missing: int, statuses: NodeStatuses
+) -> tuple[Rows, str]:
+    """The rows that pass, up to the last one missing or to a plugin's failure, and that failure's
+    text or "". The rejections before that go to `statuses`."""
+    if len(verdicts.statuses) == 1:
+        return chunk[:missing], ""
+    passing = np.flatnonzero(verdicts.ids == 0)
+    end = int(passing[missing - 1]) + 1 if len(passing) >= missing else len(chunk)
+    failed = _first_error(verdicts, end)
+    end = end if failed is None else failed
+    statuses.add(chunk[:end], verdicts.ids[:end], verdicts.statuses)
+    error = "" if failed is None else verdicts.statuses[verdicts.ids[failed]].message
+    return chunk[passing[passing < end]], error
 
 
 def _first_error(verdicts: Verdicts, end: int) -> int | None:

@@ -216,13 +216,10 @@ class Filtering:
     def follow_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
         """Tells the plugins whose Filter takes part that `added` is now on `node`."""
         for plugin in self._followers:
-            if plugin.name in state.skip_filter:
-                continue
-            status = self._told(plugin, "addPod", plugin.add_pod, state, pod, added, node)
-            if not status.is_success:
-                return Status.error(
-                    f'running AddPod on PreFilter plugin "{plugin.name}": {status.message}'
-                )
+            if plugin.name not in state.skip_filter:
+                status = self._told(plugin, "addPod", plugin.add_pod, state, pod, added, node)
+                if not status.is_success:
+                    return _unfollowed("AddPod", plugin, status)
         return SUCCESS
 
     def follow_removed(
@@ -230,13 +227,11 @@ class Filtering:
     ) -> Status:
         """Tells the plugins whose Filter takes part that `removed` has left `node`."""
         for plugin in self._followers:
-            if plugin.name in state.skip_filter:
-                continue
-            status = self._told(plugin, "removePod", plugin.remove_pod, state, pod, removed, node)
-            if not status.is_success:
-                return Status.error(
-                    f'running RemovePod on PreFilter plugin "{plugin.name}": {status.message}'
-                )
+            if plugin.name not in state.skip_filter:
+                told = plugin.remove_pod
+                status = self._told(plugin, "removePod", told, state, pod, removed, node)
+                if not status.is_success:
+                    return _unfollowed("RemovePod", plugin, status)
         return SUCCESS
 
     def _told(
@@ -251,6 +246,10 @@ class Filtering:
             return Status.error(str(refusal))
         except Exception as defect:
             return Status.error(self._guard.note(plugin.name, point, defect))
+
+
+def _unfollowed(step: str, plugin: PreFilterExtensions, status: Status) -> Status:
+    return Status.error(f'running {step} on PreFilter plugin "{plugin.name}": {status.message}')
 
 
 def _named(status: Status, plugin: str) -> Status:
