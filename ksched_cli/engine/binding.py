@@ -8,7 +8,10 @@ handleBindingCycleError).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -24,8 +27,7 @@ from ksched_cli.framework.waiting import WaitingPod, WaitingPods
 from ksched_cli.plugins.resource_claims import ClaimStore, held_devices
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """An attempt, and what the engine has to do about it.
 
     row:        where the pod was assumed, or None
@@ -45,8 +47,7 @@ class Outcome:
     afterwards: tuple[Callable[[], None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumed(Struct, frozen=True):
     """A pod on its node, not bound yet, and its attempt so far."""
 
     framework: Framework

@@ -1,23 +1,24 @@
-"""What happened, as data: the engine fills these, reports put them into words."""
+"""What happened, as data: the engine fills these, reports put them into words.
+
+Structs rather than dataclasses: several are made in every attempt.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from ksched_cli.framework.status import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A node that preemption could make room on. victims: pod keys, most important first."""
 
     victims: tuple[str, ...]
     pdb_violations: int
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterRecord:
+class PostFilterRecord(Struct, frozen=True):
     """What PostFilter found. ties: the equally good candidate nodes, where more than one."""
 
     status: Status
@@ -27,8 +28,7 @@ class PostFilterRecord:
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRecord:
+class ScoreRecord(Struct, frozen=True):
     """One plugin's (or extender's) scores by node name. weighted: as they count in the total."""
 
     source: str
@@ -38,8 +38,7 @@ class ScoreRecord:
     weighted: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """What is kept of an attempt only when it was asked for.
 
     filter:   per rejected node, the first rejecting status (without a plugin: an extender's)
@@ -56,8 +55,7 @@ class Detail:
 NO_DETAIL = Detail()
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderBinding:
+class ExtenderBinding(Struct, frozen=True):
     """A call to an extender that binds the pod in place of the Bind plugins.
 
     request: PodName, PodNamespace, PodUID, Node
@@ -71,8 +69,7 @@ class ExtenderBinding:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One pod's way through the extension points.
 
     node:      the node taken, or ""
@@ -106,8 +103,7 @@ class Attempt:
     detail: Detail = NO_DETAIL
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(Struct, frozen=True):
     """A pod that preemption takes off its node."""
 
     pod: str
@@ -115,8 +111,7 @@ class Eviction:
     preemptor: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Struct, frozen=True):
     """A whole run. placements: pod key → node, in the order they were placed. failed: the pending
     pods whose last attempt a plugin's defect ended."""
 

@@ -5,7 +5,7 @@ Upstream: k8s.io/kube-scheduler/framework/interface.go (Code, Status).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -84,7 +84,7 @@ class Status:
 
     def by(self, plugin: str) -> Status:
         """The same answer with its author."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, plugin)
 
 
 SUCCESS = Status()
