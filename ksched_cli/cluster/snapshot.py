@@ -63,6 +63,7 @@ class Snapshot:
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
     log:           the rows changed so far, in order; an answer that is kept notes its length
+    touched:       per row, how long the log was when the row was last changed
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -89,6 +90,7 @@ class Snapshot:
         self._zero.flags.writeable = False
         self.ports: dict[int, set[HostPort]] = {}
         self.log: list[int] = []
+        self.touched: Column = np.zeros(count, dtype=np.int64)
         self.huge = False
         self.watchers: list[PodWatcher] = []
         self.sealed = False
@@ -195,7 +197,11 @@ class Snapshot:
         self.pod_count[row] += sign
         if resources.huge or len(self.pods[row]) > MANY_PODS:
             self.huge = True
+        self._note(row)
+
+    def _note(self, row: int) -> None:
         self.log.append(row)
+        self.touched[row] = len(self.log)
         self.requested_lists.clear()
 
     # -- what never changes in a run ------------------------------------------------------------

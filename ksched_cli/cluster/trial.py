@@ -71,6 +71,9 @@ class Trial(Snapshot):
         self.watchers = []
         self.sealed = False
 
+    def _note(self, row: int) -> None:
+        """What is kept is kept of the original."""
+
     def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
         """As `add` of each pod to its row, with one array operation per quantity."""
         for pod, row in zip(pods, rows.tolist(), strict=True):

@@ -75,8 +75,6 @@ class Cycle:
         state = CycleState()
         statuses = NodeStatuses(self.snapshot)
         known = framework.memory.about(pod)
-        if known is not None:
-            framework.scoring.refresh(known, pod, framework.filtering.ask)
         outcome = framework.pre_filter(state, pod, known)
         if outcome.status.is_rejected:
             statuses.absent = outcome.status

@@ -149,9 +149,8 @@ class Filtering:
         """The plugins still to be asked, and what the others said of pods like this one."""
         if known is None:
             return self.plugins, Verdicts.passing(len(nodes))
-        kept = known.filter or self._memory.first_filter(known, self.plugins, pod, self.ask)
-        found = kept.verdicts(nodes) if kept.rejected else Verdicts.passing(len(nodes))
-        return self.plugins[kept.count :], found
+        kept = self._memory.filtered(known, self.plugins, pod, nodes, self.ask)
+        return self.plugins[kept.count :], kept.verdicts(nodes)
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""

@@ -200,7 +200,13 @@ class ScorePlugin(Plugin):
 
 
 class NormalizeScore(Plugin):
-    """Brings a plugin's raw scores into 0 to 100, with all of them in view."""
+    """Brings a plugin's raw scores into 0 to 100, with all of them in view.
+
+    by_extremes: each score becomes what it becomes for its own sake, the lowest's and the highest's
+                 alone. A plugin that says so is asked less often where its raw scores are kept
+    """
+
+    by_extremes: ClassVar[bool] = False
 
     @abstractmethod
     def normalize_scores(

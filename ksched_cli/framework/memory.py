@@ -1,7 +1,8 @@
 """What plugins answered for pods that look the same, kept as long as it holds.
 
 A plugin's scope says how long that is: NODE answers never change in a run; ROW answers are redone
-for the rows touched since; CLUSTER answers are not kept. Plugins have no caches of their own.
+for the rows touched since, when somebody asks about them; CLUSTER answers are not kept. Plugins
+have no caches of their own. Filter's part is here, Score's in score_memory.py.
 
 Nodes' verdicts are kept as one code each: the place of the plugin that rejects the node first, and
 a number for its status, so that the earliest rejection is the smallest code.
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,18 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.interface import (
     FilterPlugin,
-    NormalizeScore,
     Plugin,
     PreFilterPlugin,
     PreScorePlugin,
     Scope,
-    ScorePlugin,
 )
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.framework.verdicts import Scores, Verdicts
+from ksched_cli.framework.verdicts import Verdicts
+
+if TYPE_CHECKING:
+    from ksched_cli.framework.score_memory import ScoreMemory
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -39,12 +41,8 @@ PASSES = np.int32(np.iinfo(np.int32).max)
 STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
-# Re-asking plugins about more rows than this costs more than asking about all of them.
-FEW_ROWS = 512
-
-# A plugin's verdicts (Filtering.ask) and raw scores (Scoring.ask), failures taken care of.
+# A plugin's verdicts, failures taken care of: Filtering.ask.
 AskFilter: TypeAlias = Callable[[FilterPlugin, CycleState, PodInfo, Nodes], Verdicts]
-AskScore: TypeAlias = Callable[[ScorePlugin, CycleState, PodInfo, Nodes], Scores]
 
 
 def keeps(plugin: Plugin, pod: PodInfo) -> bool:
@@ -52,35 +50,72 @@ def keeps(plugin: Plugin, pod: PodInfo) -> bool:
     return plugin.depends_on(pod) is not Scope.CLUSTER
 
 
+class Stamps:
+    """Per row, how much of the snapshot's log the kept answers take account of."""
+
+    __slots__ = ("_at", "snapshot")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._at = np.full(len(snapshot), -1, dtype=np.int64)
+
+    def renew(self, nodes: Nodes) -> Nodes | None:
+        """Those of the nodes whose answers are out of date, or were never given; None where there
+        are none. From now on they are up to date: the caller sees to it."""
+        rows, touched = nodes.rows, self.snapshot.touched
+        if rows is None:
+            stale = (touched > self._at).nonzero()[0]
+        else:
+            stale = rows[(touched[rows] > self._at[rows]).nonzero()[0]]
+        if not len(stale):
+            return None
+        self._at[stale] = len(self.snapshot.log)
+        return nodes if len(stale) == len(nodes) else Nodes(nodes.snapshot, stale)
+
+
 @dataclass(slots=True)
 class FilterMemory:
     """The plugins of a profile up to the first whose answers are not kept.
 
-    plugins:  those that take part, with their place and scope
+    count:    how many plugins these are
+    rows:     of those that take part, the ROW plugins with their places
+    stamps:   how up to date the answers of `rows` are
     fixed:    codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
     statuses: by number; those of codes
     """
 
     count: int
-    plugins: tuple[tuple[int, FilterPlugin, Scope], ...]
+    stamps: Stamps
     fixed: Codes
     codes: Codes
+    rows: tuple[tuple[int, FilterPlugin], ...] = ()
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
-        """The kept verdicts of a selection."""
+        """The kept verdicts of a selection, which is up to date."""
+        if not self.rejected:
+            return Verdicts.passing(len(nodes))
         codes = nodes.take(self.codes)
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
 
-    def put(self, rows: Rows | None, codes: Codes) -> None:
-        """New codes for some rows, or for all."""
-        if rows is None:
-            self.codes = codes
-            self.rejected = int(np.count_nonzero(codes != PASSES))
+    def renew(self, settled: CycleState, pod: PodInfo, ask: AskFilter, nodes: Nodes) -> None:
+        """Brings the verdicts of a selection up to date."""
+        stale = self.stamps.renew(nodes) if self.rows else None
+        if stale is None:
             return
+        codes = fixed = stale.take(self.fixed)
+        for place, plugin in self.rows:
+            verdicts = ask(plugin, settled, pod, stale)
+            if len(verdicts.statuses) > 1:
+                codes = np.minimum(codes, self.encode(place, verdicts))
+        if codes is not fixed or self.rejected:
+            self._put(stale, codes)
+
+    def _put(self, nodes: Nodes, codes: Codes) -> None:
+        rows = nodes.indices()
         if self.codes is self.fixed:
             self.codes = self.fixed.copy()
         before = np.count_nonzero(self.codes[rows] != PASSES)
@@ -100,35 +135,15 @@ class FilterMemory:
 
 
 @dataclass(slots=True)
-class ScoreMemory:
-    """Raw scores of every node, by plugin, and sums of what needs nothing more.
-
-    fresh:      the plugins whose answers are not kept
-    fixed:      kept, but normalised in every cycle, for it depends on which nodes are feasible
-    base:       the weighted sum of the other kept plugins' scores
-    normalized: by plugin of `fixed`, its weighted scores of all nodes, where they never change
-    """
-
-    fresh: tuple[ScorePlugin, ...]
-    fixed: tuple[ScorePlugin, ...]
-    rows: tuple[ScorePlugin, ...]
-    raw: dict[str, Scores]
-    base: Scores
-    normalized: dict[str, Scores] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class Remembered:
     """All that is kept for one signature.
 
-    seen:        how much of the snapshot's log it takes account of
     settled:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
     pre_filters: the PreFilter plugins that must still be asked; None: not known yet
     preparers:   the same of PreScore
     trials:      by row, see Memory.trials; tried: how much of the log they take account of
     """
 
-    seen: int
     settled: CycleState = field(default_factory=CycleState)
     pre_filters: tuple[PreFilterPlugin, ...] | None = None
     preparers: tuple[PreScorePlugin, ...] | None = None
@@ -145,7 +160,6 @@ class Memory:
         self.snapshot = snapshot
         self._expected: Counter[int] = Counter()
         self._known: dict[int, Remembered] = {}
-        self._weights: dict[str, int] = {}
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
         """The pods that will come."""
@@ -155,7 +169,7 @@ class Memory:
         """None where the pod is the only one of its kind."""
         known = self._known.get(pod.signature)
         if known is None and self._expected[pod.signature] > 1:
-            known = self._known[pod.signature] = Remembered(len(self.snapshot.log))
+            known = self._known[pod.signature] = Remembered()
         return known
 
     def trials(self, pod: PodInfo) -> dict[int, Any] | None:
@@ -169,97 +183,37 @@ class Memory:
         known.tried = len(self.snapshot.log)
         return known.trials
 
-    def refresh(self, known: Remembered, pod: PodInfo, ask: AskFilter, ask_score: AskScore) -> None:
-        """Redoes the answers for the rows touched since."""
-        end = len(self.snapshot.log)
-        if known.seen == end:
-            return
-        touched = set(self.snapshot.log[known.seen :])
-        known.seen = end
-        few = len(touched) <= FEW_ROWS
-        rows = np.fromiter(touched, dtype=np.intp, count=len(touched)) if few else None
-        nodes = Nodes(self.snapshot, rows)
-        if known.filter is not None:
-            fixed = known.filter.fixed
-            codes = self._row_codes(known, pod, ask, nodes, fixed if rows is None else fixed[rows])
-            known.filter.put(rows, codes)
-        if known.score is not None:
-            self._renew_scores(known, known.score, pod, ask_score, nodes)
-
-    # -- filter -----------------------------------------------------------------------------------
-
-    def first_filter(
-        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, ask: AskFilter
-    ) -> FilterMemory:
-        """Asks about every node, once."""
-        leading: list[tuple[int, FilterPlugin, Scope]] = []
-        count = 0
-        for place, plugin in enumerate(plugins):
-            if not keeps(plugin, pod):
-                break
-            count += 1
-            if plugin.name not in known.settled.skip_filter:
-                leading.append((place, plugin, plugin.depends_on(pod)))
-        everything = Nodes(self.snapshot)
-        passing = np.full(len(self.snapshot), PASSES, dtype=np.int32)
-        kept = known.filter = FilterMemory(count, tuple(leading), passing, passing)
-        for place, plugin, scope in leading:
-            if scope is Scope.NODE:
-                verdicts = ask(plugin, known.settled, pod, everything)
-                kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
-        kept.put(None, self._row_codes(known, pod, ask, everything, kept.fixed))
-        return kept
-
-    def _row_codes(
-        self, known: Remembered, pod: PodInfo, ask: AskFilter, nodes: Nodes, codes: Codes
-    ) -> Codes:
-        kept = known.filter
-        assert kept is not None
-        for place, plugin, scope in kept.plugins:
-            if scope is Scope.ROW:
-                verdicts = ask(plugin, known.settled, pod, nodes)
-                if len(verdicts.statuses) > 1:
-                    codes = np.minimum(codes, kept.encode(place, verdicts))
-        return codes
-
-    # -- score ------------------------------------------------------------------------------------
-
-    def first_scores(
+    def filtered(
         self,
         known: Remembered,
-        plugins: Sequence[ScorePlugin],
-        weights: dict[str, int],
+        plugins: Sequence[FilterPlugin],
         pod: PodInfo,
-        ask: AskScore,
-    ) -> ScoreMemory:
-        """Asks for the scores of every node, once. The kept PreScore plugins have had their say."""
-        everything = Nodes(self.snapshot)
-        taking_part = [plugin for plugin in plugins if plugin.name not in known.settled.skip_score]
-        kept = [plugin for plugin in taking_part if keeps(plugin, pod)]
-        raw = {p.name: np.array(ask(p, known.settled, pod, everything)) for p in kept}
-        plain = [plugin for plugin in kept if not isinstance(plugin, NormalizeScore)]
-        base = np.zeros(len(self.snapshot), dtype=np.int64)
-        for plugin in plain:
-            base += raw[plugin.name] * weights[plugin.name]
-        known.score = ScoreMemory(
-            tuple(plugin for plugin in taking_part if not keeps(plugin, pod)),
-            tuple(plugin for plugin in kept if isinstance(plugin, NormalizeScore)),
-            tuple(plugin for plugin in kept if plugin.depends_on(pod) is Scope.ROW),
-            raw,
-            base,
-        )
-        self._weights = weights
-        return known.score
+        nodes: Nodes,
+        ask: AskFilter,
+    ) -> FilterMemory:
+        """What is kept of Filter, up to date for a selection."""
+        kept = known.filter or self._first_filter(known, plugins, pod, ask)
+        kept.renew(known.settled, pod, ask, nodes)
+        return kept
 
-    def _renew_scores(
-        self, known: Remembered, kept: ScoreMemory, pod: PodInfo, ask: AskScore, nodes: Nodes
-    ) -> None:
-        rows = slice(None) if nodes.rows is None else nodes.rows
-        for plugin in kept.rows:
-            raw = kept.raw[plugin.name]
-            renewed = ask(plugin, known.settled, pod, nodes)
-            if not isinstance(plugin, NormalizeScore):
-                weight = self._weights[plugin.name]
-                change = renewed - raw[rows]
-                kept.base[rows] += change if weight == 1 else change * weight
-            raw[rows] = renewed
+    def _first_filter(
+        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, ask: AskFilter
+    ) -> FilterMemory:
+        """Asks the NODE plugins about every node, once."""
+        everything = Nodes(self.snapshot)
+        passing = np.full(len(self.snapshot), PASSES, dtype=np.int32)
+        count = next((i for i, p in enumerate(plugins) if not keeps(p, pod)), len(plugins))
+        kept = FilterMemory(count, Stamps(self.snapshot), passing, passing)
+        for place, plugin in enumerate(plugins[:count]):
+            if plugin.name in known.settled.skip_filter:
+                continue
+            if plugin.depends_on(pod) is Scope.ROW:
+                kept.rows += ((place, plugin),)
+                continue
+            verdicts = ask(plugin, known.settled, pod, everything)
+            if len(verdicts.statuses) > 1:
+                kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
+        kept.codes = kept.fixed
+        kept.rejected = int(np.count_nonzero(kept.fixed != PASSES))
+        known.filter = kept
+        return kept

@@ -19,8 +19,9 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import AskFilter, Memory, Remembered, ScoreMemory, keeps
+from ksched_cli.framework.memory import Memory, Remembered, Stamps, keeps
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.score_memory import ScoreMemory, first_scores
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import MalformedError, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
@@ -80,34 +81,28 @@ class Scoring:
         state.data.update(known.settled.data)
         state.skip_score.update(known.settled.skip_score)
         self._prepare(known.preparers or (), state, pod, nodes)
-        kept = known.score or self._memory.first_scores(
-            known, self.plugins, self.weights, pod, self._ask_in_range
-        )
-        sums = nodes.take(kept.base)
+        kept = self._kept(known, pod, nodes)
+        sums = nodes.take(kept.sums)
         for plugin in kept.fixed:
-            sums = sums + self._fixed(plugin, kept, state, pod, nodes)
+            raw = nodes.take(kept.raw[plugin.name])
+            sums = sums + self._weighted(plugin, state, pod, nodes, raw)
         for plugin in kept.fresh:
             if plugin.name not in state.skip_score:
                 raw = self.ask(plugin, state, pod, nodes)
                 sums = sums + self._weighted(plugin, state, pod, nodes, raw)
         return sums
 
-    def refresh(self, known: Remembered, pod: PodInfo, ask: AskFilter) -> None:
-        """Brings what is remembered up to date; `ask` for the filters' part of it."""
-        self._memory.refresh(known, pod, ask, self._ask_in_range)
-
-    def _fixed(
-        self, plugin: ScorePlugin, kept: ScoreMemory, state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> Scores:
-        """Weighted scores from kept raw ones; over all nodes those of NODE plugins never change."""
-        if nodes.rows is None and plugin not in kept.rows:
-            known = kept.normalized.get(plugin.name)
-            if known is None:
-                raw = kept.raw[plugin.name]
-                known = self._weighted(plugin, state, pod, nodes, raw)
-                kept.normalized[plugin.name] = known
-            return known
-        return self._weighted(plugin, state, pod, nodes, nodes.take(kept.raw[plugin.name]))
+    def _kept(self, known: Remembered, pod: PodInfo, nodes: Nodes) -> ScoreMemory:
+        """What is remembered, up to date for the nodes."""
+        ask, settled = self._ask_in_range, known.settled
+        kept, known.score = known.score, None
+        if kept is None:
+            stamps = Stamps(self._memory.snapshot)
+            kept = first_scores(settled, self.plugins, self.weights, pod, stamps, ask)
+        kept.renew(settled, pod, nodes, ask, self._weighted)
+        # Where a plugin fails, nothing is kept.
+        known.score = kept
+        return kept
 
     def _weighted(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores

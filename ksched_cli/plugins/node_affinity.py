@@ -53,6 +53,7 @@ class NodeAffinity(
 ):
     name = "NodeAffinity"
     scope = Scope.NODE
+    by_extremes = True
 
     def __init__(self, args: config.NodeAffinityArgs, handle: Handle) -> None:
         added = args.added_affinity or config.NodeAffinity()

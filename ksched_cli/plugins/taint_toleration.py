@@ -36,6 +36,7 @@ SOFT_EFFECT = "PreferNoSchedule"
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains):
     name = "TaintToleration"
     scope = Scope.NODE
+    by_extremes = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
