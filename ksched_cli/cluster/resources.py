@@ -8,9 +8,12 @@ v1.34's default feature gates: InPlacePodVerticalScaling and PodLevelResources a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
     Container,
@@ -42,6 +45,7 @@ class PodResources:
 
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
              is what upstream's NodeResourcesFit scores by, which forgets to switch them on
+    usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
     """
 
     requests: dict[str, int]
@@ -49,6 +53,15 @@ class PodResources:
     nonzero_memory: int
     scoring: dict[str, int]
     huge: bool = False
+    usage: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    others: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        asked = (self.requests.get(CPU, 0), self.requests.get(MEMORY, 0))
+        usage = np.array((*asked, 1, self.nonzero_cpu, self.nonzero_memory), dtype=np.int64)
+        object.__setattr__(self, "usage", usage)
+        others = {n: amount for n, amount in self.requests.items() if n not in (CPU, MEMORY)}
+        object.__setattr__(self, "others", others)
 
 
 def pod_resources(pod: Pod) -> PodResources:

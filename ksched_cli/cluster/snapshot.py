@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.labels import LabelColumns
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, node_allocatable
+from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, PODS, node_allocatable
 
 Column = NDArray[np.int64]
 Columns = NDArray[np.int64]
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# The resources that plugins ask about in every cycle.
+# The resources that plugins ask about in every cycle, and what Snapshot.capacity is of.
 PRINCIPAL = (CPU, MEMORY)
+COUNTABLE = (*PRINCIPAL, PODS)
 
 # The older name goes first where a node has both.
 ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
@@ -56,9 +57,10 @@ class Snapshot:
     """Columns over nodes, in name order. Only `add` and `remove` change them.
 
     names, nodes:  per row
-    nonzero_*:     what the pods on each node ask for of cpu (milli) and memory (bytes), where a
-                   container that asks for none counts for a little
-    principal_*:   the columns of cpu and memory in one array of two rows; `nonzero` likewise
+    capacity:      allocatable cpu (milli), memory (bytes) and pods, one array of three columns
+    usage:         cpu and memory asked for, the number of pods, and nonzero_*, likewise
+    nonzero_*:     what the pods on each node ask for of cpu and memory, where a container that asks
+                   for none counts for a little; `nonzero` is both
     pods:          per row, the pods on the node, in kube-scheduler's order
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
@@ -73,9 +75,8 @@ class Snapshot:
         self.labels = LabelColumns(self.nodes)
         count = len(self.nodes)
         self.pods: list[list[PodInfo]] = [[] for _ in range(count)]
-        both = np.zeros((len(PRINCIPAL), count), dtype=np.int64)
-        self._take_requests(np.zeros(count, dtype=np.int64), both, {}, both.copy())
-        self._take_allocatable({}, both.copy())
+        self._take_usage(np.zeros((len(COUNTABLE) + len(PRINCIPAL), count), dtype=np.int64), {})
+        self._take_capacity(np.zeros((len(COUNTABLE), count), dtype=np.int64), {})
         self._exists: dict[str, Mask] = {}
         for row, node in enumerate(self.nodes):
             for resource, amount in node_allocatable(node).items():
@@ -100,20 +101,23 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def _take_requests(
-        self, pod_count: Column, nonzero: Columns, requested: dict[str, Column], principal: Columns
-    ) -> None:
-        """These arrays are the snapshot's own from now on; `principal` has its rows among them."""
-        self.pod_count = pod_count
-        self.nonzero = nonzero
-        self.nonzero_cpu, self.nonzero_memory = nonzero
-        self.principal_requested = principal
-        self._requested = {**requested, **dict(zip(PRINCIPAL, principal, strict=True))}
+    def _take_usage(self, usage: Columns, requested: dict[str, Column]) -> None:
+        """These arrays are the snapshot's own from now on. requested: of what is not in `usage`."""
+        self.usage = usage
+        cpu, memory, self.pod_count, self.nonzero_cpu, self.nonzero_memory = usage
+        self.nonzero = usage[len(COUNTABLE) :]
+        self._requested = {**requested, CPU: cpu, MEMORY: memory}
 
-    def _take_allocatable(self, allocatable: dict[str, Column], principal: Columns) -> None:
-        """As `_take_requests`."""
-        self.principal_allocatable = principal
-        self._allocatable = {**allocatable, **dict(zip(PRINCIPAL, principal, strict=True))}
+    def _take_capacity(self, capacity: Columns, allocatable: dict[str, Column]) -> None:
+        """As `_take_usage`."""
+        self.capacity = capacity
+        self._allocatable = {**allocatable, **dict(zip(COUNTABLE, capacity, strict=True))}
+
+    @cached_property
+    def principal_range(self) -> tuple[int, int]:
+        """The least and the most that a node has of cpu or of memory."""
+        amounts = self.capacity[: len(PRINCIPAL)]
+        return (int(amounts.min()), int(amounts.max())) if amounts.size else (0, 0)
 
     # -- quantities ---------------------------------------------------------------------------
 
@@ -145,7 +149,7 @@ class Snapshot:
         """While it is shut, no pod comes or goes and the columns cannot be written to."""
         self.sealed = shut
         # An array of several columns goes before its rows, which may be open only if it is.
-        wide = (self.nonzero, self.principal_requested, self.principal_allocatable)
+        wide = (self.usage, self.capacity, self.nonzero)
         columns = (*wide, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
         for column in (*columns, *self._requested.values(), *self._allocatable.values()):
             column.flags.writeable = not shut
@@ -157,6 +161,7 @@ class Snapshot:
         self.pods[row].append(pod)
         if pod.template.host_ports:
             self.take_ports(pod, row)
+        self.usage[:, row] += pod.resources.usage
         self._count(pod, row, 1)
         for watcher in self.watchers:
             watcher.pod_added(pod, row)
@@ -171,6 +176,7 @@ class Snapshot:
         pods.pop()
         if pod.template.host_ports:
             self.free_ports(pod, row)
+        self.usage[:, row] -= pod.resources.usage
         self._count(pod, row, -1)
         for watcher in self.watchers:
             watcher.pod_removed(pod, row)
@@ -187,14 +193,11 @@ class Snapshot:
 
     def _count(self, pod: PodInfo, row: int, sign: int) -> None:
         resources = pod.resources
-        for resource, amount in resources.requests.items():
+        for resource, amount in resources.others.items():
             column = self._requested.get(resource)
             if column is None:
                 column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
             column[row] += sign * amount
-        self.nonzero_cpu[row] += sign * resources.nonzero_cpu
-        self.nonzero_memory[row] += sign * resources.nonzero_memory
-        self.pod_count[row] += sign
         if resources.huge or len(self.pods[row]) > MANY_PODS:
             self.huge = True
         self._note(row)

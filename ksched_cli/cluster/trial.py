@@ -61,11 +61,9 @@ class Trial(Snapshot):
             self.pods[row] = list(base.pods[row])
             if row in self.ports:
                 self.ports[row] = set(self.ports[row])
-        self._take_requests(
-            base.pod_count.copy(),
-            base.nonzero.copy(),
+        self._take_usage(
+            base.usage.copy(),
             {name: column.copy() for name, column in base._requested.items()},
-            base.principal_requested.copy(),
         )
         self.log = []
         self.watchers = []

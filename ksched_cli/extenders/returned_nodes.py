@@ -17,7 +17,7 @@ from ksched_cli.cluster.resources import node_allocatable
 from ksched_cli.cluster.snapshot import Snapshot
 
 # What a Snapshot derives from its nodes and keeps.
-_DERIVED = ("taint_sets", "unschedulable", "images")
+_DERIVED = ("taint_sets", "unschedulable", "images", "principal_range")
 
 
 class ReturnedNodes(Snapshot):
@@ -39,8 +39,7 @@ class ReturnedNodes(Snapshot):
         count = len(own)
         self.pods = [[] for _ in range(count)]
         self.ports = {}
-        both = np.zeros_like(base.nonzero)
-        self._take_requests(self._zero, both, {}, both)
+        self._take_usage(np.zeros_like(base.usage), {})
         self._range = {}
         self.log = []
         self.watchers = []
@@ -56,9 +55,9 @@ class ReturnedNodes(Snapshot):
             self._resize(base, changed)
 
     def _resize(self, base: Snapshot, nodes: Mapping[int, Node]) -> None:
-        self._take_allocatable(
+        self._take_capacity(
+            base.capacity.copy(),
             {name: column.copy() for name, column in base._allocatable.items()},
-            base.principal_allocatable.copy(),
         )
         self._exists = {name: column.copy() for name, column in base._exists.items()}
         for row, node in nodes.items():

@@ -155,9 +155,12 @@ class Filtering:
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""
         try:
-            ask = plugin.filter_nodes
-            verdicts = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-            _check_shape(verdicts, len(nodes))
+            if plugin.name in self._guard.foreign:
+                ask = plugin.filter_nodes
+                verdicts = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+                _check_shape(verdicts, len(nodes))
+            else:
+                verdicts = plugin.filter_nodes(state, pod, nodes)
             problem = ""
         except PluginError as refusal:
             problem = str(refusal)
@@ -167,7 +170,8 @@ class Filtering:
             status = Status.error(f'running "{plugin.name}" filter plugin: {problem}')
             everything = np.ones(len(nodes), dtype=np.int32)
             return Verdicts(everything, [SUCCESS, status.by(plugin.name)])
-        verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
+        if len(verdicts.statuses) > 1:
+            verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
         return verdicts
 
     def _ask_each(

@@ -137,9 +137,12 @@ class Scoring:
     def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """One plugin's raw scores. Raises PluginError."""
         try:
-            ask = plugin.score_nodes
-            scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-            _check_shape(scores, len(nodes), "score_nodes")
+            if plugin.name in self._guard.foreign:
+                ask = plugin.score_nodes
+                scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+                _check_shape(scores, len(nodes), "score_nodes")
+            else:
+                scores = plugin.score_nodes(state, pod, nodes)
             problem = ""
         except PluginError as refusal:
             problem = str(refusal)
@@ -167,8 +170,12 @@ class Scoring:
         if isinstance(plugin, NormalizeScore):
             try:
                 ask = plugin.normalize_scores
-                scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes, raw)
-                _check_shape(scores, len(nodes), "normalize_scores")
+                if plugin.name in self._guard.foreign:
+                    given = (state, pod, nodes, raw)
+                    scores = self._guard.ask(plugin.name, nodes.snapshot, ask, *given)
+                    _check_shape(scores, len(nodes), "normalize_scores")
+                else:
+                    scores = ask(state, pod, nodes, raw)
                 problem = ""
             except PluginError as refusal:
                 problem = str(refusal)
@@ -192,7 +199,11 @@ def total(scores: Sequence[PluginScores], count: int) -> Scores:
 
 
 def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
-    if not len(scores) or (scores.min() >= MIN_NODE_SCORE and scores.max() <= MAX_NODE_SCORE):
+    if not len(scores):
+        return
+    # Seen as unsigned, a negative score is greater than all others; argmax is the quickest way.
+    unsigned = scores.view(f"u{scores.itemsize}")
+    if unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE:
         return
     outside = (scores < MIN_NODE_SCORE) | (scores > MAX_NODE_SCORE)
     place = int(np.flatnonzero(outside)[0])

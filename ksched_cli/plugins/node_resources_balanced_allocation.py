@@ -14,7 +14,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import NodeResourcesBalancedAllocationArgs
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
-    MAX_NODE_SCORE,
     Explains,
     PreScorePlugin,
     Scope,
@@ -25,7 +24,9 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
 from ksched_cli.plugins.resource_scoring import (
+    HUNDRED,
     Amount,
+    Asked,
     amounts,
     principal_amounts,
     requests,
@@ -33,6 +34,7 @@ from ksched_cli.plugins.resource_scoring import (
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
+ONE, HALF = np.array(1.0), np.array(0.5)
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
@@ -44,26 +46,26 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         asked = requests(self._resources, pod, nonzero=False)
-        if not any(asked):
+        if not any(asked.amounts):
             return SKIP
         state.write(STATE_KEY, asked)
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked = state.data.get(STATE_KEY)
+        asked: Asked | None = state.data.get(STATE_KEY)
         if asked is None:
             asked = requests(self._resources, pod, nonzero=False)
-            if not any(asked):
+            if not any(asked.amounts):
                 return np.zeros(len(nodes), dtype=np.int64)
         if not self._resources:
             raise PluginError("resources not found")
-        both = principal_amounts(self._resources, asked, nodes, nonzero=False)
+        both = principal_amounts(asked, nodes, nonzero=False)
         if both is not None:
-            first, second = np.minimum(both[0] / both[1], 1.0)
-            spread = np.abs(first - second) / 2
+            shares = np.minimum(both[0] / both[1], ONE)
+            spread = np.abs(shares[0] - shares[1]) * HALF
         else:
-            spread = deviation(amounts(self._resources, asked, nodes, nonzero=False))
-        return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
+            spread = deviation(amounts(self._resources, asked.amounts, nodes, nonzero=False))
+        return ((ONE - spread) * HUNDRED).astype(np.int64)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         asked = requests(self._resources, pod, nonzero=False)

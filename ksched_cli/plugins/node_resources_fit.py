@@ -11,7 +11,7 @@ import numpy as np
 
 from ksched_cli.cluster.amounts import amount_text
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import PRINCIPAL
+from ksched_cli.cluster.snapshot import COUNTABLE, PRINCIPAL
 from ksched_cli.config.fields import is_extended_resource_name
 from ksched_cli.config.types import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.framework.handle import Handle
@@ -29,6 +29,7 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.verdicts import Mask, Scores, Verdicts
 from ksched_cli.plugins.resource_scoring import (
+    Asked,
     amounts,
     broken_linear,
     least_allocated,
@@ -42,6 +43,7 @@ from ksched_cli.plugins.resource_scoring import (
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
 RATIO = "RequestedToCapacityRatio"
+EVEN = [1, 1]
 _PRINCIPAL = frozenset(PRINCIPAL)
 
 # Reason, the nodes that are short, and those where even an empty node would be.
@@ -58,6 +60,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
+        self._weight_sum = np.array(sum(self._weights), dtype=np.int64)
         self._is_ratio = strategy.type == RATIO
         if self._is_ratio and strategy.requested_to_capacity_ratio is not None:
             self._score = broken_linear(strategy.requested_to_capacity_ratio.shape or ())
@@ -76,14 +79,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         except PluginError as missing:
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
-        allowed = nodes.take(snapshot.allocatable("pods"))
-        full = nodes.take(snapshot.pod_count) >= allowed
-        if wanted.keys() == _PRINCIPAL and all(wanted.values()):
-            asked = np.array([wanted[resource] for resource in PRINCIPAL], dtype=np.int64)[:, None]
-            free = nodes.take_columns(snapshot.principal_allocatable)
-            free = free - nodes.take_columns(snapshot.principal_requested)
-            if not (full.any() or (asked > free).any()):
-                return Verdicts.passing(len(nodes))
+        countable = pod.resources.usage[: len(COUNTABLE), None]
+        used = nodes.take_columns(snapshot.usage[: len(COUNTABLE)])
+        enough = nodes.take_columns(snapshot.capacity) - used >= countable
+        # What nobody asks for may be lacking; that is looked at more closely below.
+        if wanted.keys() <= _PRINCIPAL and enough.all():
+            return Verdicts.passing(len(nodes))
+        full = nodes.take(snapshot.pod_count) >= nodes.take(snapshot.allocatable("pods"))
         shortages: list[Shortage] = [("Too many pods", full, None)]
         for resource, amount in sorted(wanted.items()):
             if amount > 0 and not self._ignores(resource):
@@ -102,17 +104,18 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked = state.data.get(PRE_SCORE_KEY)
+        asked: Asked | None = state.data.get(PRE_SCORE_KEY)
         if asked is None:
             asked = requests(self._resources, pod, nonzero=True)
         if not self._resources:
             raise PluginError("resources not found")
-        both = None if self._is_ratio else principal_amounts(self._resources, asked, nodes, True)
+        both = None if self._is_ratio else principal_amounts(asked, nodes, nonzero=True)
         if both is not None:
-            first, second = self._score(*both, True)
-            weights = self._weights
-            return (first * weights[0] + second * weights[1]) // (weights[0] + weights[1])
-        found = amounts(self._resources, asked, nodes, nonzero=True)
+            points = self._score(*both, True)
+            if self._weights != EVEN:
+                points = points * np.array(self._weights)[:, None]
+            return (points[0] + points[1]) // self._weight_sum
+        found = amounts(self._resources, asked.amounts, nodes, nonzero=True)
         return weighted_mean(found, self._weights, self._score, skip_zero=self._is_ratio)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:

@@ -27,6 +27,9 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 
 A = TypeVar("A", int, Scores)
 
+# As arrays, because a number would be made one in every operation; most arrays here are short.
+HUNDRED, ZERO = np.array(MAX_NODE_SCORE), np.array(0)
+
 # Amounts below this leave room for the factors they are multiplied by here.
 MAX_PLAIN = 2**63 // (4 * FULL)
 
@@ -74,44 +77,54 @@ def amounts(
     return found
 
 
-def principal_amounts(
-    resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
-) -> tuple[Scores, Scores] | None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a pod asks of each resource that scores.
+
+    principal: the same as a column, where it is cpu and memory that score and nothing can overflow
+               on the pod's side
+    """
+
+    amounts: Sequence[int]
+    principal: Scores | None
+
+
+def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> Asked:
+    """Upstream: calculatePodResourceRequestList."""
+    asked = pod.resources.scoring if nonzero else pod.resources.requests
+    amounts = [asked.get(spec.name, 0) for spec in resources]
+    if [spec.name for spec in resources] != [*PRINCIPAL] or max(amounts) >= HUGE:
+        return Asked(amounts, None)
+    return Asked(amounts, np.array(amounts, dtype=np.int64)[:, None])
+
+
+def principal_amounts(asked: Asked, nodes: Nodes, nonzero: bool) -> tuple[Scores, Scores] | None:
     """Requested and allocatable of cpu and memory, a row each; None where these are not all there
     is to it: other resources, a node without one of them, or amounts that might overflow."""
-    if [spec.name for spec in resources] != [*PRINCIPAL]:
-        return None
     snapshot = nodes.snapshot
-    if snapshot.huge or max(pod_requests) >= HUGE:
+    if asked.principal is None or snapshot.huge:
         return None
-    for resource in PRINCIPAL:
-        lowest, highest = snapshot.allocatable_range(resource)
-        if lowest <= 0 or highest >= MAX_PLAIN:
-            return None
-    used = snapshot.nonzero if nonzero else snapshot.principal_requested
-    asked = np.array(pod_requests, dtype=np.int64)[:, None]
-    return nodes.take_columns(used) + asked, nodes.take_columns(snapshot.principal_allocatable)
-
-
-def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> list[int]:
-    """What the pod asks of each resource; upstream: calculatePodResourceRequestList."""
-    asked = pod.resources.scoring if nonzero else pod.resources.requests
-    return [asked.get(spec.name, 0) for spec in resources]
+    lowest, highest = snapshot.principal_range
+    if lowest <= 0 or highest >= MAX_PLAIN:
+        return None
+    used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
+    capacity = snapshot.capacity[: len(PRINCIPAL)]
+    return nodes.take_columns(used) + asked.principal, nodes.take_columns(capacity)
 
 
 def least_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """More unused, more points. capacity: more than 0."""
-    unused = (capacity - requested) * MAX_NODE_SCORE
+    unused = (capacity - requested) * HUNDRED
     if plain:
-        return np.maximum(unused // capacity, 0)
+        return np.maximum(unused // capacity, ZERO)
     return np.where(requested > capacity, 0, divide(unused, capacity))
 
 
 def most_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """More used, more points. capacity: more than 0."""
     if plain:
-        return np.minimum(requested, capacity) * MAX_NODE_SCORE // capacity
-    return divide(np.minimum(requested, capacity) * MAX_NODE_SCORE, capacity)
+        return np.minimum(requested, capacity) * HUNDRED // capacity
+    return divide(np.minimum(requested, capacity) * HUNDRED, capacity)
 
 
 def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
@@ -178,12 +191,12 @@ def weighted_mean(
 
 
 def used_lines(
-    resources: Sequence[str], asked: Sequence[int], node: Node, *, nonzero: bool
+    resources: Sequence[str], asked: Asked, node: Node, *, nonzero: bool
 ) -> list[str]:
     """Per resource that the node has, how much of it would be used with the pod there."""
     one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
     specs = [ResourceSpec(name=name, weight=1) for name in resources]
-    found = amounts(specs, asked, one, nonzero)
+    found = amounts(specs, asked.amounts, one, nonzero)
     return [
         f"{name} {amount.requested[0] / amount.allocatable[0]:.0%} used"
         for name, amount in zip(resources, found, strict=True)
