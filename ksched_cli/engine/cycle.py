@@ -185,16 +185,17 @@ class Cycle:
         extended = self.extending.prioritize(pod, feasible)
         if extended:
             totals = totals + added(extended, feasible)
-        best = totals.max()
-        ties = np.flatnonzero(totals == best)
+        best = totals.item(totals.argmax())
+        ties = (totals == best).nonzero()[0]
         if feasible.rows is not None:
-            ties = np.sort(feasible.rows[ties])
-        row = self.tie_break(ties) if len(ties) > 1 else int(ties[0])
+            ties = feasible.rows[ties]
+            ties.sort()
+        row = self.tie_break(ties) if len(ties) > 1 else ties.item(0)
         record = replace(
             record,
             evaluated=evaluated,
             node=self.snapshot.names[row],
-            score=int(best),
+            score=best,
             ties=self._names(ties) if self.detailed and len(ties) > 1 else (),
             detail=self._detail(statuses, feasible, scores, totals, extended),
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster import objects
@@ -24,14 +24,16 @@ MANY_ROWS = 64
 _KNOWN = "framework.nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True, eq=False):
     """One node with the pods on it. Amounts: cpu in milli, everything else in units."""
 
     snapshot: Snapshot
     row: int
-    _allocatable: AsLists | None = field(default=None, repr=False, compare=False)
-    _requested: AsLists | None = field(default=None, repr=False, compare=False)
+    _allocatable: AsLists | None = None
+    _requested: AsLists | None = None
+
+    def __repr__(self) -> str:
+        return f"Node({self.name})"
 
     @property
     def name(self) -> str:
@@ -67,8 +69,7 @@ class Node:
         return int(self.snapshot.requested(resource).item(self.row))
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(Struct, frozen=True, eq=False):
     """Rows of the snapshot, in the order asked; rows None means every node in name order."""
 
     snapshot: Snapshot

@@ -42,7 +42,7 @@ from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.scoring import Scoring
 from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
+from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 
 P = TypeVar("P", bound=Plugin)
 T = TypeVar("T")
@@ -96,6 +96,7 @@ class Framework:
         self._pre_binds = self._at("preBind", PreBindPlugin)
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
+        self._everything = Nodes(handle.snapshot)
         self.memory = Memory(handle.snapshot)
         self.filtering = Filtering(
             self._at("filter", FilterPlugin),
@@ -152,9 +153,10 @@ class Framework:
     ) -> Status:
         """A plugin's status, or an Error in its place where it has none."""
         try:
+            if plugin.name not in self.guard.foreign:
+                return method(*given)
             answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
-            if not isinstance(answer, Status):
-                expect(answer, Status, method.__name__)
+            expect(answer, Status, method.__name__)
             return answer
         except PluginError as refusal:
             return Status.error(str(refusal))
@@ -171,6 +173,8 @@ class Framework:
     ) -> tuple[T | None, Status]:
         """A plugin's result with its status."""
         try:
+            if plugin.name not in self.guard.foreign:
+                return method(*given)
             answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
             expect(answer, tuple, method.__name__)
             result, status = answer
@@ -187,7 +191,7 @@ class Framework:
         """The first plugin that holds the pod back, or success."""
         for plugin in self._pre_enqueues:
             status = self._call(plugin, "preEnqueue", plugin.pre_enqueue, pod)
-            if not status.is_success:
+            if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS
 
@@ -223,7 +227,7 @@ class Framework:
     def _ask_pre_filters(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
     ) -> PreFilterOutcome:
-        nodes = Nodes(self.handle.snapshot)
+        nodes = self._everything
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
@@ -231,7 +235,7 @@ class Framework:
             result, status = self._call_for(
                 PreFilterResult, plugin, "preFilter", plugin.pre_filter, state, pod, nodes
             )
-            if status.is_skip:
+            if status is SKIP or status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -278,6 +282,8 @@ class Framework:
         """The first plugin that refuses, or success. The caller unreserves."""
         for plugin in self._reserves:
             status = self._call(plugin, "reserve", plugin.reserve, state, pod, node)
+            if status is SUCCESS:
+                continue
             if status.is_rejected:
                 return status.by(plugin.name)
             if not status.is_success:
@@ -330,6 +336,8 @@ class Framework:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
         for plugin in self._pre_binds:
             status = self._call(plugin, "preBind", plugin.pre_bind, state, pod, node)
+            if status is SUCCESS:
+                continue
             if status.is_rejected:
                 return status.by(plugin.name)
             if not status.is_success:
@@ -342,7 +350,7 @@ class Framework:
         status = SUCCESS
         for plugin in self._binds:
             status = self._call(plugin, "bind", plugin.bind, state, pod, node)
-            if status.is_success:
+            if status is SUCCESS or status.is_success:
                 return status
             if status.is_rejected:
                 return status.by(plugin.name)

@@ -122,9 +122,12 @@ class Scoring:
     ) -> None:
         for plugin in plugins:
             try:
-                ask = plugin.pre_score
-                status = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-                expect(status, Status, "pre_score")
+                if plugin.name in self._guard.foreign:
+                    ask = plugin.pre_score
+                    status = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
+                    expect(status, Status, "pre_score")
+                else:
+                    status = plugin.pre_score(state, pod, nodes)
             except PluginError as refusal:
                 raise PluginError(f'running PreScore plugin "{plugin.name}": {refusal}') from None
             except Exception as defect:

@@ -36,6 +36,9 @@ _TEXTS = {
     Code.PENDING: "Pending",
 }
 
+# Found more quickly than members of the class.
+_SUCCESS, _SKIP, _WAIT = Code.SUCCESS, Code.SKIP, Code.WAIT
+
 _REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
 
 
@@ -64,15 +67,15 @@ class Status:
 
     @property
     def is_success(self) -> bool:
-        return self.code == Code.SUCCESS
+        return self.code == _SUCCESS
 
     @property
     def is_skip(self) -> bool:
-        return self.code == Code.SKIP
+        return self.code == _SKIP
 
     @property
     def is_wait(self) -> bool:
-        return self.code == Code.WAIT
+        return self.code == _WAIT
 
     @property
     def is_rejected(self) -> bool:

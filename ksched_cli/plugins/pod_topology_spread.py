@@ -137,6 +137,16 @@ class PodTopologySpread(
         self._cluster = handle.cluster
         self._index = PodIndex.of(handle.snapshot)
 
+    def depends_on(self, pod: PodInfo) -> Scope:
+        """Who is not to be spread does not care who is where."""
+        try:
+            spreads = self._index.derived(self._hard, pod) or (
+                self._index.derived(self._soft, pod).constraints
+            )
+        except PluginError:
+            return Scope.CLUSTER
+        return Scope.CLUSTER if spreads else Scope.NODE
+
     # -- constraints ------------------------------------------------------------------------------
 
     def _hard(self, pod: PodInfo) -> tuple[Counted, ...]:
