@@ -6,6 +6,7 @@ Structs rather than dataclasses: several are made in every attempt.
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from ksched_cli.framework.status import Status

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.interface import (
     FilterPlugin,
     Plugin,

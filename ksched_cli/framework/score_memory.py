@@ -125,7 +125,7 @@ def first_scores(
     stamps: Stamps,
     ask: AskScore,
 ) -> ScoreMemory:
-    """Asks the NODE plugins about every node, once. The kept PreScore plugins have had their say."""
+    """Asks the NODE plugins about every node, once. Those of PreScore have had their say."""
     everything = Nodes(stamps.snapshot)
     floor = np.zeros(len(everything), dtype=np.int64)
     kept = ScoreMemory(stamps, floor, floor)

@@ -14,6 +14,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import NodeResourcesBalancedAllocationArgs
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
     Explains,
     PreScorePlugin,
     Scope,
@@ -24,17 +25,18 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
 from ksched_cli.plugins.resource_scoring import (
-    HUNDRED,
+    FEW,
     Amount,
     Asked,
     amounts,
+    one_by_one,
+    only_principal,
     principal_amounts,
     requests,
     used_lines,
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
-ONE, HALF = np.array(1.0), np.array(0.5)
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
@@ -59,17 +61,27 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
                 return np.zeros(len(nodes), dtype=np.int64)
         if not self._resources:
             raise PluginError("resources not found")
-        both = principal_amounts(asked, nodes, nonzero=False)
-        if both is not None:
-            shares = np.minimum(both[0] / both[1], ONE)
-            spread = np.abs(shares[0] - shares[1]) * HALF
-        else:
+        if not only_principal(asked, nodes.snapshot):
             spread = deviation(amounts(self._resources, asked.amounts, nodes, nonzero=False))
-        return ((ONE - spread) * HUNDRED).astype(np.int64)
+        elif len(nodes) < FEW:
+            return one_by_one(asked, nodes, False, balance)
+        else:
+            used, capacity = principal_amounts(asked, nodes, nonzero=False)
+            shares = np.minimum(used / capacity, 1.0)
+            spread = np.abs(shares[0] - shares[1]) / 2
+        return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         asked = requests(self._resources, pod, nonzero=False)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=False)
+
+
+def balance(cpu: int, whole_cpu: int, memory: int, whole_memory: int) -> int:
+    """The score of a node from what would be used of it."""
+    # As floats first: Python would divide large integers more exactly than Go does.
+    first = min(float(cpu) / float(whole_cpu), 1.0)
+    second = min(float(memory) / float(whole_memory), 1.0)
+    return int((1 - abs(first - second) / 2) * MAX_NODE_SCORE)
 
 
 def deviation(found: Sequence[Amount]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ksched_cli.cluster.amounts import amount_text
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import COUNTABLE, PRINCIPAL
+from ksched_cli.cluster.snapshot import COUNTABLE
 from ksched_cli.config.fields import is_extended_resource_name
 from ksched_cli.config.types import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.framework.handle import Handle
@@ -29,11 +29,15 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.verdicts import Mask, Scores, Verdicts
 from ksched_cli.plugins.resource_scoring import (
+    FEW,
     Asked,
+    Strategy,
     amounts,
     broken_linear,
     least_allocated,
     most_allocated,
+    one_by_one,
+    only_principal,
     principal_amounts,
     requests,
     used_lines,
@@ -43,8 +47,6 @@ from ksched_cli.plugins.resource_scoring import (
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
 RATIO = "RequestedToCapacityRatio"
-EVEN = [1, 1]
-_PRINCIPAL = frozenset(PRINCIPAL)
 
 # Reason, the nodes that are short, and those where even an empty node would be.
 Shortage: TypeAlias = tuple[str, Mask, Mask | None]
@@ -60,12 +62,11 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        self._weight_sum = np.array(sum(self._weights), dtype=np.int64)
-        self._is_ratio = strategy.type == RATIO
-        if self._is_ratio and strategy.requested_to_capacity_ratio is not None:
-            self._score = broken_linear(strategy.requested_to_capacity_ratio.shape or ())
-        else:
-            self._score = least_allocated if strategy.type == "LeastAllocated" else most_allocated
+        is_least = strategy.type == "LeastAllocated"
+        self._strategy: Strategy = least_allocated if is_least else most_allocated
+        self._ratio = None
+        if strategy.type == RATIO and strategy.requested_to_capacity_ratio is not None:
+            self._ratio = broken_linear(strategy.requested_to_capacity_ratio.shape or ())
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -79,11 +80,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         except PluginError as missing:
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
-        countable = pod.resources.usage[: len(COUNTABLE), None]
-        used = nodes.take_columns(snapshot.usage[: len(COUNTABLE)])
-        enough = nodes.take_columns(snapshot.capacity) - used >= countable
-        # What nobody asks for may be lacking; that is looked at more closely below.
-        if wanted.keys() <= _PRINCIPAL and enough.all():
+        if not pod.resources.others and _have_room(pod, nodes):
             return Verdicts.passing(len(nodes))
         full = nodes.take(snapshot.pod_count) >= nodes.take(snapshot.allocatable("pods"))
         shortages: list[Shortage] = [("Too many pods", full, None)]
@@ -109,14 +106,22 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             asked = requests(self._resources, pod, nonzero=True)
         if not self._resources:
             raise PluginError("resources not found")
-        both = None if self._is_ratio else principal_amounts(asked, nodes, nonzero=True)
-        if both is not None:
-            points = self._score(*both, True)
-            if self._weights != EVEN:
-                points = points * np.array(self._weights)[:, None]
-            return (points[0] + points[1]) // self._weight_sum
+        if self._ratio is None and only_principal(asked, nodes.snapshot):
+            if len(nodes) < FEW:
+                return one_by_one(asked, nodes, True, self._mean)
+            used, capacity = principal_amounts(asked, nodes, nonzero=True)
+            first, second = self._weights
+            points = self._strategy(used, capacity, True)
+            return (points[0] * first + points[1] * second) // (first + second)
         found = amounts(self._resources, asked.amounts, nodes, nonzero=True)
-        return weighted_mean(found, self._weights, self._score, skip_zero=self._is_ratio)
+        score = self._ratio or self._strategy
+        return weighted_mean(found, self._weights, score, skip_zero=self._ratio is not None)
+
+    def _mean(self, cpu: int, whole_cpu: int, memory: int, whole_memory: int) -> int:
+        """The score of a node from what would be used of it."""
+        first, second = self._weights
+        points = self._strategy(cpu, whole_cpu, True) * first
+        return (points + self._strategy(memory, whole_memory, True) * second) // (first + second)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         lines = []
@@ -134,6 +139,24 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         asked = requests(self._resources, pod, nonzero=True)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=True)
+
+
+def _have_room(pod: PodInfo, nodes: Nodes) -> bool:
+    """Whether every node has room for another pod, its cpu and its memory. Where one has not, it
+    may still do: what a pod does not ask for may be lacking."""
+    usage, capacity = nodes.snapshot.usage, nodes.snapshot.capacity
+    asked = pod.resources.usage
+    if len(nodes) < FEW:
+        cpu, memory, *_ = asked.tolist()
+        return all(
+            capacity.item(0, row) - usage.item(0, row) >= cpu
+            and capacity.item(1, row) - usage.item(1, row) >= memory
+            and capacity.item(2, row) > usage.item(2, row)
+            for row in nodes.indices().tolist()
+        )
+    used = nodes.take_columns(usage[: len(COUNTABLE)])
+    free = nodes.take_columns(capacity) - used
+    return bool((free >= asked[: len(COUNTABLE), None]).all())
 
 
 def _verdicts(shortages: list[Shortage], count: int) -> Verdicts:
