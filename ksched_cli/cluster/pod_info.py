@@ -5,10 +5,10 @@ Upstream: pkg/scheduler/framework/types.go (PodInfo), pkg/scheduler/util/utils.g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ksched_cli.cluster.objects import Pod, PodSpec
+from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec
 from ksched_cli.cluster.resources import pod_resources
 
 ANY_HOST = "0.0.0.0"
@@ -102,8 +102,17 @@ class PodCatalog:
         look = (
             id(pod.spec),
             meta.namespace,
-            tuple(sorted(meta.labels.items())),
-            tuple(sorted(meta.annotations.items())),
-            tuple((o.api_version, o.kind, o.name, o.controller) for o in meta.owner_references),
+            _pairs(meta.labels),
+            _pairs(meta.annotations),
+            _owners(meta.owner_references) if meta.owner_references else (),
         )
         return PodInfo(pod, template, self._signatures.setdefault(look, len(self._signatures)))
+
+
+def _pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The same for equal maps."""
+    return tuple(sorted(labels.items())) if len(labels) > 1 else tuple(labels.items())
+
+
+def _owners(references: Iterable[OwnerReference]) -> tuple[object, ...]:
+    return tuple((one.api_version, one.kind, one.name, one.controller) for one in references)

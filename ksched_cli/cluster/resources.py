@@ -66,8 +66,8 @@ class PodResources:
 
 def pod_resources(pod: Pod) -> PodResources:
     """What a pod takes of its node; the same object for pods of one spec, but for resized ones."""
-    granted = _granted(pod)
-    if granted:
+    told = pod.status.container_statuses or pod.status.init_container_statuses
+    if told and (granted := _granted(pod)):
         return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
     return _template_resources(pod.spec)
 

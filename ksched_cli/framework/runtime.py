@@ -90,6 +90,7 @@ class Framework:
                     self._made[ref.name] = self._make(registry[ref.name])
         self._pre_filters = self._at("preFilter", PreFilterPlugin)
         self._post_filters = self._at("postFilter", PostFilterPlugin)
+        self.queue_sort = self._at("queueSort", QueueSortPlugin)[0]
         self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
         self._reserves = self._at("reserve", ReservePlugin)
         self._permits = self._at("permit", PermitPlugin)
@@ -139,10 +140,6 @@ class Framework:
     def plugin(self, name: str) -> Plugin | None:
         """A plugin of this profile, whatever its points."""
         return self._made.get(name)
-
-    @property
-    def queue_sort(self) -> QueueSortPlugin:
-        return self._at("queueSort", QueueSortPlugin)[0]
 
     @property
     def has_post_filters(self) -> bool:
