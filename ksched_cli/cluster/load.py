@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Sequence
 from typing import BinaryIO
 
 from ksched_cli.cluster.collect import Collector
+from ksched_cli.cluster.garbage import never_collected
 from ksched_cli.cluster.sources import default_state_path, documents, read_sources
 from ksched_cli.cluster.state import ClusterState
 
@@ -26,21 +25,9 @@ def load_state(
 
     Raises InputError for what cannot be read or is no state, UsageError where there is no default.
     """
-    with _collector_paused():
+    with never_collected():
         collector = Collector(reads)
         for source in read_sources(paths or [default_state_path()], stdin or sys.stdin.buffer):
             for document in documents(source):
                 collector.add(document)
         return collector.finish()
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Objects pile up and none is garbage; the collector would walk them all again and again."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
+from ksched_cli.cluster.garbage import seldom_collected
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -168,7 +169,8 @@ class Simulation:
         passes = Passes(
             self, Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else "")
         )
-        passes.run(MAX_PASSES)
+        with seldom_collected():
+            passes.run(MAX_PASSES)
         return RunRecord(
             tuple(passes.attempts),
             dict(self.placements),

@@ -6,7 +6,7 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -98,8 +98,7 @@ class Filtering:
         return self._one(state, pod, node)
 
     def _one(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
-        nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        verdicts = self.without_nominated(state, pod, nodes)
+        verdicts = self.without_nominated(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids[0]]
 
     def without_nominated(
@@ -149,7 +148,7 @@ class Filtering:
         """The plugins still to be asked, and what the others said of pods like this one."""
         if known is None:
             return self.plugins, Verdicts.passing(len(nodes))
-        kept = self._memory.filtered(known, self.plugins, pod, nodes, self.ask)
+        kept = self._memory.filtered(known, self.plugins, pod, nodes, self)
         return self.plugins[kept.count :], kept.verdicts(nodes)
 
     def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
@@ -173,6 +172,30 @@ class Filtering:
         if len(verdicts.statuses) > 1:
             verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
         return verdicts
+
+    def have_plain_form(self, plugins: Iterable[FilterPlugin]) -> bool:
+        """As FilterAsker says. Foreign plugins are asked in one form only, as the docs tell them."""
+        return all(
+            plugin.name not in self._guard.foreign
+            and type(plugin).filter is not FilterPlugin.filter
+            and type(plugin).filter_nodes is not FilterPlugin.filter_nodes
+            for plugin in plugins
+        )
+
+    def all_pass(
+        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> bool:
+        """As FilterAsker says. What a plugin does wrong shows when it is asked in the other form."""
+        snapshot = nodes.snapshot
+        try:
+            for row in nodes.indices().tolist():
+                node = Node(snapshot, row)
+                for plugin in plugins:
+                    if plugin.filter(state, pod, node) is not SUCCESS:
+                        return False
+        except Exception:
+            return False
+        return True
 
     def _ask_each(
         self,

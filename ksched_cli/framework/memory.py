@@ -11,9 +11,9 @@ a number for its status, so that the earliest rejection is the smallest code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,26 @@ PASSES = np.int32(np.iinfo(np.int32).max)
 STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
-# A plugin's verdicts, failures taken care of: Filtering.ask.
-AskFilter: TypeAlias = Callable[[FilterPlugin, CycleState, PodInfo, Nodes], Verdicts]
+# Of fewer nodes than this, the plain form of a plugin that has both is quicker.
+FEW = 6
+
+
+class FilterAsker(Protocol):
+    """Asks plugins and takes care of their failures: Filtering."""
+
+    def ask(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Verdicts: ...
+
+    def have_plain_form(self, plugins: Iterable[FilterPlugin]) -> bool:
+        """Whether the plain form of all may be asked, too."""
+        ...
+
+    def all_pass(
+        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> bool:
+        """Whether the nodes, asked about one by one, pass all the plugins; False leaves it open."""
+        ...
 
 
 def keeps(plugin: Plugin, pod: PodInfo) -> bool:
@@ -78,8 +96,9 @@ class FilterMemory:
     """The plugins of a profile up to the first whose answers are not kept.
 
     count:    how many plugins these are
-    rows:     of those that take part, the ROW plugins with their places
+    rows:     of those that take part, the ROW plugins; places: of theirs among all
     stamps:   how up to date the answers of `rows` are
+    plain:    whether the plain form of `rows` may be asked, too
     fixed:    codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
     statuses: by number; those of codes
     """
@@ -88,7 +107,9 @@ class FilterMemory:
     stamps: Stamps
     fixed: Codes
     codes: Codes
-    rows: tuple[tuple[int, FilterPlugin], ...] = ()
+    rows: tuple[FilterPlugin, ...] = ()
+    places: tuple[int, ...] = ()
+    plain: bool = False
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
@@ -101,14 +122,17 @@ class FilterMemory:
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
 
-    def renew(self, settled: CycleState, pod: PodInfo, ask: AskFilter, nodes: Nodes) -> None:
+    def renew(self, settled: CycleState, pod: PodInfo, asker: FilterAsker, nodes: Nodes) -> None:
         """Brings the verdicts of a selection up to date."""
         stale = self.stamps.renew(nodes) if self.rows else None
         if stale is None:
             return
+        if self.plain and not self.rejected and len(stale) < FEW:
+            if asker.all_pass(self.rows, settled, pod, stale):
+                return
         codes = fixed = stale.take(self.fixed)
-        for place, plugin in self.rows:
-            verdicts = ask(plugin, settled, pod, stale)
+        for place, plugin in zip(self.places, self.rows, strict=True):
+            verdicts = asker.ask(plugin, settled, pod, stale)
             if len(verdicts.statuses) > 1:
                 codes = np.minimum(codes, self.encode(place, verdicts))
         if codes is not fixed or self.rejected:
@@ -189,15 +213,15 @@ class Memory:
         plugins: Sequence[FilterPlugin],
         pod: PodInfo,
         nodes: Nodes,
-        ask: AskFilter,
+        asker: FilterAsker,
     ) -> FilterMemory:
         """What is kept of Filter, up to date for a selection."""
-        kept = known.filter or self._first_filter(known, plugins, pod, ask)
-        kept.renew(known.settled, pod, ask, nodes)
+        kept = known.filter or self._first_filter(known, plugins, pod, asker)
+        kept.renew(known.settled, pod, asker, nodes)
         return kept
 
     def _first_filter(
-        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, ask: AskFilter
+        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, asker: FilterAsker
     ) -> FilterMemory:
         """Asks the NODE plugins about every node, once."""
         everything = Nodes(self.snapshot)
@@ -208,11 +232,13 @@ class Memory:
             if plugin.name in known.settled.skip_filter:
                 continue
             if plugin.depends_on(pod) is Scope.ROW:
-                kept.rows += ((place, plugin),)
+                kept.rows += (plugin,)
+                kept.places += (place,)
                 continue
-            verdicts = ask(plugin, known.settled, pod, everything)
+            verdicts = asker.ask(plugin, known.settled, pod, everything)
             if len(verdicts.statuses) > 1:
                 kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
+        kept.plain = asker.have_plain_form(kept.rows)
         kept.codes = kept.fixed
         kept.rejected = int(np.count_nonzero(kept.fixed != PASSES))
         known.filter = kept

@@ -75,6 +75,11 @@ class Nodes(Struct, frozen=True, eq=False):
     snapshot: Snapshot
     rows: Rows | None = None
 
+    @classmethod
+    def of(cls, node: Node) -> Nodes:
+        """The one node."""
+        return cls(node.snapshot, np.array([node.row], dtype=np.intp))
+
     def __len__(self) -> int:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 

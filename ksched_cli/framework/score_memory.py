@@ -6,23 +6,50 @@ only where its part in the sum depends on which nodes are feasible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
-from ksched_cli.framework.memory import Stamps, keeps
-from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.memory import FEW, Stamps, keeps
+from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError
 from ksched_cli.framework.verdicts import Scores
 
-# Raw scores (Scoring.ask), and weighted ones of raw ones; failures taken care of.
-AskScore: TypeAlias = Callable[[ScorePlugin, CycleState, PodInfo, Nodes], Scores]
-Weigh: TypeAlias = Callable[[ScorePlugin, CycleState, PodInfo, Nodes, Scores], Scores]
+
+class ScoreAsker(Protocol):
+    """Asks plugins and takes care of their failures: Scoring. What it gives is in range.
+
+    weights: by the plugin's name
+    """
+
+    weights: Mapping[str, int]
+
+    def ask_in_range(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
+        """Raw scores; in range where nothing normalises them."""
+        ...
+
+    def weighted(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
+        """Of raw scores, normalised."""
+        ...
+
+    def have_plain_form(self, plugins: Iterable[ScorePlugin]) -> bool:
+        """Whether the plain form of all may be asked, too."""
+        ...
+
+    def sum_of(
+        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: Node
+    ) -> int | None:
+        """The weighted sum of the plugins' scores of one node; None leaves it open."""
+        ...
 
 
 @dataclass(slots=True)
@@ -57,7 +84,8 @@ class ScoreMemory:
     raw:     by name, the raw scores of plugins that are normalised in every attempt
     renewed: those of the ROW plugins among them
     scaled:  in the sums, normalised by the extremes of the nodes last asked about
-    rows:    in the sums, redone for nodes touched since, with their weights
+    rows:    in the sums, redone for nodes touched since
+    plain:   whether the plain form of `rows` may be asked, too
     floor:   the weighted sums without `rows`; sums: with them
     stamps:  how up to date the answers of ROW plugins are
     """
@@ -70,28 +98,39 @@ class ScoreMemory:
     renewed: list[ScorePlugin] = field(default_factory=list)
     raw: dict[str, Scores] = field(default_factory=dict)
     scaled: list[Scaled] = field(default_factory=list)
-    rows: list[tuple[ScorePlugin, int]] = field(default_factory=list)
+    rows: list[ScorePlugin] = field(default_factory=list)
+    plain: bool = False
 
-    def renew(
-        self, settled: CycleState, pod: PodInfo, nodes: Nodes, ask: AskScore, weigh: Weigh
-    ) -> None:
+    def renew(self, settled: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker) -> None:
         """Brings a selection up to date."""
         for one in tuple(self.scaled):
             extremes = one.in_view(nodes)
             if extremes != one.extremes:
-                self._scale(one, extremes, settled, pod, weigh)
+                self._scale(one, extremes, settled, pod, asker)
         stale = self.stamps.renew(nodes) if self.rows or self.renewed else None
-        if stale is None:
+        if stale is None or (
+            self.plain and len(stale) < FEW and self._few(settled, pod, stale, asker)
+        ):
             return
         rows = slice(None) if stale.rows is None else stale.rows
         if self.rows:
             sums = self.floor[rows]
-            for plugin, weight in self.rows:
-                scores = ask(plugin, settled, pod, stale)
+            for plugin in self.rows:
+                weight = asker.weights[plugin.name]
+                scores = asker.ask_in_range(plugin, settled, pod, stale)
                 sums = sums + (scores if weight == 1 else scores * weight)
             self.sums[rows] = sums
         for plugin in self.renewed:
-            self.raw[plugin.name][rows] = ask(plugin, settled, pod, stale)
+            self.raw[plugin.name][rows] = asker.ask_in_range(plugin, settled, pod, stale)
+
+    def _few(self, settled: CycleState, pod: PodInfo, stale: Nodes, asker: ScoreAsker) -> bool:
+        """As `renew`, one node after the other; whether that went well."""
+        for row in stale.indices().tolist():
+            found = asker.sum_of(self.rows, settled, pod, Node(stale.snapshot, row))
+            if found is None:
+                return False
+            self.sums[row] = self.floor[row] + found
+        return True
 
     def _scale(
         self,
@@ -99,12 +138,13 @@ class ScoreMemory:
         extremes: tuple[int, int],
         settled: CycleState,
         pod: PodInfo,
-        weigh: Weigh,
+        asker: ScoreAsker,
     ) -> None:
         """Normalises all nodes at once: those beyond the extremes are none of those in view."""
         everything = Nodes(self.stamps.snapshot)
         try:
-            part = weigh(one.plugin, settled, pod, everything, one.raw.clip(*extremes))
+            raw = one.raw.clip(*extremes)
+            part = asker.weighted(one.plugin, settled, pod, everything, raw)
         except PluginError:
             # Of a node that is not in view, perhaps: from now on it is asked about those that are.
             self.scaled.remove(one)
@@ -120,10 +160,9 @@ class ScoreMemory:
 def first_scores(
     settled: CycleState,
     plugins: Sequence[ScorePlugin],
-    weights: Mapping[str, int],
     pod: PodInfo,
     stamps: Stamps,
-    ask: AskScore,
+    asker: ScoreAsker,
 ) -> ScoreMemory:
     """Asks the NODE plugins about every node, once. Those of PreScore have had their say."""
     everything = Nodes(stamps.snapshot)
@@ -135,20 +174,22 @@ def first_scores(
         if not keeps(plugin, pod):
             kept.fresh.append(plugin)
         elif plugin.depends_on(pod) is Scope.ROW:
-            _keep_row(kept, plugin, weights[plugin.name])
+            _keep_row(kept, plugin)
         else:
-            _keep_node(kept, plugin, weights[plugin.name], ask(plugin, settled, pod, everything))
+            raw = asker.ask_in_range(plugin, settled, pod, everything)
+            _keep_node(kept, plugin, asker.weights[plugin.name], raw)
     kept.sums = kept.floor.copy()
+    kept.plain = not kept.renewed and asker.have_plain_form(kept.rows)
     return kept
 
 
-def _keep_row(kept: ScoreMemory, plugin: ScorePlugin, weight: int) -> None:
+def _keep_row(kept: ScoreMemory, plugin: ScorePlugin) -> None:
     if isinstance(plugin, NormalizeScore):
         kept.raw[plugin.name] = np.zeros(len(kept.floor), dtype=np.int64)
         kept.fixed.append(plugin)
         kept.renewed.append(plugin)
     else:
-        kept.rows.append((plugin, weight))
+        kept.rows.append(plugin)
 
 
 def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores) -> None:

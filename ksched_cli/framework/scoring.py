@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunS
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.memory import Memory, Remembered, Stamps, keeps
-from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.score_memory import ScoreMemory, first_scores
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import MalformedError, PluginError, Status
@@ -85,26 +85,25 @@ class Scoring:
         sums = nodes.take(kept.sums)
         for plugin in kept.fixed:
             raw = nodes.take(kept.raw[plugin.name])
-            sums = sums + self._weighted(plugin, state, pod, nodes, raw)
+            sums = sums + self.weighted(plugin, state, pod, nodes, raw)
         for plugin in kept.fresh:
             if plugin.name not in state.skip_score:
                 raw = self.ask(plugin, state, pod, nodes)
-                sums = sums + self._weighted(plugin, state, pod, nodes, raw)
+                sums = sums + self.weighted(plugin, state, pod, nodes, raw)
         return sums
 
     def _kept(self, known: Remembered, pod: PodInfo, nodes: Nodes) -> ScoreMemory:
         """What is remembered, up to date for the nodes."""
-        ask, settled = self._ask_in_range, known.settled
         kept, known.score = known.score, None
         if kept is None:
             stamps = Stamps(self._memory.snapshot)
-            kept = first_scores(settled, self.plugins, self.weights, pod, stamps, ask)
-        kept.renew(settled, pod, nodes, ask, self._weighted)
+            kept = first_scores(known.settled, self.plugins, pod, stamps, self)
+        kept.renew(known.settled, pod, nodes, self)
         # Where a plugin fails, nothing is kept.
         known.score = kept
         return kept
 
-    def _weighted(
+    def weighted(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
     ) -> Scores:
         weight = self.weights[plugin.name]
@@ -157,7 +156,7 @@ class Scoring:
             )
         return scores
 
-    def _ask_in_range(
+    def ask_in_range(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
         """Raw scores to be kept; where nothing normalises them, they are looked at only now."""
@@ -165,6 +164,30 @@ class Scoring:
         if not isinstance(plugin, NormalizeScore):
             _check_range(plugin, nodes, scores)
         return scores
+
+    def have_plain_form(self, plugins: Iterable[ScorePlugin]) -> bool:
+        """As ScoreAsker says; see Filtering.have_plain_form."""
+        return all(
+            plugin.name not in self._guard.foreign
+            and type(plugin).score is not ScorePlugin.score
+            and type(plugin).score_nodes is not ScorePlugin.score_nodes
+            for plugin in plugins
+        )
+
+    def sum_of(
+        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: Node
+    ) -> int | None:
+        """As ScoreAsker says. What a plugin does wrong shows when it is asked in the other form."""
+        sums = 0
+        try:
+            for plugin in plugins:
+                score = plugin.score(state, pod, node)
+                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                    return None
+                sums += score * self.weights[plugin.name]
+        except Exception:
+            return None
+        return sums
 
     def _normalized(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores

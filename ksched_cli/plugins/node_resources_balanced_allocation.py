@@ -25,13 +25,12 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
 from ksched_cli.plugins.resource_scoring import (
-    FEW,
     Amount,
     Asked,
     amounts,
-    one_by_one,
     only_principal,
     principal_amounts,
+    principal_numbers,
     requests,
     used_lines,
 )
@@ -53,6 +52,16 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         state.write(STATE_KEY, asked)
         return SUCCESS
 
+    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+        asked: Asked | None = state.data.get(STATE_KEY)
+        if asked is None or not only_principal(asked, node.snapshot):
+            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
+        cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=False)
+        # As floats first: Python would divide large integers more exactly than Go does.
+        first = min(float(cpu) / float(whole_cpu), 1.0)
+        second = min(float(memory) / float(whole_memory), 1.0)
+        return int((1 - abs(first - second) / 2) * MAX_NODE_SCORE)
+
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         asked: Asked | None = state.data.get(STATE_KEY)
         if asked is None:
@@ -63,8 +72,6 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
             raise PluginError("resources not found")
         if not only_principal(asked, nodes.snapshot):
             spread = deviation(amounts(self._resources, asked.amounts, nodes, nonzero=False))
-        elif len(nodes) < FEW:
-            return one_by_one(asked, nodes, False, balance)
         else:
             used, capacity = principal_amounts(asked, nodes, nonzero=False)
             shares = np.minimum(used / capacity, 1.0)
@@ -74,14 +81,6 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         asked = requests(self._resources, pod, nonzero=False)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=False)
-
-
-def balance(cpu: int, whole_cpu: int, memory: int, whole_memory: int) -> int:
-    """The score of a node from what would be used of it."""
-    # As floats first: Python would divide large integers more exactly than Go does.
-    first = min(float(cpu) / float(whole_cpu), 1.0)
-    second = min(float(memory) / float(whole_memory), 1.0)
-    return int((1 - abs(first - second) / 2) * MAX_NODE_SCORE)
 
 
 def deviation(found: Sequence[Amount]) -> NDArray[np.float64]:

@@ -29,16 +29,15 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.verdicts import Mask, Scores, Verdicts
 from ksched_cli.plugins.resource_scoring import (
-    FEW,
     Asked,
     Strategy,
     amounts,
     broken_linear,
     least_allocated,
     most_allocated,
-    one_by_one,
     only_principal,
     principal_amounts,
+    principal_numbers,
     requests,
     used_lines,
     weighted_mean,
@@ -74,14 +73,31 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         state.write(PRE_FILTER_KEY, pod.resources.requests)
         return None, SUCCESS
 
+    def filter(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+        if not pod.resources.others and PRE_FILTER_KEY in state.data:
+            usage, capacity, row = node.snapshot.usage, node.snapshot.capacity, node.row
+            cpu, memory, *_ = pod.resources.usage.tolist()
+            if (
+                capacity.item(0, row) - usage.item(0, row) >= cpu
+                and capacity.item(1, row) - usage.item(1, row) >= memory
+                and capacity.item(2, row) > usage.item(2, row)
+            ):
+                return SUCCESS
+        verdicts = self.filter_nodes(state, pod, Nodes.of(node))
+        return verdicts.statuses[verdicts.ids.item(0)]
+
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         try:
             wanted: dict[str, int] = state.read(PRE_FILTER_KEY)
         except PluginError as missing:
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
-        if not pod.resources.others and _have_room(pod, nodes):
-            return Verdicts.passing(len(nodes))
+        if not pod.resources.others:
+            countable = pod.resources.usage[: len(COUNTABLE), None]
+            used = nodes.take_columns(snapshot.usage[: len(COUNTABLE)])
+            # Where it is not so, a node may still do: what nobody asks for may be lacking.
+            if (nodes.take_columns(snapshot.capacity) - used >= countable).all():
+                return Verdicts.passing(len(nodes))
         full = nodes.take(snapshot.pod_count) >= nodes.take(snapshot.allocatable("pods"))
         shortages: list[Shortage] = [("Too many pods", full, None)]
         for resource, amount in sorted(wanted.items()):
@@ -100,6 +116,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         state.write(PRE_SCORE_KEY, requests(self._resources, pod, nonzero=True))
         return SUCCESS
 
+    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+        asked: Asked | None = state.data.get(PRE_SCORE_KEY)
+        if asked is None or self._ratio is not None or not only_principal(asked, node.snapshot):
+            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
+        cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=True)
+        first, second = self._weights
+        points = self._strategy(cpu, whole_cpu, True) * first
+        return (points + self._strategy(memory, whole_memory, True) * second) // (first + second)
+
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         asked: Asked | None = state.data.get(PRE_SCORE_KEY)
         if asked is None:
@@ -107,8 +132,6 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if not self._resources:
             raise PluginError("resources not found")
         if self._ratio is None and only_principal(asked, nodes.snapshot):
-            if len(nodes) < FEW:
-                return one_by_one(asked, nodes, True, self._mean)
             used, capacity = principal_amounts(asked, nodes, nonzero=True)
             first, second = self._weights
             points = self._strategy(used, capacity, True)
@@ -116,12 +139,6 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         found = amounts(self._resources, asked.amounts, nodes, nonzero=True)
         score = self._ratio or self._strategy
         return weighted_mean(found, self._weights, score, skip_zero=self._ratio is not None)
-
-    def _mean(self, cpu: int, whole_cpu: int, memory: int, whole_memory: int) -> int:
-        """The score of a node from what would be used of it."""
-        first, second = self._weights
-        points = self._strategy(cpu, whole_cpu, True) * first
-        return (points + self._strategy(memory, whole_memory, True) * second) // (first + second)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         lines = []
@@ -139,24 +156,6 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         asked = requests(self._resources, pod, nonzero=True)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=True)
-
-
-def _have_room(pod: PodInfo, nodes: Nodes) -> bool:
-    """Whether every node has room for another pod, its cpu and its memory. Where one has not, it
-    may still do: what a pod does not ask for may be lacking."""
-    usage, capacity = nodes.snapshot.usage, nodes.snapshot.capacity
-    asked = pod.resources.usage
-    if len(nodes) < FEW:
-        cpu, memory, *_ = asked.tolist()
-        return all(
-            capacity.item(0, row) - usage.item(0, row) >= cpu
-            and capacity.item(1, row) - usage.item(1, row) >= memory
-            and capacity.item(2, row) > usage.item(2, row)
-            for row in nodes.indices().tolist()
-        )
-    used = nodes.take_columns(usage[: len(COUNTABLE)])
-    free = nodes.take_columns(capacity) - used
-    return bool((free >= asked[: len(COUNTABLE), None]).all())
 
 
 def _verdicts(shortages: list[Shortage], count: int) -> Verdicts:

@@ -27,9 +27,6 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 
 A = TypeVar("A", int, Scores)
 
-# For fewer nodes than this, `one_by_one` is quicker.
-FEW = 6
-
 # Amounts below this leave room for the factors they are multiplied by here.
 MAX_PLAIN = 2**63 // (4 * FULL)
 
@@ -119,6 +116,20 @@ def principal_amounts(asked: Asked, nodes: Nodes, nonzero: bool) -> tuple[Scores
     used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
     capacity = snapshot.capacity[: len(PRINCIPAL)]
     return nodes.take_columns(used) + asked.principal, nodes.take_columns(capacity)
+
+
+def principal_numbers(asked: Asked, node: Node, nonzero: bool) -> tuple[int, int, int, int]:
+    """Cpu requested and allocatable, memory requested and allocatable, on one node."""
+    snapshot, row = node.snapshot, node.row
+    used = snapshot.nonzero if nonzero else snapshot.usage
+    capacity = snapshot.capacity
+    cpu, memory = asked.amounts
+    return (
+        used.item(0, row) + cpu,
+        capacity.item(0, row),
+        used.item(1, row) + memory,
+        capacity.item(1, row),
+    )
 
 
 def one_by_one(
