@@ -174,7 +174,7 @@ class Filtering:
         return verdicts
 
     def have_plain_form(self, plugins: Iterable[FilterPlugin]) -> bool:
-        """As FilterAsker says. Foreign plugins are asked in one form only, as the docs tell them."""
+        """As FilterAsker says. Foreign plugins are asked in one form only, as the docs say."""
         return all(
             plugin.name not in self._guard.foreign
             and type(plugin).filter is not FilterPlugin.filter
@@ -185,7 +185,7 @@ class Filtering:
     def all_pass(
         self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> bool:
-        """As FilterAsker says. What a plugin does wrong shows when it is asked in the other form."""
+        """As FilterAsker says. What a plugin does wrong shows when its array form is asked."""
         snapshot = nodes.snapshot
         try:
             for row in nodes.indices().tolist():

@@ -1,8 +1,8 @@
 """The plugin contract: one class per extension point, in two depths.
 
 The plain form answers for one node, as in kube-scheduler. The array form answers for many and is
-what the runtime calls; its default loops over the plain form. A plugin overrides either. The plugins
-of ksched itself may have both: then a handful of nodes is asked about one by one.
+what the runtime calls; its default loops over the plain form. A plugin overrides either. Those of
+ksched itself may have both: then it is the plain form that is asked about a handful of nodes.
 
 Upstream: pkg/scheduler/framework/interface.go. Nothing here loads NumPy before it is needed.
 """

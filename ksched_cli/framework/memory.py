@@ -127,9 +127,9 @@ class FilterMemory:
         stale = self.stamps.renew(nodes) if self.rows else None
         if stale is None:
             return
-        if self.plain and not self.rejected and len(stale) < FEW:
-            if asker.all_pass(self.rows, settled, pod, stale):
-                return
+        may_ask_plain = self.plain and not self.rejected and len(stale) < FEW
+        if may_ask_plain and asker.all_pass(self.rows, settled, pod, stale):
+            return
         codes = fixed = stale.take(self.fixed)
         for place, plugin in zip(self.places, self.rows, strict=True):
             verdicts = asker.ask(plugin, settled, pod, stale)

@@ -6,7 +6,7 @@ only where its part in the sum depends on which nodes are feasible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -27,7 +27,7 @@ class ScoreAsker(Protocol):
     weights: by the plugin's name
     """
 
-    weights: Mapping[str, int]
+    weights: dict[str, int]
 
     def ask_in_range(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -108,9 +108,9 @@ class ScoreMemory:
             if extremes != one.extremes:
                 self._scale(one, extremes, settled, pod, asker)
         stale = self.stamps.renew(nodes) if self.rows or self.renewed else None
-        if stale is None or (
-            self.plain and len(stale) < FEW and self._few(settled, pod, stale, asker)
-        ):
+        if stale is None:
+            return
+        if self.plain and len(stale) < FEW and self._few(settled, pod, stale, asker):
             return
         rows = slice(None) if stale.rows is None else stale.rows
         if self.rows:

@@ -177,7 +177,7 @@ class Scoring:
     def sum_of(
         self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: Node
     ) -> int | None:
-        """As ScoreAsker says. What a plugin does wrong shows when it is asked in the other form."""
+        """As ScoreAsker says. What a plugin does wrong shows when its array form is asked."""
         sums = 0
         try:
             for plugin in plugins:
