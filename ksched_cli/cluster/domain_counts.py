@@ -7,6 +7,7 @@ entry more than there are domains, always 0, so that MISSING (-1) finds it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from ksched_cli.cluster.labels import MISSING
 Counts = NDArray[np.int32]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
+T = TypeVar("T", bound=np.generic)
 
 MAX_INT32 = 2**31 - 1
 
@@ -29,9 +32,10 @@ class Domains:
     codes:    per row the node's domain, or MISSING where pods do not count
     present:  the codes of the domains that some counted node belongs to
     complete: whether every row has a domain
+    by_row:   whether the domain of every row is the row's own, as hosts are
     """
 
-    __slots__ = ("codes", "complete", "key", "present", "values")
+    __slots__ = ("by_row", "codes", "complete", "key", "present", "values")
 
     def __init__(self, key: str, values: tuple[str, ...], codes: Codes) -> None:
         self.key = key
@@ -41,6 +45,7 @@ class Domains:
         seen[codes] = True
         self.present = np.flatnonzero(seen[:-1])
         self.complete = not seen[-1]
+        self.by_row = len(values) == len(codes) and bool((codes == np.arange(len(codes))).all())
 
     def where(self, counted: Mask) -> Domains:
         """The same domains with fewer nodes in them."""
@@ -50,11 +55,19 @@ class Domains:
     def zeros(self) -> Counts:
         return np.zeros(len(self.values) + 1, dtype=np.int32)
 
+    def look_up(self, table: NDArray[T], rows: Rows | None) -> NDArray[T]:
+        """Of a table with an entry per domain and one for none, those of some rows; None: of all.
+        Do not write to it."""
+        if self.by_row:
+            return table[:-1] if rows is None else table[rows]
+        return table[self.codes if rows is None else self.codes[rows]]
+
     def least(self, counts: Counts) -> int:
         """The smallest count of a domain with a counted node; MAX_INT32 where there is none."""
-        if len(self.present) == len(self.values) > 0:
-            return int(counts[:-1].min())
-        return int(counts[self.present].min(initial=MAX_INT32))
+        of_present = counts[:-1]
+        if len(self.present) != len(self.values):
+            of_present = counts[self.present]
+        return of_present.item(of_present.argmin()) if len(of_present) else MAX_INT32
 
     def name(self, code: int) -> str:
         """As a label is written."""
@@ -125,6 +138,17 @@ class Tally:
             self.changes[code] = self.changes.get(code, 0) + number
             self.total += number
 
+    def at(self, domains: Domains, rows: Rows | None) -> Counts:
+        """The counts of some rows' domains, as `domains` places the rows; 0 for none. rows: None
+        means all. Do not write to it."""
+        found = domains.look_up(self.counts, rows)
+        if self.changes:
+            found = found.copy()
+            codes = domains.codes if rows is None else domains.codes[rows]
+            for code, number in self.changes.items():
+                found[codes == code] += number
+        return found
+
     def current(self) -> Counts:
         """Per domain, the changes included. Do not write to it."""
         if not self.changes:
@@ -134,9 +158,3 @@ class Tally:
             counts[code] += number
         return counts
 
-    def at(self, codes: Codes) -> Counts:
-        """The counts of some nodes' domains; 0 for MISSING."""
-        found: Counts = self.counts[codes]
-        for code, number in self.changes.items():
-            found[codes == code] += number
-        return found

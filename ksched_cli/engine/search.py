@@ -24,6 +24,10 @@ MIN_PERCENTAGE = 5
 DEFAULT_PERCENTAGE = 50
 NODES_PER_PERCENT = 125
 
+# The share of nodes that are expected to pass: of pods that nothing is known about, and at least.
+USUAL_RATE = 0.9
+LEAST_RATE = 0.05
+
 
 def feasible_nodes_to_find(percentage: int, count: int) -> int:
     """How many fitting nodes are enough, of `count`; percentage 0 adapts to the cluster's size."""
@@ -76,9 +80,10 @@ class Search:
         feasible: list[Rows] = []
         count = done = 0
         visits = self._visits(candidates, snapshot)
+        rate = USUAL_RATE if known is None else known.rate
         while done < len(visits) and count < wanted:
             missing = wanted - count
-            chunk = visits[done : done + _chunk_size(missing, done, count)]
+            chunk = visits[done : done + _chunk_size(missing, rate)]
             nodes = Nodes(snapshot, chunk)
             verdicts = filtering.with_nominated(state, pod, nodes, known=known)
             passed, error = _passing(chunk, verdicts, missing, statuses)
@@ -87,6 +92,9 @@ class Search:
                 return Found(Nodes(snapshot, np.concatenate(feasible)), error)
             count += len(passed)
             done += len(chunk)
+            rate = count / done if count < wanted else count / (count + statuses.own_count)
+        if known is not None:
+            known.rate = rate
         found_rows = feasible[0] if len(feasible) == 1 else np.concatenate(feasible)
         return Found(Nodes(snapshot, found_rows))
 
@@ -122,10 +130,12 @@ class Search:
         self.next_start = (self.next_start + processed) % count
 
 
-def _chunk_size(missing: int, done: int, found: int) -> int:
-    """Enough nodes to find the missing ones, at the rate of those looked at so far."""
-    rate = found / done if done and found else 0.9
-    return max(int(missing / rate) + 1, 16)
+def _chunk_size(missing: int, rate: float) -> int:
+    """Enough nodes to find the missing ones, where `rate` of the nodes pass, and a few more: to ask
+    about those is cheaper than to ask again."""
+    if rate == 1:
+        return missing
+    return int(missing / max(rate, LEAST_RATE) * 1.05) + 16
 
 
 def _passing(
@@ -135,13 +145,15 @@ def _passing(
     text or "". The rejections before that go to `statuses`."""
     if len(verdicts.statuses) == 1:
         return chunk[:missing], ""
-    passing = np.flatnonzero(verdicts.ids == 0)
-    end = int(passing[missing - 1]) + 1 if len(passing) >= missing else len(chunk)
+    passing = (verdicts.ids == 0).nonzero()[0]
+    end = passing.item(missing - 1) + 1 if len(passing) >= missing else len(chunk)
     failed = _first_error(verdicts, end)
-    end = end if failed is None else failed
-    statuses.add(chunk[:end], verdicts.ids[:end], verdicts.statuses)
-    error = "" if failed is None else verdicts.statuses[verdicts.ids[failed]].message
-    return chunk[passing[passing < end]], error
+    spoken = end if failed is None else failed
+    statuses.add(chunk[:spoken], verdicts.ids[:spoken], verdicts.statuses)
+    if failed is not None:
+        error = verdicts.statuses[verdicts.ids[failed]].message
+        return chunk[passing[passing < failed]], error
+    return chunk[passing[:missing]], ""
 
 
 def _first_error(verdicts: Verdicts, end: int) -> int | None:

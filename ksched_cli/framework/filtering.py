@@ -118,7 +118,7 @@ class Filtering:
         ids, statuses = verdicts.ids, verdicts.statuses
         asked, places = nodes, None
         if len(statuses) > 1:
-            places = np.flatnonzero(ids == 0)
+            places = (ids == 0).nonzero()[0]
             asked = Nodes(nodes.snapshot, nodes.indices()[places])
         for plugin in plugins:
             if plugin.name in state.skip_filter:
@@ -129,16 +129,15 @@ class Filtering:
                 found = self._ask_each(plugin, state, trial, pod, asked)
             else:
                 found = self.ask(plugin, state, pod, asked)
-            rejected = found.ids != 0
-            if not rejected.any():
+            if len(found.statuses) == 1 or not np.count_nonzero(found.ids):
                 continue
-            shifted = np.where(rejected, found.ids + (len(statuses) - 1), 0).astype(np.int32)
             if places is None:
-                ids = shifted
+                ids, statuses = found.ids, found.statuses
             else:
-                ids[places] = shifted
-            statuses += found.statuses[1:]
-            places = np.flatnonzero(ids == 0)
+                more = len(statuses) - 1
+                ids[places] = np.where(found.ids != 0, found.ids + more, 0)
+                statuses += found.statuses[1:]
+            places = (ids == 0).nonzero()[0]
             asked = Nodes(nodes.snapshot, nodes.indices()[places])
         return Verdicts(ids, statuses)
 

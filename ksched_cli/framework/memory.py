@@ -165,6 +165,7 @@ class Remembered:
     settled:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
     pre_filters: the PreFilter plugins that must still be asked; None: not known yet
     preparers:   the same of PreScore
+    rate:        the share of the nodes looked at last that passed
     trials:      by row, see Memory.trials; tried: how much of the log they take account of
     """
 
@@ -173,6 +174,7 @@ class Remembered:
     preparers: tuple[PreScorePlugin, ...] | None = None
     filter: FilterMemory | None = None
     score: ScoreMemory | None = None
+    rate: float = 1.0
     trials: dict[int, Any] = field(default_factory=dict)
     tried: int = 0
 

@@ -6,7 +6,6 @@ Upstream: pkg/scheduler/framework/interface.go (NodeToStatus).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 
 import numpy as np
 
@@ -21,30 +20,38 @@ NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 class NodeStatuses(Mapping[str, Status]):
     """Node name → status. A node that nobody spoke about has the status `absent`.
 
-    ids:     per row of the snapshot, an index into `statuses`, or ABSENT
     foreign: of names that are no node here; only extenders speak about such
     """
+
+    __slots__ = ("_added", "_ids", "absent", "foreign", "snapshot", "statuses")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.statuses: list[Status] = []
         self.foreign: dict[str, Status] = {}
         self.absent = NOT_LOOKED_AT
+        self._ids: Ids | None = None
+        # What is not in `_ids` yet: mostly nobody asks for more than how many there are.
+        self._added: list[tuple[Rows, Ids]] = []
 
-    @cached_property
+    @property
     def ids(self) -> Ids:
-        """Made when a node is first spoken about: mostly none is."""
-        return np.full(len(self.snapshot), ABSENT, dtype=np.int32)
+        """Per row of the snapshot, an index into `statuses`, or ABSENT."""
+        if self._ids is None:
+            self._ids = np.full(len(self.snapshot), ABSENT, dtype=np.int32)
+        for rows, ids in self._added:
+            self._ids[rows] = ids
+        self._added.clear()
+        return self._ids
 
     def add(self, rows: Rows, ids: Ids, statuses: list[Status]) -> None:
-        """Rows with verdicts; an id of 0 passes and is left out."""
+        """Rows with verdicts, each row once in an attempt; an id of 0 passes and is left out."""
         if len(statuses) == 1:
             return
-        rejected = ids != 0
-        if not rejected.any():
-            return
-        self.ids[rows[rejected]] = ids[rejected] + (len(self.statuses) - 1)
-        self.statuses += statuses[1:]
+        rejected = ids.nonzero()[0]
+        if len(rejected):
+            self._added.append((rows[rejected], ids[rejected] + (len(self.statuses) - 1)))
+            self.statuses += statuses[1:]
 
     def set(self, row: int, status: Status) -> None:
         self.ids[row] = len(self.statuses)
@@ -65,7 +72,10 @@ class NodeStatuses(Mapping[str, Status]):
     @property
     def own_count(self) -> int:
         """How many names have a status of their own."""
-        rows = int(np.count_nonzero(self.spoken)) if self.statuses else 0
+        if self._ids is None:
+            rows = sum(len(rows) for rows, _ in self._added)
+        else:
+            rows = int(np.count_nonzero(self.spoken))
         return rows + len(self.foreign)
 
     def codes(self) -> Ids:

@@ -48,5 +48,8 @@ class Verdicts:
 
     def reject(self, rejected: Mask, status: Status) -> None:
         """Gives `status` to the nodes of `rejected` that still pass."""
-        self.ids[rejected & (self.ids == 0)] = len(self.statuses)
+        if len(self.statuses) == 1:
+            self.ids[rejected] = 1
+        else:
+            self.ids[rejected & (self.ids == 0)] = len(self.statuses)
         self.statuses.append(status)

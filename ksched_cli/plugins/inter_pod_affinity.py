@@ -353,12 +353,12 @@ def _unmet(found: FilterState, nodes: Nodes) -> Mask:
     # The first of a group of pods that want each other may go anywhere that has the keys.
     if found.demands.matches_self and not any(tally.total for tally in tallies):
         return _any(nodes.take(tally.domains.codes) == MISSING for tally in tallies)
-    return _any(tally.at(nodes.take(tally.domains.codes)) <= 0 for tally in tallies)
+    return _any(tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies)
 
 
 def _present(tallies: Tallies, nodes: Nodes) -> Mask:
     """The nodes in a domain with a pod that counts."""
-    return _any(tally.at(nodes.take(tally.domains.codes)) > 0 for tally in tallies.values())
+    return _any(tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values())
 
 
 def _any(masks: Iterable[Mask]) -> Mask:

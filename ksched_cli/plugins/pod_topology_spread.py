@@ -243,11 +243,12 @@ class PodTopologySpread(
         found: FilterState = state.read(PRE_FILTER_KEY)
         verdicts = Verdicts.passing(len(nodes))
         for one, tally in zip(found.constraints, found.tallies, strict=True):
-            codes: Codes = nodes.take(one.labelled.codes)
             if not one.labelled.complete:
-                verdicts.reject(codes == MISSING, UNLABELLED)
+                verdicts.reject(nodes.take(one.labelled.codes) == MISSING, UNLABELLED)
             allowed = one.constraint.max_skew + _least(one, tally) - one.matches_self
-            verdicts.reject(tally.at(codes) > allowed, SKEWED)
+            crowded = tally.at(one.labelled, nodes.rows) > allowed
+            if np.count_nonzero(crowded):
+                verdicts.reject(crowded, SKEWED)
         return verdicts
 
     # -- score ------------------------------------------------------------------------------------
