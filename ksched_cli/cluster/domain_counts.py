@@ -157,4 +157,3 @@ class Tally:
         for code, number in self.changes.items():
             counts[code] += number
         return counts
-

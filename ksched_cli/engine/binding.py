@@ -53,7 +53,7 @@ class Assumed(Struct, frozen=True):
     framework: Framework
     state: CycleState
     pod: PodInfo
-    row: int
+    node: Node
     record: Attempt
 
 
@@ -74,7 +74,7 @@ class Binding:
         self.snapshot.add(pod, row)
         self.nominator.clear(pod)
         node = Node(self.snapshot, row)
-        assumed = Assumed(framework, state, pod, row, record)
+        assumed = Assumed(framework, state, pod, node, record)
         status = framework.reserve(state, pod, node)
         if not status.is_success:
             return self._undo(assumed, replace(record, reserve=status))
@@ -99,9 +99,9 @@ class Binding:
         return self._undo(assumed, replace(record, permit=status))
 
     def _bind(self, assumed: Assumed) -> Outcome:
-        framework, state, pod = assumed.framework, assumed.state, assumed.pod
+        framework, state = assumed.framework, assumed.state
+        pod, node = assumed.pod, assumed.node
         activated = state.take_activated()
-        node = Node(self.snapshot, assumed.row)
         status = framework.pre_bind(state, pod, node)
         if status.is_success:
             called = self.extending.extenders_bind(pod, node.name)
@@ -120,11 +120,10 @@ class Binding:
         record = assumed.record
         if pod.spec.resource_claims:
             record = replace(record, claims=held_devices(pod, ClaimStore.of(framework.handle)))
-        return Outcome(record, assumed.row, activated=activated)
+        return Outcome(record, node.row, activated=activated)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:
         """Takes the pod off its node again."""
-        node = Node(self.snapshot, assumed.row)
-        assumed.framework.unreserve(assumed.state, assumed.pod, node)
-        self.snapshot.remove(assumed.pod, assumed.row)
+        assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
+        self.snapshot.remove(assumed.pod, assumed.node.row)
         return Outcome(replace(record, node=""), nomination="")

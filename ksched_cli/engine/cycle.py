@@ -66,6 +66,10 @@ class Cycle:
     detailed: bool = False
     search: Search = field(default_factory=Search)
     extending: Extending = field(default_factory=Extending)
+    _none: Nodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._none = Nodes(self.snapshot, _NO_ROWS)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where a node is found, the pod is on it afterwards."""
@@ -82,7 +86,9 @@ class Cycle:
             return self._no_fit(framework, state, pod, statuses, record)
         if not outcome.status.is_success:
             return Outcome(replace(blank, error=outcome.status.message), nomination="")
-        feasible = self._nominated(framework, state, pod, statuses)
+        feasible = self._none
+        if self.nominator:
+            feasible = self._nominated(framework, state, pod, statuses)
         if not len(feasible):
             try:
                 feasible = self._among(framework, state, pod, outcome, statuses, known)
@@ -144,19 +150,18 @@ class Cycle:
     ) -> Nodes:
         """The nominated node, if there is one and it fits; a failure there is as not fitting."""
         row = self.snapshot.row.get(self.nominator.node_of(pod))
-        none = Nodes(self.snapshot, _NO_ROWS)
         if row is None:
-            return none
+            return self._none
         status = framework.filtering.one_with_nominated(state, pod, row)
         if status.is_success:
             node = Nodes(self.snapshot, np.array([row], dtype=np.intp))
             try:
                 return self.extending.filter(pod, node, statuses)
             except ExtenderError:
-                return none
+                return self._none
         if status.is_rejected:
             statuses.set(row, status)
-        return none
+        return self._none
 
     # -- a node is found --------------------------------------------------------------------------
 
@@ -182,8 +187,8 @@ class Cycle:
         except PluginError as failure:
             record = replace(record, evaluated=evaluated, error=str(failure))
             return Outcome(record, nomination="")
-        extended = self.extending.prioritize(pod, feasible)
-        if extended:
+        extended: list[ExtenderScores] = []
+        if self.extending and (extended := self.extending.prioritize(pod, feasible)):
             totals = totals + added(extended, feasible)
         best = totals.item(totals.argmax())
         ties = (totals == best).nonzero()[0]

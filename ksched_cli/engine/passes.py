@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ksched_cli.engine.binding import Outcome
-from ksched_cli.engine.queue import Backlog, Entry, Tick
+from ksched_cli.engine.queue import NEVER, Backlog, Entry, Tick
 from ksched_cli.engine.records import Attempt
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Passes:
         """One pass; whether there was anything to try."""
         tried = False
         for entry in self.backlog:
-            if entry.is_due(self._now()):
+            if entry.seen is NEVER or entry.is_due(self._now()):
                 tried = True
                 self._try(entry)
         return tried
@@ -57,14 +57,16 @@ class Passes:
         entry.activated = False
         outcomes = self.simulation.outcomes(pod)
         self.attempts += [outcome.attempt for outcome in outcomes]
-        self.last[pod.key] = self.attempts[-1]
-        if outcomes[-1].waits:
+        last = outcomes[-1]
+        self.last[pod.key] = last.attempt
+        if last.waits:
             entry.waits = True
             self._open[pod.key] = len(self.attempts) - 1
         else:
-            self._end(pod.key, outcomes[-1])
+            self._end(pod.key, last)
         for outcome in outcomes:
-            self.backlog.activate(outcome.activated)
+            if outcome.activated:
+                self.backlog.activate(outcome.activated)
         self._settle()
         # What it set off itself is no reason to try it again.
         entry.seen = self._now()
@@ -85,6 +87,8 @@ class Passes:
         leads to."""
         rejected: list[Entry] = []
         self.simulation.settle()
+        if not self.simulation.settled:
+            return
         settled, self.simulation.settled = self.simulation.settled, []
         for pod, outcome in settled:
             key = pod.key

@@ -204,6 +204,8 @@ class Simulation:
     def settle(self) -> None:
         """Binds or undoes the waiting pods that are decided, one after the other, and those that
         this decides."""
+        if not self.waiting:
+            return
         noted = self.guard.noted
         while (decided := self.waiting.decided()) is not None:
             outcome = self.cycle.binding.settle(decided, self.waiting.clock.now)

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters, numFeasibleNo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -29,6 +30,7 @@ USUAL_RATE = 0.9
 LEAST_RATE = 0.05
 
 
+@cache
 def feasible_nodes_to_find(percentage: int, count: int) -> int:
     """How many fitting nodes are enough, of `count`; percentage 0 adapts to the cluster's size."""
     if count < MIN_FEASIBLE_NODES:

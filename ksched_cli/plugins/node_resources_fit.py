@@ -96,7 +96,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             countable = pod.resources.usage[: len(COUNTABLE), None]
             used = nodes.take_columns(snapshot.usage[: len(COUNTABLE)])
             # Where it is not so, a node may still do: what nobody asks for may be lacking.
-            if (nodes.take_columns(snapshot.capacity) - used >= countable).all():
+            if not np.count_nonzero(nodes.take_columns(snapshot.capacity) - used < countable):
                 return Verdicts.passing(len(nodes))
         full = nodes.take(snapshot.pod_count) >= nodes.take(snapshot.allocatable("pods"))
         shortages: list[Shortage] = [("Too many pods", full, None)]
