@@ -5,8 +5,8 @@ Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters, numFeasibleNo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ def feasible_nodes_to_find(percentage: int, count: int) -> int:
     return max(count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """feasible: the nodes that fit. error: what ended the search."""
 
     feasible: Nodes
@@ -87,6 +86,8 @@ class Search:
             missing = wanted - count
             chunk = visits[done : done + _chunk_size(missing, rate)]
             nodes = Nodes(snapshot, chunk)
+            if len(chunk) == wanted and filtering.known_to_pass(state, pod, nodes, known):
+                return Found(nodes)
             verdicts = filtering.with_nominated(state, pod, nodes, known=known)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
@@ -110,13 +111,15 @@ class Search:
     ) -> Found | None:
         """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
+        if filtering.known_to_pass(state, pod, nodes, known):
+            return Found(nodes)
         verdicts = filtering.with_nominated(state, pod, nodes, known=known)
         if _first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:
             return Found(nodes)
-        statuses.add(nodes.indices(), verdicts.ids, verdicts.statuses)
-        return Found(Nodes(statuses.snapshot, np.flatnonzero(verdicts.ids == 0)))
+        statuses.add(None, verdicts.ids, verdicts.statuses)
+        return Found(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
 
     def _visits(self, candidates: Rows, snapshot: Snapshot) -> Rows:
         """The candidates from the rotating start on, and around."""

@@ -46,6 +46,21 @@ class Filtering:
         self._guard = guard
         self._memory = memory
 
+    def known_to_pass(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None
+    ) -> bool:
+        """Whether all the nodes pass by what is remembered alone; False leaves it open."""
+        if known is None or self._nominator:
+            return False
+        kept = known.filter
+        if kept is None or kept.rejected:
+            return False
+        for plugin in self.plugins[kept.count :]:
+            if plugin.name not in state.skip_filter:
+                return False
+        kept.renew(known.settled, pod, self, nodes)
+        return not kept.rejected
+
     def with_nominated(
         self,
         state: CycleState,
@@ -117,12 +132,14 @@ class Filtering:
         plugins, verdicts = self._remembered(pod, nodes, known)
         ids, statuses = verdicts.ids, verdicts.statuses
         asked, places = nodes, None
-        if len(statuses) > 1:
-            places = (ids == 0).nonzero()[0]
-            asked = Nodes(nodes.snapshot, nodes.indices()[places])
+        all_asked = len(statuses) == 1
         for plugin in plugins:
             if plugin.name in state.skip_filter:
                 continue
+            if not all_asked:
+                places = (ids == 0).nonzero()[0]
+                asked = Nodes(nodes.snapshot, nodes.indices()[places])
+                all_asked = True
             if not len(asked):
                 break
             if trial and isinstance(plugin, PreFilterExtensions):
@@ -132,13 +149,12 @@ class Filtering:
             if len(found.statuses) == 1 or not np.count_nonzero(found.ids):
                 continue
             if places is None:
-                ids, statuses = found.ids, found.statuses
+                ids, statuses = found.ids.astype(np.int32), found.statuses
             else:
                 more = len(statuses) - 1
                 ids[places] = np.where(found.ids != 0, found.ids + more, 0)
                 statuses += found.statuses[1:]
-            places = (ids == 0).nonzero()[0]
-            asked = Nodes(nodes.snapshot, nodes.indices()[places])
+            all_asked = False
         return Verdicts(ids, statuses)
 
     def _remembered(

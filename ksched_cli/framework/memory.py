@@ -41,6 +41,9 @@ PASSES = np.int32(np.iinfo(np.int32).max)
 STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
+# As much of a log is read more quickly than a column.
+SHORT = 100
+
 # Of fewer nodes than this, the plain form of a plugin that has both is quicker.
 FEW = 6
 
@@ -71,23 +74,29 @@ def keeps(plugin: Plugin, pod: PodInfo) -> bool:
 class Stamps:
     """Per row, how much of the snapshot's log the kept answers take account of."""
 
-    __slots__ = ("_at", "snapshot")
+    __slots__ = ("_at", "_of_all", "snapshot")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._at = np.full(len(snapshot), -1, dtype=np.int64)
+        # The least of `_at`, once all rows were asked about.
+        self._of_all: int | None = None
 
     def renew(self, nodes: Nodes) -> Nodes | None:
         """Those of the nodes whose answers are out of date, or were never given; None where there
         are none. From now on they are up to date: the caller sees to it."""
-        rows, touched = nodes.rows, self.snapshot.touched
-        if rows is None:
-            stale = (touched > self._at).nonzero()[0]
-        else:
+        rows, touched, log = nodes.rows, self.snapshot.touched, self.snapshot.log
+        if rows is not None:
             stale = rows[(touched[rows] > self._at[rows]).nonzero()[0]]
+        elif self._of_all is not None and self._of_all >= len(log) - SHORT:
+            stale = np.array(list(set(log[self._of_all :])), dtype=np.intp)
+        else:
+            stale = (touched > self._at).nonzero()[0]
+        if rows is None:
+            self._of_all = len(log)
         if not len(stale):
             return None
-        self._at[stale] = len(self.snapshot.log)
+        self._at[stale] = len(log)
         return nodes if len(stale) == len(nodes) else Nodes(nodes.snapshot, stale)
 
 

@@ -44,13 +44,15 @@ class NodeStatuses(Mapping[str, Status]):
         self._added.clear()
         return self._ids
 
-    def add(self, rows: Rows, ids: Ids, statuses: list[Status]) -> None:
-        """Rows with verdicts, each row once in an attempt; an id of 0 passes and is left out."""
+    def add(self, rows: Rows | None, ids: Ids, statuses: list[Status]) -> None:
+        """Rows with verdicts, each row once in an attempt; an id of 0 passes and is left out.
+        rows: None means all."""
         if len(statuses) == 1:
             return
-        rejected = ids.nonzero()[0]
+        rejected = (ids != 0).nonzero()[0]
         if len(rejected):
-            self._added.append((rows[rejected], ids[rejected] + (len(self.statuses) - 1)))
+            of = rejected if rows is None else rows[rejected]
+            self._added.append((of, ids[rejected] + (len(self.statuses) - 1)))
             self.statuses += statuses[1:]
 
     def set(self, row: int, status: Status) -> None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
@@ -59,10 +60,12 @@ class Scaled:
     lowest, highest: of all nodes
     extremes:        by which the sums have it normalised now
     part:            its weighted scores of all nodes, so normalised
+    narrow:          the raw scores in as few bytes as hold them
     """
 
     plugin: ScorePlugin
     raw: Scores
+    narrow: NDArray[Any]
     lowest: int
     highest: int
     part: Scores
@@ -72,7 +75,7 @@ class Scaled:
         """The extremes of a selection."""
         if self.lowest == self.highest or nodes.rows is None:
             return self.lowest, self.highest
-        raw = self.raw[nodes.rows]
+        raw = self.narrow[nodes.rows]
         return raw.item(raw.argmin()), raw.item(raw.argmax())
 
 
@@ -107,6 +110,9 @@ class ScoreMemory:
             extremes = one.in_view(nodes)
             if extremes != one.extremes:
                 self._scale(one, extremes, settled, pod, asker)
+        if self.plain and len(nodes) * 2 > len(self.sums):
+            # Those few more do no harm, and are quicker than to leave them out.
+            nodes = Nodes(self.stamps.snapshot)
         stale = self.stamps.renew(nodes) if self.rows or self.renewed else None
         if stale is None:
             return
@@ -196,8 +202,11 @@ def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores)
     if not isinstance(plugin, NormalizeScore):
         kept.floor += raw * weight
     elif plugin.by_extremes and len(raw):
+        lowest, highest = int(raw.min()), int(raw.max())
+        bytes_enough = np.result_type(np.min_scalar_type(lowest), np.min_scalar_type(highest))
         nothing = np.zeros(len(raw), dtype=np.int64)
-        kept.scaled.append(Scaled(plugin, raw, int(raw.min()), int(raw.max()), nothing))
+        narrow = raw.astype(bytes_enough)
+        kept.scaled.append(Scaled(plugin, raw, narrow, lowest, highest, nothing))
     else:
         kept.raw[plugin.name] = raw
         kept.fixed.append(plugin)

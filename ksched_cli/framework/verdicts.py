@@ -49,7 +49,7 @@ class Verdicts:
     def reject(self, rejected: Mask, status: Status) -> None:
         """Gives `status` to the nodes of `rejected` that still pass."""
         if len(self.statuses) == 1:
-            self.ids[rejected] = 1
+            self.ids = rejected.astype(np.int32)
         else:
             self.ids[rejected & (self.ids == 0)] = len(self.statuses)
         self.statuses.append(status)

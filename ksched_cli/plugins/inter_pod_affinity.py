@@ -276,17 +276,17 @@ class InterPodAffinity(
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         found = _score_state(state)
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        for key, sums in found.scores.items():
-            scores += sums[nodes.take(nodes.snapshot.labels[key].codes)]
-        return scores
+        by_key = [
+            sums[nodes.take(nodes.snapshot.labels[key].codes)] for key, sums in found.scores.items()
+        ]
+        return by_key[0] if len(by_key) == 1 else np.sum(by_key, axis=0)
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
         _score_state(state)
-        least = int(scores.min())
-        spread = int(scores.max()) - least
+        least = scores.item(scores.argmin())
+        spread = scores.item(scores.argmax()) - least
         if spread <= 0:
             return np.zeros(len(scores), dtype=np.int64)
         return (float(MAX_NODE_SCORE) * ((scores - least) / float(spread))).astype(np.int64)
