@@ -112,3 +112,86 @@ def states(draw, max_nodes=6, max_running=4, max_pending=4):
         if draw(st.booleans())
     ]
     return cluster(*(draw(nodes(name)) for name in names), *running, *pending, *twins)
+
+
+ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+NEIGHBOURS = {"labelSelector": {"matchLabels": {"app": "a"}}}
+
+
+def _spread(key, when):
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, **NEIGHBOURS}
+
+
+def _near(kind, key):
+    term = {"topologyKey": key, **NEIGHBOURS}
+    return {
+        kind: {
+            "requiredDuringSchedulingIgnoredDuringExecution": [term],
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 7, "podAffinityTerm": {**term, "topologyKey": ZONE}}
+            ],
+        }
+    }
+
+
+# What a pod's spec has besides, as to where its like run.
+COMPANY = st.sampled_from(
+    [
+        {},
+        {},
+        {"topologySpreadConstraints": [_spread(ZONE, "DoNotSchedule")]},
+        {"topologySpreadConstraints": [_spread(HOST, "ScheduleAnyway")]},
+        {"affinity": _near("podAntiAffinity", HOST)},
+        {"affinity": _near("podAffinity", ZONE)},
+    ]
+)
+
+
+SOFT = [f"{key}:PreferNoSchedule" for key in ("soft=x", "slow", "old")]
+
+
+@st.composite
+def roomy_nodes(draw):
+    return node(
+        "n",
+        cpu=draw(st.sampled_from(["2", "4", "7"])),
+        memory=draw(st.sampled_from(["4Gi", "16Gi"])),
+        pods=draw(st.sampled_from([2, 110])),
+        labels=draw(st.dictionaries(KEYS, VALUES, max_size=2)) | {ZONE: draw(ZONES)},
+        taints=draw(st.sampled_from([SOFT[:0], SOFT[:1], SOFT[:2], SOFT])),
+    )
+
+
+@st.composite
+def modest_pods(draw):
+    return pod(
+        "p",
+        cpu=draw(st.sampled_from([None, "100m", "700m"])),
+        memory=draw(st.sampled_from([None, "64Mi", "1Gi"])),
+        tolerations=draw(st.sampled_from([[], ["soft=x:PreferNoSchedule"]])),
+        affinity=draw(st.one_of(st.none(), affinities())),
+    )
+
+
+@st.composite
+def crowds(draw, pods_each=12):
+    """Enough nodes that not all are looked at, of a few shapes; pods of a few looks, in turn."""
+    shape, look = st.one_of(roomy_nodes(), nodes("n")), st.one_of(modest_pods(), pods("p"))
+    shapes = [draw(roomy_nodes()), *draw(st.lists(shape, max_size=4))]
+    looks = draw(st.lists(st.tuples(look, COMPANY), min_size=1, max_size=4))
+    count = draw(st.integers(100, 220))
+    in_turn = [shapes[i % len(shapes)] for i in range(count)]
+    in_blocks = [shapes[i * len(shapes) // count] for i in range(count)]
+    chosen = draw(st.sampled_from([in_turn, in_blocks]))
+    many = [_named(one, f"n{i:03}", {HOST: f"n{i:03}"}) for i, one in enumerate(chosen)]
+    pending = []
+    for i in range(pods_each * len(looks)):
+        look, company = looks[i % len(looks)]
+        pending.append(_named({**look, "spec": {**look["spec"], **company}}, f"p{i}", {"app": "a"}))
+    return cluster(*many, *pending)
+
+
+def _named(manifest, name, labels):
+    meta = manifest["metadata"]
+    meta = {**meta, "name": name, "labels": {**meta.get("labels", {}), **labels}}
+    return {**manifest, "metadata": meta}

@@ -3,13 +3,18 @@
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from clusters import states
+from clusters import crowds, states
 from framework.toys import Toy, profile, scoring
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.framework.discovery import discover
 from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.memory import Memory
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins import IN_TREE
 from ksched_cli.testing import cluster, node, pod, simulate
 
 
@@ -19,6 +24,27 @@ def test_a_run_comes_out_the_same_without_memory(state):
     with mock.patch.object(Memory, "about", return_value=None):
         anew = simulate(state)
     assert remembered == anew
+
+
+CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: {percentage}
+"""
+
+
+def run_of(state, percentage, remember):
+    """Without the details: those are found out anew in any case."""
+    registry = discover(IN_TREE).registry
+    text = CONFIGURATION.format(percentage=percentage)
+    configuration = load_configuration(text, "the test", registry)
+    return Simulation(state, configuration, registry, Options(remember=remember)).run()
+
+
+@settings(max_examples=60)
+@given(crowds(), st.sampled_from([0, 40, 100]))
+def test_in_a_crowd_every_attempt_is_the_same_without_memory(state, percentage):
+    assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
 
 
 @pytest.mark.parametrize(

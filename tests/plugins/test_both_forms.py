@@ -1,0 +1,61 @@
+"""Plugins that have a plain form beside the array form say the same in both."""
+
+import pytest
+from hypothesis import given
+
+from clusters import states
+from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.state import CycleState
+from ksched_cli.testing import simulation
+
+STRATEGIES = [
+    {"type": "LeastAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory"}]},
+    {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 3}, {"name": "memory"}]},
+    {"type": "LeastAllocated", "resources": [{"name": "memory", "weight": 2}]},
+    {
+        "type": "RequestedToCapacityRatio",
+        "resources": [{"name": "cpu"}, {"name": "memory"}],
+        "requestedToCapacityRatio": {
+            "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+        },
+    },
+]
+
+
+def configured(strategy):
+    fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
+    return {"profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [fit]}]}
+
+
+def in_both_forms(plugins, contract, method):
+    return [
+        plugin
+        for plugin in plugins
+        if getattr(type(plugin), method) is not getattr(contract, method)
+        and getattr(type(plugin), f"{method}_nodes") is not getattr(contract, f"{method}_nodes")
+    ]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one["type"])
+@given(states())
+def test_one_node_at_a_time_gives_what_all_at_once_give(strategy, state):
+    run = simulation(state, configured(strategy))
+    (framework,) = run.frameworks.values()
+    filters = in_both_forms(framework.filtering.plugins, FilterPlugin, "filter")
+    scores = in_both_forms(framework.scoring.plugins, ScorePlugin, "score")
+    assert filters and len(scores) == 2
+    nodes = Nodes(run.snapshot)
+    for pod in run.pending():
+        cycle = CycleState()
+        framework.pre_filter(cycle, pod)
+        for plugin in filters:
+            verdicts = plugin.filter_nodes(cycle, pod, nodes)
+            for row, kind in enumerate(verdicts.ids):
+                found = plugin.filter(cycle, pod, Node(run.snapshot, row))
+                assert found == verdicts.statuses[kind]
+        for plugin in scores:
+            prepared = plugin.pre_score(cycle, pod, nodes)
+            assert prepared.is_success or prepared.is_skip
+            found = [plugin.score(cycle, pod, Node(run.snapshot, row)) for row in range(len(nodes))]
+            assert found == plugin.score_nodes(cycle, pod, nodes).tolist()
