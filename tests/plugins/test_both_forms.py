@@ -44,7 +44,8 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(strategy, state):
     (framework,) = run.frameworks.values()
     filters = in_both_forms(framework.filtering.plugins, FilterPlugin, "filter")
     scores = in_both_forms(framework.scoring.plugins, ScorePlugin, "score")
-    assert filters and len(scores) == 2
+    assert filters
+    assert len(scores) == 2
     nodes = Nodes(run.snapshot)
     for pod in run.pending():
         cycle = CycleState()
