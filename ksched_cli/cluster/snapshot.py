@@ -6,7 +6,7 @@ pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -212,15 +212,12 @@ class Snapshot:
     @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
-        zones: dict[str, list[int]] = {}
+        zones: dict[tuple[str, str], list[int]] = {}
         for row, node in enumerate(self.nodes):
             zones.setdefault(zone_key(node), []).append(row)
-        turns = sorted(
-            (turn, place, row)
-            for place, rows in enumerate(zones.values())
-            for turn, row in enumerate(rows)
-        )
-        return np.array([row for _, _, row in turns], dtype=np.intp)
+        in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
+        turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
+        return in_zones[turns.argsort(kind="stable")]
 
     @cached_property
     def rank(self) -> Rows:
@@ -260,14 +257,12 @@ class Snapshot:
         }
 
 
-def zone_key(node: Node) -> str:
+def zone_key(node: Node) -> tuple[str, str]:
     """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
     labels = node.metadata.labels
-    zone = _first(labels, ZONE_LABELS)
-    region = _first(labels, REGION_LABELS)
-    # The separator cannot be part of a label's value.
-    return f"{region}:\x00:{zone}" if region or zone else ""
+    return _first(labels, *REGION_LABELS), _first(labels, *ZONE_LABELS)
 
 
-def _first(labels: dict[str, str], keys: Sequence[str]) -> str:
-    return next((labels[key] for key in keys if key in labels), "")
+def _first(labels: dict[str, str], older: str, newer: str) -> str:
+    found = labels.get(older)
+    return labels.get(newer, "") if found is None else found

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import SUCCESS, Status
 
 # Whether one pod goes before another.
 Less = Callable[[QueuedPod, QueuedPod], bool]
@@ -44,7 +44,7 @@ def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
         created = seconds(pod.pod.metadata.creation_timestamp)
         one = QueuedPod(pod, created, sequence)
         status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
-        if status.is_success:
+        if status is SUCCESS or status.is_success:
             queued.append(one)
         else:
             gated[pod.key] = status
@@ -70,6 +70,7 @@ def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
     return sorted(queued, key=cmp_to_key(compare))
 
 
+@lru_cache(maxsize=1024)
 def seconds(timestamp: str) -> float:
     """Seconds since 1970 of an RFC 3339 time; 0 where there is none."""
     return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0

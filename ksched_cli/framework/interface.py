@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
@@ -75,8 +75,7 @@ class Plugin(ABC):
         return self.scope
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedPod:
+class QueuedPod(NamedTuple):
     """A pod in the queue. timestamp: seconds; sequence: its place in the state."""
 
     pod: PodInfo
