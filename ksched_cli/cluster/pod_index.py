@@ -26,6 +26,9 @@ class TermKind(Enum):
     AVOIDS = "required anti-affinity"
     PREFERS = "preferred affinity or anti-affinity"
 
+    # Enum has one of its own that is much slower.
+    __hash__ = object.__hash__
+
 
 class TermCounter(DomainCounter):
     """Counts, per domain, the pods that have a term, once per time that they have it.

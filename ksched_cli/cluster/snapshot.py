@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.labels import LabelColumns
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, PODS, node_allocatable
+from ksched_cli.cluster.resources import (
+    CPU,
+    MANY_PODS,
+    MEMORY,
+    PODS,
+    PodResources,
+    node_allocatable,
+)
 
 Column = NDArray[np.int64]
 Columns = NDArray[np.int64]
@@ -162,7 +169,7 @@ class Snapshot:
         if pod.template.host_ports:
             self.take_ports(pod, row)
         self.usage[:, row] += pod.resources.usage
-        self._count(pod, row, 1)
+        self._count(pod.resources, row, 1)
         for watcher in self.watchers:
             watcher.pod_added(pod, row)
 
@@ -177,7 +184,7 @@ class Snapshot:
         if pod.template.host_ports:
             self.free_ports(pod, row)
         self.usage[:, row] -= pod.resources.usage
-        self._count(pod, row, -1)
+        self._count(pod.resources, row, -1)
         for watcher in self.watchers:
             watcher.pod_removed(pod, row)
 
@@ -191,13 +198,13 @@ class Snapshot:
             if not self.ports[row]:
                 del self.ports[row]
 
-    def _count(self, pod: PodInfo, row: int, sign: int) -> None:
-        resources = pod.resources
-        for resource, amount in resources.others.items():
-            column = self._requested.get(resource)
-            if column is None:
-                column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
-            column[row] += sign * amount
+    def _count(self, resources: PodResources, row: int, sign: int) -> None:
+        if resources.others:
+            for resource, amount in resources.others.items():
+                column = self._requested.get(resource)
+                if column is None:
+                    column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
+                column[row] += sign * amount
         if resources.huge or len(self.pods[row]) > MANY_PODS:
             self.huge = True
         self._note(row)

@@ -130,6 +130,8 @@ class Cycle:
         self.search.advance(len(found.feasible) + statuses.own_count, len(self.snapshot))
         if found.error:
             raise PluginError(found.error)
+        if not self.extending.filters:
+            return found.feasible
         return self.extending.filter(pod, found.feasible, statuses)
 
     def _narrowed(self, names: frozenset[str]) -> Rows:
@@ -194,8 +196,11 @@ class Cycle:
         ties = (totals == best).nonzero()[0]
         if feasible.rows is not None:
             ties = feasible.rows[ties]
+        if len(ties) > 1:
             ties.sort()
-        row = self.tie_break(ties) if len(ties) > 1 else ties.item(0)
+            row = self.tie_break(ties)
+        else:
+            row = ties.item(0)
         record = replace(
             record,
             evaluated=evaluated,

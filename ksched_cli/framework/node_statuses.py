@@ -74,6 +74,8 @@ class NodeStatuses(Mapping[str, Status]):
     @property
     def own_count(self) -> int:
         """How many names have a status of their own."""
+        if not self.statuses:
+            return len(self.foreign)
         if self._ids is None:
             rows = sum(len(rows) for rows, _ in self._added)
         else:

@@ -238,16 +238,14 @@ class InterPodAffinity(
     # -- score ------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        affinity = pod.spec.affinity
-        prefers = affinity is not None and any(
-            one is not None and one.preferred_during_scheduling_ignored_during_execution
-            for one in (affinity.pod_affinity, affinity.pod_anti_affinity)
-        )
-        if self._ignores_preferred and not prefers:
+        if self._ignores_preferred and not _prefers(pod):
             return SKIP
         demands = self._index.derived(self._demands, pod)
         if demands.error:
             raise PluginError(f"failed to parse pod: {demands.error}")
+        about = self._index.group(pod).terms
+        if not (demands.preferred or about[TermKind.REQUIRES] or about[TermKind.PREFERS]):
+            return SKIP
         scores: dict[str, Scores] = {}
         for term in self._weighted(pod, demands):
             domains = term.domains
@@ -333,6 +331,15 @@ class InterPodAffinity(
             for term in self._weighted(pod, demands)
         ]
         return [line for line in lines if line]
+
+
+def _prefers(pod: PodInfo) -> bool:
+    """Whether it has preferred terms of its own."""
+    affinity = pod.spec.affinity
+    return affinity is not None and any(
+        one is not None and one.preferred_during_scheduling_ignored_during_execution
+        for one in (affinity.pod_affinity, affinity.pod_anti_affinity)
+    )
 
 
 def _tally(counters: Iterable[DomainCounter]) -> Tallies:
