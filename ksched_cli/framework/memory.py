@@ -100,6 +100,36 @@ class Stamps:
         return nodes if len(stale) == len(nodes) else Nodes(nodes.snapshot, stale)
 
 
+class Redone:
+    """The nodes that Filter's answers were redone for, until Score has followed.
+
+    followed: whether somebody does; who comes later has missed some
+    """
+
+    __slots__ = ("_waiting", "followed")
+
+    def __init__(self) -> None:
+        self.followed = False
+        self._waiting: list[Nodes] = []
+
+    def add(self, nodes: Nodes) -> None:
+        self._waiting.append(nodes)
+        if len(self._waiting) == SHORT:
+            self._waiting = [self._together()]
+
+    def take(self) -> Nodes | None:
+        """Those since the last time; None where there are none."""
+        if not self._waiting:
+            return None
+        taken = self._waiting[0] if len(self._waiting) == 1 else self._together()
+        self._waiting.clear()
+        return taken
+
+    def _together(self) -> Nodes:
+        rows = np.unique(np.concatenate([nodes.indices() for nodes in self._waiting]))
+        return Nodes(self._waiting[0].snapshot, rows)
+
+
 @dataclass(slots=True)
 class FilterMemory:
     """The plugins of a profile up to the first whose answers are not kept.
@@ -107,6 +137,7 @@ class FilterMemory:
     count:    how many plugins these are
     rows:     of those that take part, the ROW plugins; places: of theirs among all
     stamps:   how up to date the answers of `rows` are
+    redone:   of which nodes they were redone
     plain:    whether the plain form of `rows` may be asked, too
     fixed:    codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
     statuses: by number; those of codes
@@ -122,6 +153,7 @@ class FilterMemory:
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
+    redone: Redone = field(default_factory=Redone)
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """The kept verdicts of a selection, which is up to date."""
@@ -136,6 +168,7 @@ class FilterMemory:
         stale = self.stamps.renew(nodes) if self.rows else None
         if stale is None:
             return
+        self.redone.add(stale)
         may_ask_plain = self.plain and not self.rejected and len(stale) < FEW
         if may_ask_plain and asker.all_pass(self.rows, settled, pod, stale):
             return

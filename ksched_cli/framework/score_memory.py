@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
-from ksched_cli.framework.memory import FEW, Stamps, keeps
+from ksched_cli.framework.memory import FEW, Redone, Stamps, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError
@@ -91,6 +91,8 @@ class ScoreMemory:
     plain:   whether the plain form of `rows` may be asked, too
     floor:   the weighted sums without `rows`; sums: with them
     stamps:  how up to date the answers of ROW plugins are
+    follows: the nodes to redo without a look at the stamps: Filter has had one. Some of them may
+             have been rejected; where a plugin does not like that, this is None from then on
     """
 
     stamps: Stamps
@@ -103,6 +105,7 @@ class ScoreMemory:
     scaled: list[Scaled] = field(default_factory=list)
     rows: list[ScorePlugin] = field(default_factory=list)
     plain: bool = False
+    follows: Redone | None = None
 
     def renew(self, settled: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker) -> None:
         """Brings a selection up to date."""
@@ -110,10 +113,20 @@ class ScoreMemory:
             extremes = one.in_view(nodes)
             if extremes != one.extremes:
                 self._scale(one, extremes, settled, pod, asker)
-        if self.plain and len(nodes) * 2 > len(self.sums):
-            # Those few more do no harm, and are quicker than to leave them out.
-            nodes = Nodes(self.stamps.snapshot)
-        stale = self.stamps.renew(nodes) if self.rows or self.renewed else None
+        if not self.rows and not self.renewed:
+            return
+        if self.follows is not None:
+            try:
+                self._redo(settled, pod, self.follows.take(), asker)
+                return
+            except PluginError:
+                self.follows = None
+        self._redo(settled, pod, self.stamps.renew(nodes), asker)
+
+    def _redo(
+        self, settled: CycleState, pod: PodInfo, stale: Nodes | None, asker: ScoreAsker
+    ) -> None:
+        """Asks the ROW plugins."""
         if stale is None:
             return
         if self.plain and len(stale) < FEW and self._few(settled, pod, stale, asker):
@@ -169,8 +182,12 @@ def first_scores(
     pod: PodInfo,
     stamps: Stamps,
     asker: ScoreAsker,
+    redone: Redone | None,
 ) -> ScoreMemory:
-    """Asks the NODE plugins about every node, once. Those of PreScore have had their say."""
+    """Asks the NODE plugins about every node, once. Those of PreScore have had their say.
+
+    redone: what Filter has redone, where it looks at rows at all
+    """
     everything = Nodes(stamps.snapshot)
     floor = np.zeros(len(everything), dtype=np.int64)
     kept = ScoreMemory(stamps, floor, floor)
@@ -186,6 +203,10 @@ def first_scores(
             _keep_node(kept, plugin, asker.weights[plugin.name], raw)
     kept.sums = kept.floor.copy()
     kept.plain = not kept.renewed and asker.have_plain_form(kept.rows)
+    # Only of ksched's own plugins it is known that they can be asked about any node.
+    if redone is not None and kept.plain and not redone.followed:
+        kept.follows = redone
+        redone.followed = True
     return kept
 
 

@@ -97,7 +97,9 @@ class Scoring:
         kept, known.score = known.score, None
         if kept is None:
             stamps = Stamps(self._memory.snapshot)
-            kept = first_scores(known.settled, self.plugins, pod, stamps, self)
+            filtered = known.filter
+            redone = filtered.redone if filtered is not None and filtered.rows else None
+            kept = first_scores(known.settled, self.plugins, pod, stamps, self, redone)
         kept.renew(known.settled, pod, nodes, self)
         # Where a plugin fails, nothing is kept.
         known.score = kept
