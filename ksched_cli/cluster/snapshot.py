@@ -72,7 +72,7 @@ class Snapshot:
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
     log:           the rows changed so far, in order; an answer that is kept notes its length
-    touched:       per row, how long the log was when the row was last changed
+    touched:       how long the log was when a row was last changed, by the row's `rank`
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -211,7 +211,7 @@ class Snapshot:
 
     def _note(self, row: int) -> None:
         self.log.append(row)
-        self.touched[row] = len(self.log)
+        self.touched[self.rank.item(row)] = len(self.log)
         self.requested_lists.clear()
 
     # -- what never changes in a run ------------------------------------------------------------

@@ -68,8 +68,9 @@ class Passes:
             if outcome.activated:
                 self.backlog.activate(outcome.activated)
         self._settle()
-        # What it set off itself is no reason to try it again.
-        entry.seen = self._now()
+        if pod.key in self.backlog.entries:
+            # What it set off itself is no reason to try it again.
+            entry.seen = self._now()
         self._tell()
 
     def _end(self, key: str, outcome: Outcome) -> None:

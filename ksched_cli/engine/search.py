@@ -73,19 +73,24 @@ class Search:
         if not len(candidates):
             return Found(Nodes(snapshot, candidates))
         if not filtering.plugins:
-            return Found(Nodes(snapshot, self._visits(candidates, snapshot)[:wanted]))
+            start = self.next_start % len(candidates)
+            return Found(Nodes(snapshot, self._visits(candidates, start, False)[:wanted]))
         if wanted >= len(snapshot) and not ordered:
             found = self._everything(filtering, state, pod, statuses, known)
             if found is not None:
                 return found
         feasible: list[Rows] = []
         count = done = 0
-        visits = self._visits(candidates, snapshot)
+        start = self.next_start % len(candidates)
+        all_nodes = candidates is snapshot.order
+        visits = self._visits(candidates, start, all_nodes)
         rate = USUAL_RATE if known is None else known.rate
         while done < len(visits) and count < wanted:
             missing = wanted - count
             chunk = visits[done : done + _chunk_size(missing, rate)]
-            nodes = Nodes(snapshot, chunk)
+            first = start + done
+            side_by_side = all_nodes and first + len(chunk) <= len(candidates)
+            nodes = Nodes(snapshot, chunk, first if side_by_side else None)
             if len(chunk) == wanted and filtering.known_to_pass(state, pod, nodes, known):
                 return Found(nodes)
             verdicts = filtering.with_nominated(state, pod, nodes, known=known)
@@ -121,10 +126,9 @@ class Search:
         statuses.add(None, verdicts.ids, verdicts.statuses)
         return Found(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
 
-    def _visits(self, candidates: Rows, snapshot: Snapshot) -> Rows:
+    def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
         """The candidates from the rotating start on, and around."""
-        start = self.next_start % len(candidates)
-        if candidates is not snapshot.order:
+        if not all_nodes:
             return np.concatenate((candidates[start:], candidates[:start]))
         if self._ring is None:
             self._ring = np.concatenate((candidates, candidates))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.interface import (
     FilterPlugin,
     Plugin,
@@ -72,7 +72,8 @@ def keeps(plugin: Plugin, pod: PodInfo) -> bool:
 
 
 class Stamps:
-    """Per row, how much of the snapshot's log the kept answers take account of."""
+    """How much of the snapshot's log the kept answers take account of, by the rows' rank: nodes that
+    are visited one after the other lie side by side."""
 
     __slots__ = ("_at", "_of_all", "snapshot")
 
@@ -85,19 +86,27 @@ class Stamps:
     def renew(self, nodes: Nodes) -> Nodes | None:
         """Those of the nodes whose answers are out of date, or were never given; None where there
         are none. From now on they are up to date: the caller sees to it."""
-        rows, touched, log = nodes.rows, self.snapshot.touched, self.snapshot.log
-        if rows is not None:
-            stale = rows[(touched[rows] > self._at[rows]).nonzero()[0]]
-        elif self._of_all is not None and self._of_all >= len(log) - SHORT:
-            stale = np.array(list(set(log[self._of_all :])), dtype=np.intp)
-        else:
-            stale = (touched > self._at).nonzero()[0]
-        if rows is None:
-            self._of_all = len(log)
-        if not len(stale):
+        places = self._stale_places(nodes)
+        if not len(places):
             return None
-        self._at[stale] = len(log)
-        return nodes if len(stale) == len(nodes) else Nodes(nodes.snapshot, stale)
+        self._at[places] = len(self.snapshot.log)
+        if len(places) == len(nodes):
+            return nodes
+        return Nodes(nodes.snapshot, self.snapshot.order[places])
+
+    def _stale_places(self, nodes: Nodes) -> Rows:
+        rows, first, log = nodes.rows, nodes.first, self.snapshot.log
+        touched, at = self.snapshot.touched, self._at
+        if rows is None:
+            since, self._of_all = self._of_all, len(log)
+            if since is not None and since >= len(log) - SHORT:
+                return self.snapshot.rank[list(set(log[since:]))]
+            return (touched > at).nonzero()[0]
+        if first is not None:
+            end = first + len(rows)
+            return (touched[first:end] > at[first:end]).nonzero()[0] + first
+        places = self.snapshot.rank[rows]
+        return places[(touched[places] > at[places]).nonzero()[0]]
 
 
 class Redone:

@@ -70,10 +70,14 @@ class Node(Struct, frozen=True, eq=False):
 
 
 class Nodes(Struct, frozen=True, eq=False):
-    """Rows of the snapshot, in the order asked; rows None means every node in name order."""
+    """Rows of the snapshot, in the order asked; rows None means every node in name order.
+
+    first: where the rows follow each other in the order of visits, the first one's place in it
+    """
 
     snapshot: Snapshot
     rows: Rows | None = None
+    first: int | None = None
 
     @classmethod
     def of(cls, node: Node) -> Nodes:

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
 from ksched_cli.framework.memory import FEW, Redone, Stamps, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError
-from ksched_cli.framework.verdicts import Scores
+from ksched_cli.framework.verdicts import Mask, Scores
 
 
 class ScoreAsker(Protocol):
@@ -61,6 +62,7 @@ class Scaled:
     extremes:        by which the sums have it normalised now
     part:            its weighted scores of all nodes, so normalised
     narrow:          the raw scores in as few bytes as hold them
+    next_*:          by place in the order of visits, the next place with that score
     """
 
     plugin: ScorePlugin
@@ -68,6 +70,8 @@ class Scaled:
     narrow: NDArray[Any]
     lowest: int
     highest: int
+    next_lowest: Rows
+    next_highest: Rows
     part: Scores
     extremes: tuple[int, int] | None = None
 
@@ -75,6 +79,10 @@ class Scaled:
         """The extremes of a selection."""
         if self.lowest == self.highest or nodes.rows is None:
             return self.lowest, self.highest
+        if nodes.first is not None:
+            end = nodes.first + len(nodes.rows)
+            if self.next_lowest.item(nodes.first) < end > self.next_highest.item(nodes.first):
+                return self.lowest, self.highest
         raw = self.narrow[nodes.rows]
         return raw.item(raw.argmin()), raw.item(raw.argmax())
 
@@ -219,6 +227,14 @@ def _keep_row(kept: ScoreMemory, plugin: ScorePlugin) -> None:
         kept.rows.append(plugin)
 
 
+def _next_places(wanted: Mask) -> Rows:
+    """Per place, the next one where `wanted` is true, or one beyond all."""
+    beyond = len(wanted)
+    places = np.where(wanted, np.arange(beyond), beyond)
+    found: Rows = np.minimum.accumulate(places[::-1])[::-1]
+    return found
+
+
 def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores) -> None:
     if not isinstance(plugin, NormalizeScore):
         kept.floor += raw * weight
@@ -227,7 +243,9 @@ def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores)
         bytes_enough = np.result_type(np.min_scalar_type(lowest), np.min_scalar_type(highest))
         nothing = np.zeros(len(raw), dtype=np.int64)
         narrow = raw.astype(bytes_enough)
-        kept.scaled.append(Scaled(plugin, raw, narrow, lowest, highest, nothing))
+        visited = raw[kept.stamps.snapshot.order]
+        places = (_next_places(visited == lowest), _next_places(visited == highest))
+        kept.scaled.append(Scaled(plugin, raw, narrow, lowest, highest, *places, nothing))
     else:
         kept.raw[plugin.name] = raw
         kept.fixed.append(plugin)
