@@ -96,7 +96,7 @@ class PodIndex:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._groups: dict[Hashable, PodGroup] = {}
-        self._by_signature: dict[tuple[int, bool], PodGroup] = {}
+        self._by_signature: dict[int, PodGroup] = {}
         self._by_label: dict[LabelPair, list[PodGroup]] = {}
         self._selected: dict[PodSelection, _Selected] = {}
         self._anchored: dict[LabelPair, list[_Selected]] = {}
@@ -131,10 +131,9 @@ class PodIndex:
 
     def group(self, pod: PodInfo) -> PodGroup:
         """The group that the pod belongs to, whether it runs or not."""
-        key = (pod.signature, pod.pod.deleting)
-        group = self._by_signature.get(key)
+        group = self._by_signature.get(pod.signature)
         if group is None:
-            group = self._by_signature[key] = self._find_group(pod)
+            group = self._by_signature[pod.signature] = self._find_group(pod)
         return group
 
     def _find_group(self, pod: PodInfo) -> PodGroup:

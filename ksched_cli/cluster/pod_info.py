@@ -48,35 +48,35 @@ class PodInfo:
     resources: requests in scheduler units (cpu in milli, everything else in units)
     """
 
-    __slots__ = ("key", "pod", "priority", "resources", "signature", "template")
+    # Attributes rather than properties: they are read many times in every attempt.
+    __slots__ = (
+        "key",
+        "name",
+        "namespace",
+        "pod",
+        "priority",
+        "resources",
+        "signature",
+        "spec",
+        "template",
+        "uid",
+    )
 
     def __init__(self, pod: Pod, template: Template, signature: int) -> None:
         self.pod = pod
         self.key = pod.key
+        self.name = pod.metadata.name
+        self.namespace = pod.metadata.namespace
+        self.uid = pod.metadata.uid
         self.template = template
+        self.spec: PodSpec = template.spec
         self.priority = pod.spec.priority or 0
         self.signature = signature
         self.resources = pod_resources(pod)
 
     @property
-    def name(self) -> str:
-        return self.pod.metadata.name
-
-    @property
-    def namespace(self) -> str:
-        return self.pod.metadata.namespace
-
-    @property
-    def uid(self) -> str:
-        return self.pod.metadata.uid
-
-    @property
     def labels(self) -> Mapping[str, str]:
         return self.pod.metadata.labels
-
-    @property
-    def spec(self) -> PodSpec:
-        return self.template.spec
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
@@ -85,8 +85,8 @@ class PodInfo:
 class PodCatalog:
     """Makes PodInfos and shares what can be shared.
 
-    Pods with equal spec, namespace, labels, annotations and owners get the same signature: no
-    plugin can tell them apart but by name.
+    Pods with equal spec, namespace, labels, annotations and owners, all being deleted or none, get
+    the same signature: no plugin can tell them apart but by name.
     """
 
     def __init__(self) -> None:
@@ -105,6 +105,7 @@ class PodCatalog:
             _pairs(meta.labels),
             _pairs(meta.annotations),
             _owners(meta.owner_references) if meta.owner_references else (),
+            pod.deleting,
         )
         return PodInfo(pod, template, self._signatures.setdefault(look, len(self._signatures)))
 

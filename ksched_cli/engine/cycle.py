@@ -177,8 +177,9 @@ class Cycle:
         record: Attempt,
         known: Remembered | None,
     ) -> Outcome:
-        evaluated = len(feasible) + statuses.own_count
-        if len(feasible) == 1:
+        count = len(feasible)
+        evaluated = count + statuses.own_count
+        if count == 1:
             row = int(feasible.indices()[0])
             detail = self._detail(statuses, feasible)
             name = self.snapshot.names[row]

@@ -75,15 +75,14 @@ class DryRun:
     disruptions: Disruptions
     explain: Callable[[str, CycleState, Node], tuple[str, ...]] | None = None
     kept: dict[int, Victims | Refusal] | None = None
-    concerned: dict[tuple[int, bool], bool] = field(default_factory=dict)
+    concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:
         """Whether a plugin has to be told of the pod; asked once per look of a pod."""
-        look = (other.signature, other.pod.deleting)
-        found = self.concerned.get(look)
+        found = self.concerned.get(other.signature)
         if found is None:
             found = self.filtering.concerns(self.state, self.pod, other)
-            self.concerned[look] = found
+            self.concerned[other.signature] = found
         return found
 
     def victims_on(self, rows: Rows) -> list[Victims | Refusal]:
