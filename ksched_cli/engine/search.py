@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.filtering import Filtering
 from ksched_cli.framework.memory import Remembered
 from ksched_cli.framework.node_statuses import NodeStatuses

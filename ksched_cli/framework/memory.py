@@ -72,8 +72,8 @@ def keeps(plugin: Plugin, pod: PodInfo) -> bool:
 
 
 class Stamps:
-    """How much of the snapshot's log the kept answers take account of, by the rows' rank: nodes that
-    are visited one after the other lie side by side."""
+    """How much of the snapshot's log the kept answers take account of, by the rows' rank: nodes
+    that are visited one after the other lie side by side."""
 
     __slots__ = ("_at", "_of_all", "snapshot")
 
