@@ -35,6 +35,14 @@ def schedule(
     no_preemption: Annotated[
         bool, typer.Option("--no-preemption", help="Evict nobody, only say who could be.")
     ] = False,
+    no_memory: Annotated[
+        bool,
+        typer.Option(
+            "--no-memory",
+            help="Ask every plugin anew for every pod: slower, and the same, unless a plugin's "
+            "scope promises too much.",
+        ),
+    ] = False,
     no_extenders: NoExtenders = False,
     extender_bind: ExtenderBind = False,
     record_extenders: RecordExtenders = "",
@@ -59,6 +67,7 @@ def schedule(
             tie_break=inquiry.tie_break(tie_break, seed),
             detailed=trace and output is not Form.TABLE,
             preempt=not no_preemption,
+            remember=not no_memory,
             progress=told,
             extenders=inquiry.extender_options(
                 no_extenders, record_extenders, replay_extenders, extender_bind
