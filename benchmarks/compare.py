@@ -8,10 +8,7 @@ what else the machine does strikes both. Without Go, ksched runs alone.
 """
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -19,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from machine import described
 
 HERE = Path(__file__).parent
 ORACLE = HERE.parent / "tests" / "oracle" / "oracle"
@@ -82,16 +81,6 @@ def compare(state: Path, percentage: int, repeat: int, oracle: bool) -> str:
     )
 
 
-def machine() -> str:
-    model = "unknown processor"
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text().splitlines()
-        found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        model = found[0] if found else model
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -103,7 +92,7 @@ def main() -> None:
     parser.add_argument("--percentages", type=int, nargs="+", default=[0, 100])
     options = parser.parse_args()
     oracle = has_oracle()
-    print(f"{datetime.date.today()}, {machine()}.\n")
+    print(f"{described()}\n")
     print("| state | nodes | pods | nodes scored | ksched pods/s | Go pods/s | ratio | s | MiB |")
     print("| --- " * 9 + "|")
     with tempfile.TemporaryDirectory() as name:

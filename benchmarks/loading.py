@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""How long reading a cluster state takes and how much memory, JSON and YAML.
+
+    loading.py [--nodes N] [--pods N …]
+
+Prints a table in Markdown: per number of running pods, the same state in both forms. Each is read
+in a process of its own; `MiB` is what the process takes at most, `bytes per object` what it takes
+more than one that reads nothing.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from machine import described
+
+HERE = Path(__file__).parent
+KIB, MB = 1024, 1_000_000
+# YAML's text is slow to read: a larger state would say nothing more.
+MOST_IN_YAML = 10_000
+
+
+def read(path: str) -> dict[str, Any]:
+    """What one process has to tell. path: "" to read nothing."""
+    from ksched_cli.cluster.load import load_state
+
+    began = time.perf_counter()
+    state = load_state([path]) if path else None
+    seconds = time.perf_counter() - began
+    objects = len(state.nodes) + len(state.pods) if state else 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+    return {"seconds": seconds, "objects": objects, "peak": peak}
+
+
+def told(path: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--read", path]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer: dict[str, Any] = json.loads(found.stdout)
+    return answer
+
+
+def make(folder: Path, nodes: int, pods: int) -> Path:
+    path = folder / f"{pods}.json"
+    command = [sys.executable, str(HERE / "make_state.py"), "mixed", str(nodes), "0"]
+    with path.open("w") as file:
+        subprocess.run([*command, "--bound", str(pods)], stdout=file, check=True)
+    return path
+
+
+def as_yaml(path: Path) -> Path:
+    import yaml
+
+    found = path.with_suffix(".yaml")
+    with found.open("w") as file:
+        yaml.dump(json.loads(path.read_text()), file, Dumper=yaml.CSafeDumper)
+    return found
+
+
+def row(path: Path, nothing: dict[str, Any]) -> str:
+    one = told(str(path))
+    size = path.stat().st_size
+    each = (one["peak"] - nothing["peak"]) / one["objects"]
+    return " | ".join(
+        (
+            path.suffix[1:].upper(),
+            f"{one['objects']}",
+            f"{size / MB:.0f}",
+            f"{one['seconds']:.2f}",
+            f"{size / MB / one['seconds']:.0f}",
+            f"{one['seconds'] / one['objects'] * 1e6:.1f}",
+            f"{one['peak'] / KIB / KIB:.0f}",
+            f"{each:.0f}",
+        )
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nodes", type=int, default=5000)
+    parser.add_argument("--pods", type=int, nargs="+", default=[10_000, 150_000])
+    parser.add_argument("--read", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.read is not None:
+        print(json.dumps(read(options.read)))
+        return
+    print(f"{described()}\n")
+    print("| form | objects | MB | s | MB/s | µs per object | MiB | bytes per object |")
+    print("| --- " * 8 + "|")
+    nothing = told("")
+    with tempfile.TemporaryDirectory() as name:
+        for pods in options.pods:
+            path = make(Path(name), options.nodes, pods)
+            print(f"| {row(path, nothing)} |", flush=True)
+            if pods <= MOST_IN_YAML:
+                print(f"| {row(as_yaml(path), nothing)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
