@@ -9,6 +9,7 @@ import numpy as np
 
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.verdicts import Scores
+from ksched_cli.plugins.go_division import divide
 
 
 def by_highest(scores: Scores, *, reverse: bool = False) -> Scores:
@@ -16,5 +17,6 @@ def by_highest(scores: Scores, *, reverse: bool = False) -> Scores:
     highest = int(scores.max(initial=0))
     if highest == 0:
         return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
-    scaled = scores * MAX_NODE_SCORE // highest
+    # A weight that no API server would let pass may be negative.
+    scaled = divide(scores * MAX_NODE_SCORE, highest)
     return MAX_NODE_SCORE - scaled if reverse else scaled

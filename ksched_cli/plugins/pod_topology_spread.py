@@ -41,6 +41,7 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Mask, Scores, Verdicts
 from ksched_cli.plugins import spread_explained as explained
+from ksched_cli.plugins.go_division import divide
 from ksched_cli.plugins.pod_topology_spread_defaults import default_selector
 from ksched_cli.plugins.spread_constraints import (
     HOSTNAME,
@@ -300,9 +301,7 @@ class PodTopologySpread(
         most = int(scored.max(initial=0))
         if not most:
             return np.where(scores == INVALID_SCORE, 0, MAX_NODE_SCORE)
-        scaled = MAX_NODE_SCORE * (most + least - scores)
-        # Division rounds towards zero, as Go's does.
-        found = np.sign(scaled) * (np.abs(scaled) // most)
+        found = divide(MAX_NODE_SCORE * (most + least - scores), most)
         return np.where(scores == INVALID_SCORE, 0, found)
 
     # -- explain ----------------------------------------------------------------------------------

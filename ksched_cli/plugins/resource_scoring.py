@@ -20,6 +20,7 @@ from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.verdicts import Scores
+from ksched_cli.plugins.go_division import divide
 
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 FULL = 100
@@ -194,13 +195,6 @@ def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
             return previous[1] + divide(rise, utilization - previous[0])
         previous = (utilization, score)
     return points[-1][1]
-
-
-def divide(amount: A, by: A) -> A:
-    """Go's integer division, towards zero: products of huge amounts overflow and are negative."""
-    quotient, rest = divmod(amount, by)
-    result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
-    return result
 
 
 def weighted_mean(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from clusters import states
 from ksched_cli.config.types import UtilizationShapePoint
+from ksched_cli.plugins.go_division import divide
 from ksched_cli.plugins.resource_scoring import (
     Amount,
     broken_linear,
-    divide,
     least_allocated,
     most_allocated,
     weighted_mean,
