@@ -79,6 +79,20 @@ class Search:
             found = self._everything(filtering, state, pod, statuses, known)
             if found is not None:
                 return found
+        return self._one_after_the_other(filtering, state, pod, candidates, wanted, statuses, known)
+
+    def _one_after_the_other(
+        self,
+        filtering: Filtering,
+        state: CycleState,
+        pod: PodInfo,
+        candidates: Rows,
+        wanted: int,
+        statuses: NodeStatuses,
+        known: Remembered | None,
+    ) -> Found:
+        """From the rotating start on, until enough are found."""
+        snapshot = statuses.snapshot
         feasible: list[Rows] = []
         count = done = 0
         start = self.next_start % len(candidates)

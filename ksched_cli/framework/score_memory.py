@@ -242,7 +242,8 @@ def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores)
         lowest, highest = int(raw.min()), int(raw.max())
         bytes_enough = np.result_type(np.min_scalar_type(lowest), np.min_scalar_type(highest))
         nothing = np.zeros(len(raw), dtype=np.int64)
-        narrow = raw.astype(bytes_enough)
+        # There is no integer for both a negative number and a very large one.
+        narrow = raw.astype(bytes_enough) if bytes_enough.kind in "iu" else raw
         visited = raw[kept.stamps.snapshot.order]
         places = (_next_places(visited == lowest), _next_places(visited == highest))
         kept.scaled.append(Scaled(plugin, raw, narrow, lowest, highest, *places, nothing))
