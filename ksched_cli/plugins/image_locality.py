@@ -31,10 +31,13 @@ class ImageLocality(ScorePlugin):
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         containers = (*pod.spec.init_containers, *pod.spec.containers)
+        known = nodes.snapshot.images
+        found = [known.get(normalized_name(container.image)) for container in containers]
+        if not any(found):
+            return np.zeros(len(nodes), dtype=np.int64)
         total = len(nodes.snapshot)
         sums = np.zeros(total, dtype=np.int64)
-        for container in containers:
-            image = nodes.snapshot.images.get(normalized_name(container.image))
+        for image in found:
             if image is not None:
                 sums[image.rows] += _whole(image.size * (len(image.rows) / total))
         highest = MAX_THRESHOLD_PER_CONTAINER * len(containers)

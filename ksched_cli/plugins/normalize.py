@@ -17,6 +17,7 @@ def by_highest(scores: Scores, *, reverse: bool = False) -> Scores:
     highest = int(scores.max(initial=0))
     if highest == 0:
         return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
+    scaled = scores * MAX_NODE_SCORE
     # A weight that no API server would let pass may be negative.
-    scaled = divide(scores * MAX_NODE_SCORE, highest)
+    scaled = divide(scaled, highest) if scores.item(scores.argmin()) < 0 else scaled // highest
     return MAX_NODE_SCORE - scaled if reverse else scaled
