@@ -7,7 +7,7 @@ what they are given has to be afterwards what it was before.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -62,9 +62,9 @@ class Guard:
         return said
 
     def watch(self, plugin: Plugin) -> None:
-        """Keeps a foreign plugin's `depends_on` from taking the run down: where it fails, its
-        answers are not kept."""
-        said = plugin.depends_on
+        """Keeps a foreign plugin's `depends_on` and `looks_at` from taking the run down: where they
+        fail, its answers are not kept, or not shared."""
+        said, looked = plugin.depends_on, plugin.looks_at
 
         def depends_on(pod: PodInfo) -> Scope:
             try:
@@ -75,9 +75,20 @@ class Guard:
                 self.note(plugin.name, "depends_on", defect)
                 return Scope.CLUSTER
 
+        def looks_at(pod: PodInfo) -> Hashable | None:
+            try:
+                look = looked(pod)
+                hash(look)
+                return look
+            except Exception as defect:
+                self.note(plugin.name, "looks_at", defect)
+                return None
+
         # A plugin that says the same of every pod needs no watching.
         if type(plugin).depends_on is not Plugin.depends_on:
             vars(plugin)["depends_on"] = depends_on
+        if type(plugin).looks_at is not Plugin.looks_at:
+            vars(plugin)["looks_at"] = looks_at
 
     def ask(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *given: Any) -> T:
         """Calls a plugin. Raises what it raises, MutationError where a foreign one changed what it

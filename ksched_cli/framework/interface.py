@@ -10,7 +10,7 @@ Upstream: pkg/scheduler/framework/interface.go. Nothing here loads NumPy before 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
@@ -73,6 +73,11 @@ class Plugin(ABC):
         """The scope for this very pod, where it is narrower: a pod without volumes does not care
         about claims anywhere. It may depend on the pod's manifest only."""
         return self.scope
+
+    def looks_at(self, pod: PodInfo) -> Hashable | None:
+        """All of the pod's manifest that the plugin's NODE answers depend on, where that is little:
+        pods that agree in it share them. None: only pods that look the same do."""
+        return None
 
 
 class QueuedPod(NamedTuple):

@@ -11,9 +11,10 @@ a number for its status, so that the earliest rejection is the smallest code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from ksched_cli.framework.verdicts import Verdicts
 if TYPE_CHECKING:
     from ksched_cli.framework.score_memory import ScoreMemory
 
+T = TypeVar("T")
 Codes: TypeAlias = NDArray[np.int32]
 
 PASSES = np.int32(np.iinfo(np.int32).max)
@@ -124,7 +126,8 @@ class Redone:
     def add(self, nodes: Nodes) -> None:
         self._waiting.append(nodes)
         if len(self._waiting) == SHORT:
-            self._waiting = [self._together()]
+            together = self._together()
+            self._waiting = [Nodes(nodes.snapshot, np.unique(together.indices()))]
 
     def take(self) -> Nodes | None:
         """Those since the last time; None where there are none."""
@@ -135,7 +138,8 @@ class Redone:
         return taken
 
     def _together(self) -> Nodes:
-        rows = np.unique(np.concatenate([nodes.indices() for nodes in self._waiting]))
+        """A node may be there twice: that does no harm."""
+        rows = np.concatenate([nodes.indices() for nodes in self._waiting])
         return Nodes(self._waiting[0].snapshot, rows)
 
 
@@ -230,11 +234,30 @@ class Remembered:
     tried: int = 0
 
 
+class NodeAnswers:
+    """NODE answers that pods share which agree in what a plugin looks at."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, Hashable], Any] = {}
+
+    def once(self, kind: str, plugin: Plugin, pod: PodInfo, make: Callable[[], T]) -> T:
+        """What `make` gave for the first of the pods. kind: tells one answer from another."""
+        look = plugin.looks_at(pod)
+        if look is None:
+            return make()
+        key = (kind, plugin.name, look)
+        if key not in self._known:
+            self._known[key] = make()
+        found: T = self._known[key]
+        return found
+
+
 class Memory:
     """Per signature, what is worth keeping: pods that only come once are not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.node_answers = NodeAnswers()
         self._expected: Counter[int] = Counter()
         self._known: dict[int, Remembered] = {}
 
@@ -288,7 +311,8 @@ class Memory:
                 kept.rows += (plugin,)
                 kept.places += (place,)
                 continue
-            verdicts = asker.ask(plugin, known.settled, pod, everything)
+            ask = partial(asker.ask, plugin, known.settled, pod, everything)
+            verdicts = self.node_answers.once("filter", plugin, pod, ask)
             if len(verdicts.statuses) > 1:
                 kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
         kept.plain = asker.have_plain_form(kept.rows)

@@ -6,21 +6,24 @@ only where its part in the sum depends on which nodes are feasible.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
-from ksched_cli.framework.memory import FEW, Redone, Stamps, keeps
+from ksched_cli.framework.memory import FEW, NodeAnswers, Redone, Stamps, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError
 from ksched_cli.framework.verdicts import Mask, Scores
+
+# The lowest and the highest of some scores.
+Extremes: TypeAlias = tuple[int, int]
 
 
 class ScoreAsker(Protocol):
@@ -54,37 +57,73 @@ class ScoreAsker(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Scaled:
-    """A plugin whose raw scores never change and are normalised by the extremes of those in view.
+# Extremes that are kept normalised; more are seldom.
+MANY_EXTREMES = 16
+
+
+class NodeScores:
+    """A plugin's raw scores of all nodes, which never change, and what normalising makes of them
+    where nothing but their extremes matters. Pods may share it.
 
     lowest, highest: of all nodes
-    extremes:        by which the sums have it normalised now
-    part:            its weighted scores of all nodes, so normalised
-    narrow:          the raw scores in as few bytes as hold them
-    next_*:          by place in the order of visits, the next place with that score
     """
 
-    plugin: ScorePlugin
-    raw: Scores
-    narrow: NDArray[Any]
-    lowest: int
-    highest: int
-    next_lowest: Rows
-    next_highest: Rows
-    part: Scores
-    extremes: tuple[int, int] | None = None
+    def __init__(self, plugin: ScorePlugin, raw: Scores, order: Rows) -> None:
+        """order: of visits"""
+        self.plugin = plugin
+        self.raw = raw
+        self.lowest, self.highest = (int(raw.min()), int(raw.max())) if len(raw) else (0, 0)
+        enough = np.result_type(np.min_scalar_type(self.lowest), np.min_scalar_type(self.highest))
+        # There is no integer for both a negative number and a very large one.
+        self._narrow = raw.astype(enough) if enough.kind in "iu" else raw
+        visited = self._narrow[order]
+        self._next_lowest = _next_places(visited == self.lowest)
+        self._next_highest = _next_places(visited == self.highest)
+        self._parts: dict[Extremes, Scores | None] = {}
 
-    def in_view(self, nodes: Nodes) -> tuple[int, int]:
+    def in_view(self, nodes: Nodes) -> Extremes:
         """The extremes of a selection."""
         if self.lowest == self.highest or nodes.rows is None:
             return self.lowest, self.highest
         if nodes.first is not None:
             end = nodes.first + len(nodes.rows)
-            if self.next_lowest.item(nodes.first) < end > self.next_highest.item(nodes.first):
+            if self._next_lowest.item(nodes.first) < end > self._next_highest.item(nodes.first):
                 return self.lowest, self.highest
-        raw = self.narrow[nodes.rows]
+        raw = self._narrow[nodes.rows]
         return raw.item(raw.argmin()), raw.item(raw.argmax())
+
+    def part(self, extremes: Extremes, weigh: Callable[[Scores], Scores]) -> Scores | None:
+        """The weighted scores of all nodes, those beyond the extremes brought within: these are not
+        in view. None where the plugin fails, perhaps because of a node that is not in view.
+
+        weigh: raw scores → weighted ones
+        """
+        if extremes not in self._parts:
+            if len(self._parts) == MANY_EXTREMES:
+                self._parts.clear()
+            try:
+                self._parts[extremes] = weigh(self.raw.clip(*extremes))
+            except PluginError:
+                self._parts[extremes] = None
+        return self._parts[extremes]
+
+
+def _next_places(wanted: Mask) -> Rows:
+    """Per place, the next one where `wanted` is true, or one beyond all."""
+    beyond = len(wanted)
+    places = np.where(wanted, np.arange(beyond), beyond)
+    found: Rows = np.minimum.accumulate(places[::-1])[::-1]
+    return found
+
+
+@dataclass(slots=True)
+class Scaled:
+    """Scores that the sums have normalised, and by which extremes. part: as they are in the sums;
+    None: they are not yet."""
+
+    scores: NodeScores
+    extremes: Extremes | None = None
+    part: Scores | None = None
 
 
 @dataclass(slots=True)
@@ -118,7 +157,7 @@ class ScoreMemory:
     def renew(self, settled: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker) -> None:
         """Brings a selection up to date."""
         for one in tuple(self.scaled):
-            extremes = one.in_view(nodes)
+            extremes = one.scores.in_view(nodes)
             if extremes != one.extremes:
                 self._scale(one, extremes, settled, pod, asker)
         if not self.rows and not self.renewed:
@@ -162,26 +201,26 @@ class ScoreMemory:
     def _scale(
         self,
         one: Scaled,
-        extremes: tuple[int, int],
+        extremes: Extremes,
         settled: CycleState,
         pod: PodInfo,
         asker: ScoreAsker,
     ) -> None:
-        """Normalises all nodes at once: those beyond the extremes are none of those in view."""
-        everything = Nodes(self.stamps.snapshot)
-        try:
-            raw = one.raw.clip(*extremes)
-            part = asker.weighted(one.plugin, settled, pod, everything, raw)
-        except PluginError:
-            # Of a node that is not in view, perhaps: from now on it is asked about those that are.
-            self.scaled.remove(one)
-            self.raw[one.plugin.name] = one.raw
-            self.fixed.append(one.plugin)
-            part = np.zeros_like(one.part)
-        change = part - one.part
-        self.floor += change
-        self.sums += change
+        """Has the sums normalised by these extremes."""
+        plugin, everything = one.scores.plugin, Nodes(self.stamps.snapshot)
+        weigh = partial(asker.weighted, plugin, settled, pod, everything)
+        part = one.scores.part(extremes, weigh)
+        for sums in (self.floor, self.sums):
+            if one.part is not None:
+                sums -= one.part
+            if part is not None:
+                sums += part
         one.part, one.extremes = part, extremes
+        if part is None:
+            # From now on it is asked about those that are in view.
+            self.scaled.remove(one)
+            self.raw[plugin.name] = one.scores.raw
+            self.fixed.append(plugin)
 
 
 def first_scores(
@@ -190,14 +229,14 @@ def first_scores(
     pod: PodInfo,
     stamps: Stamps,
     asker: ScoreAsker,
+    shared: NodeAnswers,
     redone: Redone | None,
 ) -> ScoreMemory:
     """Asks the NODE plugins about every node, once. Those of PreScore have had their say.
 
     redone: what Filter has redone, where it looks at rows at all
     """
-    everything = Nodes(stamps.snapshot)
-    floor = np.zeros(len(everything), dtype=np.int64)
+    floor = np.zeros(len(stamps.snapshot), dtype=np.int64)
     kept = ScoreMemory(stamps, floor, floor)
     for plugin in plugins:
         if plugin.name in settled.skip_score:
@@ -207,8 +246,9 @@ def first_scores(
         elif plugin.depends_on(pod) is Scope.ROW:
             _keep_row(kept, plugin)
         else:
-            raw = asker.ask_in_range(plugin, settled, pod, everything)
-            _keep_node(kept, plugin, asker.weights[plugin.name], raw)
+            make = partial(_node_scores, plugin, settled, pod, stamps.snapshot, asker)
+            scores = shared.once("score", plugin, pod, make)
+            _keep_node(kept, plugin, asker.weights[plugin.name], scores)
     kept.sums = kept.floor.copy()
     kept.plain = not kept.renewed and asker.have_plain_form(kept.rows)
     # Only of ksched's own plugins it is known that they can be asked about any node.
@@ -216,6 +256,13 @@ def first_scores(
         kept.follows = redone
         redone.followed = True
     return kept
+
+
+def _node_scores(
+    plugin: ScorePlugin, settled: CycleState, pod: PodInfo, snapshot: Snapshot, asker: ScoreAsker
+) -> NodeScores:
+    raw = asker.ask_in_range(plugin, settled, pod, Nodes(snapshot))
+    return NodeScores(plugin, raw, snapshot.order)
 
 
 def _keep_row(kept: ScoreMemory, plugin: ScorePlugin) -> None:
@@ -227,26 +274,12 @@ def _keep_row(kept: ScoreMemory, plugin: ScorePlugin) -> None:
         kept.rows.append(plugin)
 
 
-def _next_places(wanted: Mask) -> Rows:
-    """Per place, the next one where `wanted` is true, or one beyond all."""
-    beyond = len(wanted)
-    places = np.where(wanted, np.arange(beyond), beyond)
-    found: Rows = np.minimum.accumulate(places[::-1])[::-1]
-    return found
-
-
-def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, raw: Scores) -> None:
+def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, scores: NodeScores) -> None:
     if not isinstance(plugin, NormalizeScore):
-        kept.floor += raw * weight
-    elif plugin.by_extremes and len(raw):
-        lowest, highest = int(raw.min()), int(raw.max())
-        bytes_enough = np.result_type(np.min_scalar_type(lowest), np.min_scalar_type(highest))
-        nothing = np.zeros(len(raw), dtype=np.int64)
-        # There is no integer for both a negative number and a very large one.
-        narrow = raw.astype(bytes_enough) if bytes_enough.kind in "iu" else raw
-        visited = raw[kept.stamps.snapshot.order]
-        places = (_next_places(visited == lowest), _next_places(visited == highest))
-        kept.scaled.append(Scaled(plugin, raw, narrow, lowest, highest, *places, nothing))
+        if scores.lowest or scores.highest:
+            kept.floor += scores.raw * weight
+    elif plugin.by_extremes:
+        kept.scaled.append(Scaled(scores))
     else:
-        kept.raw[plugin.name] = raw
+        kept.raw[plugin.name] = scores.raw
         kept.fixed.append(plugin)

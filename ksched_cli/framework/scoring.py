@@ -99,7 +99,8 @@ class Scoring:
             stamps = Stamps(self._memory.snapshot)
             filtered = known.filter
             redone = filtered.redone if filtered is not None and filtered.rows else None
-            kept = first_scores(known.settled, self.plugins, pod, stamps, self, redone)
+            shared = self._memory.node_answers
+            kept = first_scores(known.settled, self.plugins, pod, stamps, self, shared, redone)
         kept.renew(known.settled, pod, nodes, self)
         # Where a plugin fails, nothing is kept.
         known.score = kept

@@ -5,6 +5,7 @@ Upstream: plugins/imagelocality/image_locality.go.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class ImageLocality(ScorePlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def looks_at(self, pod: PodInfo) -> Hashable:
+        return tuple(one.image for one in (*pod.spec.init_containers, *pod.spec.containers))
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         containers = (*pod.spec.init_containers, *pod.spec.containers)

@@ -5,6 +5,8 @@ Upstream: plugins/nodeaffinity/node_affinity.go.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from ksched_cli.cluster.node_selection import matches_any, matches_required, preferred_weights
@@ -67,6 +69,11 @@ class NodeAffinity(
                 for one in added.preferred or ()
             ]
         )
+
+    def looks_at(self, pod: PodInfo) -> Hashable:
+        affinity = pod.spec.affinity
+        wishes = None if affinity is None else affinity.node_affinity
+        return wishes, tuple(sorted(pod.spec.node_selector.items()))
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

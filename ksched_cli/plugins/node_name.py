@@ -5,6 +5,7 @@ Upstream: plugins/nodename/node_name.go.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ class NodeName(FilterPlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def looks_at(self, pod: PodInfo) -> Hashable:
+        return pod.pod.node_name
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         wanted = pod.pod.node_name

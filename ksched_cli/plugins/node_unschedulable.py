@@ -5,6 +5,7 @@ Upstream: plugins/nodeunschedulable/node_unschedulable.go.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from ksched_cli.cluster.objects import Taint
@@ -27,6 +28,9 @@ class NodeUnschedulable(FilterPlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def looks_at(self, pod: PodInfo) -> Hashable:
+        return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         marked = nodes.take(nodes.snapshot.unschedulable)

@@ -6,6 +6,7 @@ Upstream: plugins/tainttoleration/taint_toleration.go and component-helpers/sche
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def looks_at(self, pod: PodInfo) -> Hashable:
+        return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         ids, sets = nodes.snapshot.taint_sets
