@@ -74,8 +74,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
-        if not pod.resources.others and PRE_FILTER_KEY in state.data:
-            usage, capacity, row = node.snapshot.usage, node.snapshot.capacity, node.row
+        snapshot, row = node.snapshot, node.row
+        # Huge amounts overflow, as in Go, only in arrays.
+        if not (pod.resources.others or snapshot.huge) and PRE_FILTER_KEY in state.data:
+            usage, capacity = snapshot.usage, snapshot.capacity
             cpu, memory, *_ = pod.resources.usage.tolist()
             if (
                 capacity.item(0, row) - usage.item(0, row) >= cpu
