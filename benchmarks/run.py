@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("state")
     parser.add_argument("--percentage", type=int, default=0)
     parser.add_argument("--no-memory", action="store_true", help="ask every plugin every time")
-    parser.add_argument("--profile", action="store_true", help="where the time goes, by function")
+    parser.add_argument("--profile", action="store_true", help="where the time goes, by step and function")
     options = parser.parse_args()
     if not options.profile:
         print(json.dumps(measure(options.state, options.percentage, not options.no_memory)))
@@ -69,7 +69,9 @@ def main() -> None:
 
     with cProfile.Profile() as profile:
         measure(options.state, options.percentage, not options.no_memory)
-    pstats.Stats(profile).sort_stats("tottime").print_stats(30)
+    stats = pstats.Stats(profile)
+    stats.sort_stats("cumulative").print_stats("ksched_cli/(engine|framework)", 40)
+    stats.sort_stats("tottime").print_stats(30)
 
 
 if __name__ == "__main__":

@@ -239,6 +239,24 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
     assert [defect.point for defect in one.guard.defects.values()] == ["depends_on"]
 
 
+@pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
+def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
+    class Vague(Toy, FilterPlugin):
+        name = "P"
+        scope = Scope.NODE
+
+        def looks_at(self, pod):
+            return look(pod)
+
+        def filter(self, state, pod, node):
+            return SUCCESS
+
+    state = cluster(node("n"), pod("a"), pod("b"))
+    one = simulation(state, profile(Vague), [Vague])
+    assert len(one.run().placements) == 2
+    assert [defect.point for defect in one.guard.defects.values()] == ["looks_at"]
+
+
 def test_explaining_goes_on_where_a_plugin_cannot_explain_itself():
     class Silent(Toy, FilterPlugin, Explains):
         name = "P"

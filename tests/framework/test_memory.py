@@ -74,6 +74,26 @@ def test_a_plugin_is_asked_again_about_what_its_scope_says(scope, asked):
     assert names[3:4] in ([], ["a"], ["b"])
 
 
+@pytest.mark.parametrize(("look", "asked"), [("same", 3), (None, 3 + 3)])
+def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(look, asked):
+    names = []
+
+    class Counting(Toy, FilterPlugin):
+        name = "Counting"
+        scope = Scope.NODE
+
+        def looks_at(self, pod):
+            return look
+
+        def filter(self, state, pod, node):
+            names.append(node.name)
+            return SUCCESS
+
+    pods = [pod(f"p{cpu}{i}", cpu=cpu) for cpu in ("1m", "2m") for i in range(2)]
+    simulate(cluster(*map(node, "abc"), *pods), profile(Counting), [Counting])
+    assert len(names) == asked
+
+
 def test_what_a_row_plugin_says_follows_the_pods_on_the_node():
     class OnePod(Toy, FilterPlugin):
         name = "OnePod"
