@@ -59,7 +59,9 @@ def main() -> None:
     parser.add_argument("state")
     parser.add_argument("--percentage", type=int, default=0)
     parser.add_argument("--no-memory", action="store_true", help="ask every plugin every time")
-    parser.add_argument("--profile", action="store_true", help="where the time goes, by step and function")
+    parser.add_argument(
+        "--profile", action="store_true", help="where the time goes, by step and function"
+    )
     options = parser.parse_args()
     if not options.profile:
         print(json.dumps(measure(options.state, options.percentage, not options.no_memory)))

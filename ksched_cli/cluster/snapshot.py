@@ -98,7 +98,7 @@ class Snapshot:
         self._zero.flags.writeable = False
         self.ports: dict[int, set[HostPort]] = {}
         self.log: list[int] = []
-        self.touched: Column = np.zeros(count, dtype=np.int64)
+        self.touched: NDArray[np.int32] = np.zeros(count, dtype=np.int32)
         self.huge = False
         self.watchers: list[PodWatcher] = []
         self.sealed = False

@@ -81,7 +81,7 @@ class Stamps:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._at = np.full(len(snapshot), -1, dtype=np.int64)
+        self._at = np.full(len(snapshot), -1, dtype=np.int32)
         # The least of `_at`, once all rows were asked about.
         self._of_all: int | None = None
 

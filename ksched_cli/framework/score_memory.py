@@ -137,12 +137,12 @@ class ScoreMemory:
     rows:    in the sums, redone for nodes touched since
     plain:   whether the plain form of `rows` may be asked, too
     floor:   the weighted sums without `rows`; sums: with them
-    stamps:  how up to date the answers of ROW plugins are
+    stamps:  how up to date the answers of ROW plugins are, where it does not follow
     follows: the nodes to redo without a look at the stamps: Filter has had one. Some of them may
              have been rejected; where a plugin does not like that, this is None from then on
     """
 
-    stamps: Stamps
+    snapshot: Snapshot
     floor: Scores
     sums: Scores
     fresh: list[ScorePlugin] = field(default_factory=list)
@@ -153,6 +153,7 @@ class ScoreMemory:
     rows: list[ScorePlugin] = field(default_factory=list)
     plain: bool = False
     follows: Redone | None = None
+    stamps: Stamps | None = None
 
     def renew(self, settled: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker) -> None:
         """Brings a selection up to date."""
@@ -168,6 +169,8 @@ class ScoreMemory:
                 return
             except PluginError:
                 self.follows = None
+        if self.stamps is None:
+            self.stamps = Stamps(self.snapshot)
         self._redo(settled, pod, self.stamps.renew(nodes), asker)
 
     def _redo(
@@ -207,7 +210,7 @@ class ScoreMemory:
         asker: ScoreAsker,
     ) -> None:
         """Has the sums normalised by these extremes."""
-        plugin, everything = one.scores.plugin, Nodes(self.stamps.snapshot)
+        plugin, everything = one.scores.plugin, Nodes(self.snapshot)
         weigh = partial(asker.weighted, plugin, settled, pod, everything)
         part = one.scores.part(extremes, weigh)
         for sums in (self.floor, self.sums):
@@ -227,7 +230,7 @@ def first_scores(
     settled: CycleState,
     plugins: Sequence[ScorePlugin],
     pod: PodInfo,
-    stamps: Stamps,
+    snapshot: Snapshot,
     asker: ScoreAsker,
     shared: NodeAnswers,
     redone: Redone | None,
@@ -236,8 +239,8 @@ def first_scores(
 
     redone: what Filter has redone, where it looks at rows at all
     """
-    floor = np.zeros(len(stamps.snapshot), dtype=np.int64)
-    kept = ScoreMemory(stamps, floor, floor)
+    floor = np.zeros(len(snapshot), dtype=np.int64)
+    kept = ScoreMemory(snapshot, floor, floor)
     for plugin in plugins:
         if plugin.name in settled.skip_score:
             continue
@@ -246,7 +249,7 @@ def first_scores(
         elif plugin.depends_on(pod) is Scope.ROW:
             _keep_row(kept, plugin)
         else:
-            make = partial(_node_scores, plugin, settled, pod, stamps.snapshot, asker)
+            make = partial(_node_scores, plugin, settled, pod, snapshot, asker)
             scores = shared.once("score", plugin, pod, make)
             _keep_node(kept, plugin, asker.weights[plugin.name], scores)
     kept.sums = kept.floor.copy()

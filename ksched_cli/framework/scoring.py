@@ -19,7 +19,7 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import Memory, Remembered, Stamps, keeps
+from ksched_cli.framework.memory import Memory, Remembered, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.score_memory import ScoreMemory, first_scores
 from ksched_cli.framework.state import CycleState
@@ -96,11 +96,10 @@ class Scoring:
         """What is remembered, up to date for the nodes."""
         kept, known.score = known.score, None
         if kept is None:
-            stamps = Stamps(self._memory.snapshot)
             filtered = known.filter
             redone = filtered.redone if filtered is not None and filtered.rows else None
-            shared = self._memory.node_answers
-            kept = first_scores(known.settled, self.plugins, pod, stamps, self, shared, redone)
+            snapshot, shared = self._memory.snapshot, self._memory.node_answers
+            kept = first_scores(known.settled, self.plugins, pod, snapshot, self, shared, redone)
         kept.renew(known.settled, pod, nodes, self)
         # Where a plugin fails, nothing is kept.
         known.score = kept
