@@ -52,12 +52,12 @@ class Array(FilterPlugin, ScorePlugin):
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         snapshot = nodes.snapshot
         free = snapshot.allocatable("cpu") - snapshot.requested("cpu")
-        return Verdicts.rejecting(nodes.take(free) < pod.resources.requests["cpu"], FULL)
+        return Verdicts.rejecting(nodes.gather(free) < pod.resources.requests["cpu"], FULL)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         snapshot = nodes.snapshot
         used, whole = snapshot.requested("cpu"), snapshot.allocatable("cpu")
-        return nodes.take(100 * used // whole)
+        return nodes.gather(100 * used // whole)
 
 
 @dataclass

@@ -22,7 +22,7 @@ from ksched_cli.cluster.collect import Collector
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.sources import Source, documents
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.config.joining import joined
+from ksched_cli.config.joining import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
 from ksched_cli.engine import explain
@@ -207,7 +207,7 @@ def simulation(
     Raises InputError where the configuration is wrong.
     """
     if config is None and plugins:
-        config = joined([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
+        config = profile_with_plugins([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
     registry = _registry(plugins)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
     return Simulation(state, configuration, registry, Options(detailed=True))
@@ -289,7 +289,7 @@ def verdicts(
     if not outcome.status.is_success:
         return dict.fromkeys(run.snapshot.names, outcome.status)
     nodes = Nodes(run.snapshot)
-    found = framework.filtering.without_nominated(cycle, info, nodes)
+    found = framework.filtering.run_filters(cycle, info, nodes)
     check(run)
     said = {name: found.statuses[i] for name, i in zip(nodes.names(), found.ids, strict=True)}
     if outcome.node_names is not None:

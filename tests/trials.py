@@ -15,7 +15,7 @@ from ksched_cli.testing import cluster, find, simulation
 
 
 @dataclass
-class Asked:
+class PluginRun:
     """A plugin, and the pod `p` that it is asked about."""
 
     plugin: str
@@ -32,7 +32,7 @@ class Asked:
     def nodes(self) -> Nodes:
         return Nodes(self.run.snapshot)
 
-    def pre_filter(self) -> Asked:
+    def pre_filter(self) -> PluginRun:
         status = self.made.pre_filter(self.state, self.pod, self.nodes)[1]
         assert status.is_success, status
         return self

@@ -32,7 +32,7 @@ from ksched_cli.cluster.objects.node import ABSENT
 from ksched_cli.cluster.resources import (
     HUGE_PAGES_PREFIX,
     Amounts,
-    Ask,
+    ContainerRequests,
     aggregate,
     is_pod_level_resource,
 )
@@ -181,14 +181,14 @@ def _default_pod_level(
 def _aggregate_limits(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
-    asks = [Ask(c.resources.limits, c.is_sidecar) for c in inits]
+    asks = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
     return _resource_list(aggregate([c.resources.limits for c in containers], asks))
 
 
 def _aggregate_requests(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
-    asks = [Ask(c.resources.requests, c.is_sidecar) for c in inits]
+    asks = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
     return _resource_list(aggregate([c.resources.requests for c in containers], asks))
 
 

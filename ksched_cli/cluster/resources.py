@@ -93,14 +93,16 @@ def is_pod_level_resource(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ContainerRequests:
     """What one container asks for, and whether it is a sidecar."""
 
     amounts: Amounts
     is_sidecar: bool = False
 
 
-def aggregate(containers: Iterable[Amounts], init_containers: Iterable[Ask]) -> dict[str, Quantity]:
+def aggregate(
+    containers: Iterable[Amounts], init_containers: Iterable[ContainerRequests]
+) -> dict[str, Quantity]:
     """What the containers need together: all that run side by side, or the greatest init container
     with the sidecars started before it, whichever is more.
     """
@@ -150,13 +152,13 @@ def _pod_resources(
 ) -> PodResources:
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
     inits = [
-        Ask(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
+        ContainerRequests(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
         for c in spec.init_containers
     ]
     requests = _pod_requests(spec, containers, inits)
     missing = _nonmissing(spec, requests)
-    counted = _integers(_pod_requests(spec, *_with_little(containers, inits, missing)))
-    scoring = aggregate(*_with_little(containers, inits, NONZERO))
+    counted = _integers(_pod_requests(spec, *_with_nonzero_defaults(containers, inits, missing)))
+    scoring = aggregate(*_with_nonzero_defaults(containers, inits, NONZERO))
     _add(scoring, spec.overhead)
     requested, scored = _integers(requests), _integers(scoring)
     greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
@@ -165,18 +167,18 @@ def _pod_resources(
     )
 
 
-def _with_little(
-    containers: Iterable[Amounts], inits: Iterable[Ask], missing: Amounts
-) -> tuple[list[Amounts], list[Ask]]:
+def _with_nonzero_defaults(
+    containers: Iterable[Amounts], inits: Iterable[ContainerRequests], missing: Amounts
+) -> tuple[list[Amounts], list[ContainerRequests]]:
     """The containers, where one that lacks one of `missing` asks for it."""
     return (
         [{**missing, **amounts} for amounts in containers],
-        [Ask({**missing, **ask.amounts}, ask.is_sidecar) for ask in inits],
+        [ContainerRequests({**missing, **ask.amounts}, ask.is_sidecar) for ask in inits],
     )
 
 
 def _pod_requests(
-    spec: PodSpec, containers: Iterable[Amounts], inits: Iterable[Ask]
+    spec: PodSpec, containers: Iterable[Amounts], inits: Iterable[ContainerRequests]
 ) -> dict[str, Quantity]:
     requests = aggregate(containers, inits)
     for name, amount in _pod_level(spec).items():

@@ -15,7 +15,7 @@ from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class PodUsageColumns:
     """What each of many pods takes of its node: one entry per pod in every column."""
 
     requests: dict[str, Column]
@@ -23,7 +23,7 @@ class Load:
     nonzero_memory: Column
 
     @classmethod
-    def of(cls, pods: Sequence[PodInfo]) -> Load:
+    def of(cls, pods: Sequence[PodInfo]) -> PodUsageColumns:
         # Pods of one template share the object with their amounts.
         ids = np.array([id(pod.resources) for pod in pods], dtype=np.int64)
         _, first, kinds = np.unique(ids, return_index=True, return_inverse=True)
@@ -35,8 +35,8 @@ class Load:
             _column(kind.nonzero_memory for kind in found)[kinds],
         )
 
-    def take(self, places: Rows) -> Load:
-        return Load(
+    def gather(self, places: Rows) -> PodUsageColumns:
+        return PodUsageColumns(
             {name: column[places] for name, column in self.requests.items()},
             self.nonzero_cpu[places],
             self.nonzero_memory[places],
@@ -47,7 +47,7 @@ def _column(amounts: Iterable[int]) -> Column:
     return np.fromiter(amounts, dtype=np.int64)
 
 
-class Trial(Snapshot):
+class SnapshotFork(Snapshot):
     """Shares with `base` all that is not changed here. Nobody watches it, and it keeps no log.
 
     Only the nodes of `rows` may be changed.
@@ -72,7 +72,7 @@ class Trial(Snapshot):
     def _note(self, row: int) -> None:
         """What is kept is kept of the original."""
 
-    def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
+    def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
         """As `add` of each pod to its row, with one array operation per quantity."""
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self.pods[row].append(pod)
@@ -80,7 +80,7 @@ class Trial(Snapshot):
                 self.take_ports(pod, row)
         self._count_each(rows, load, np.add)
 
-    def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: Load) -> None:
+    def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
         """As `remove` of each pod from its row, but that the other pods keep their order."""
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self.pods[row].remove(pod)
@@ -88,7 +88,7 @@ class Trial(Snapshot):
                 self.free_ports(pod, row)
         self._count_each(rows, load, np.subtract)
 
-    def _count_each(self, rows: Rows, load: Load, change: np.ufunc) -> None:
+    def _count_each(self, rows: Rows, load: PodUsageColumns, change: np.ufunc) -> None:
         """A row may occur several times."""
         for name, amounts in load.requests.items():
             change.at(self._requested[name], rows, amounts)

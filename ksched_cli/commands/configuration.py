@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ksched_cli.commands.discovered import asked_for
 from ksched_cli.config.effective import Configuration
-from ksched_cli.config.joining import joined
+from ksched_cli.config.joining import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.source import decode_text, read_file
 from ksched_cli.config.types import API_VERSION, KIND
@@ -25,7 +25,11 @@ def read_configuration(
         raw, name = read_file(path)
         return load_configuration(decode_text(raw, name), name, known)
     if asked:
-        data = {"apiVersion": API_VERSION, "kind": KIND, **joined(asked_for(known, asked))}
+        data = {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            **profile_with_plugins(asked_for(known, asked)),
+        }
         return load_configuration(
             json.dumps(data), "the default configuration with --plugin", known
         )

@@ -21,9 +21,9 @@ def of_pods() -> Iterator[Told | None]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("pods placed")
 
-        def told(done: int, total: int) -> None:
+        def on_progress(done: int, total: int) -> None:
             # Redrawing is slower than placing a pod.
             if done % 100 == 0 or done == total:
                 bar.update(task, completed=done, total=total)
 
-        yield told
+        yield on_progress

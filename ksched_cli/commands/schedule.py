@@ -62,13 +62,13 @@ def schedule(
     from ksched_cli.report import schedule as report
     from ksched_cli.report.forms import Report
 
-    with progress.of_pods() as told:
+    with progress.of_pods() as on_progress:
         options = Options(
             tie_break=inquiry.tie_break(tie_break, seed),
             detailed=trace and output is not Form.TABLE,
             preempt=not no_preemption,
             remember=not no_memory,
-            progress=told,
+            on_progress=on_progress,
             extenders=inquiry.extender_options(
                 no_extenders, record_extenders, replay_extenders, extender_bind
             ),

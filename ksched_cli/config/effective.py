@@ -27,7 +27,7 @@ class KnownPlugin(Protocol):
         ...
 
 
-Plugins = Mapping[str, KnownPlugin]
+KnownPlugins = Mapping[str, KnownPlugin]
 
 
 @dataclass(frozen=True, slots=True)

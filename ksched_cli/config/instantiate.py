@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ksched_cli.config.effective import Configuration, PluginRef, Profile
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.effective import Configuration, KnownPlugins, PluginRef, Profile
 from ksched_cli.config.extender_tls import transport_fault
 from ksched_cli.config.fields import FieldError, aggregate
 from ksched_cli.config.merge import (
@@ -37,7 +36,7 @@ _FIVE_SECONDS = 5 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class StartFault:
+class StartupError:
     """One reason why a scheduler does not start.
 
     message:  kube-scheduler's whole text
@@ -56,8 +55,8 @@ class StartFault:
 
 
 def start_faults(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: Known
-) -> list[StartFault]:
+    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: KnownPlugins
+) -> list[StartupError]:
     """Every fault; kube-scheduler stops at the first. given: as decoded; defaulted: filled in."""
     faults = list(_extender_faults(defaulted))
     configuration = _with_ignored_resources(defaulted)
@@ -71,7 +70,7 @@ def start_faults(
 
 
 def build(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: Known
+    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: KnownPlugins
 ) -> Configuration:
     """The effective configuration of one that starts. Raises FrameworkError for any other."""
     configuration = _with_ignored_resources(defaulted)
@@ -95,7 +94,10 @@ def build(
 
 
 def build_profile(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, index: int, known: Known
+    given: SchedulerConfiguration,
+    defaulted: SchedulerConfiguration,
+    index: int,
+    known: KnownPlugins,
 ) -> Profile:
     """One profile alone, whatever is wrong with the others. Raises FrameworkError."""
     profiles = _with_ignored_resources(defaulted).profiles or ()
@@ -110,11 +112,11 @@ def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
     return frozenset(plugin.name for plugin in chosen or ())
 
 
-def _extender_faults(configuration: SchedulerConfiguration) -> Iterator[StartFault]:
+def _extender_faults(configuration: SchedulerConfiguration) -> Iterator[StartupError]:
     for index, extender in enumerate(configuration.extenders or ()):
         fault = transport_fault(extender)
         if fault is not None:
-            yield StartFault(f"couldn't build extenders: {fault}", extender=index)
+            yield StartupError(f"couldn't build extenders: {fault}", extender=index)
 
 
 def _with_ignored_resources(configuration: SchedulerConfiguration) -> SchedulerConfiguration:
@@ -141,8 +143,8 @@ def _ignoring(config: PluginConfig, ignored: tuple[str, ...]) -> PluginConfig:
 
 
 def _profile_faults(
-    index: int, profile: SchedulerProfile, custom: frozenset[str], known: Known
-) -> Iterator[StartFault]:
+    index: int, profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins
+) -> Iterator[StartupError]:
     """In NewFramework's order: plugins are made, then placed, then counted."""
     said = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
     yield from _plugin_faults(index, said, profile, known)
@@ -151,12 +153,12 @@ def _profile_faults(
     except FrameworkError as error:
         panics = isinstance(error, FrameworkPanicError)
         message = error.message if panics else said + error.message
-        yield StartFault(message, index, plugin=error.plugin, point=error.point, panics=panics)
+        yield StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
 
 
 def _plugin_faults(
-    index: int, said: str, profile: SchedulerProfile, known: Known
-) -> Iterator[StartFault]:
+    index: int, said: str, profile: SchedulerProfile, known: KnownPlugins
+) -> Iterator[StartupError]:
     """What each needed plugin's New refuses. Upstream's order is a map's; ours is by name."""
     enabled = needed(profile.plugins or Plugins()) & set(known)
     args = {config.name: config.args for config in profile.plugin_config or ()}
@@ -167,9 +169,9 @@ def _plugin_faults(
         )
         if errors:
             message = f'{said}initializing plugin "{name}": {aggregate(errors)}'
-            yield StartFault(message, index, plugin=name, fields=errors)
+            yield StartupError(message, index, plugin=name, fields=errors)
         elif in_tree and _lacks_shape(args[name]):
-            yield StartFault(NIL_POINTER, index, plugin=name, panics=True)
+            yield StartupError(NIL_POINTER, index, plugin=name, panics=True)
 
 
 def _lacks_shape(args: Any) -> bool:
@@ -183,7 +185,7 @@ def _lacks_shape(args: Any) -> bool:
 
 
 def _placed(
-    profile: SchedulerProfile, custom: frozenset[str], known: Known
+    profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins
 ) -> tuple[dict[str, tuple[PluginRef, ...]], dict[str, int]]:
     """The plugins per point and the weights. Raises FrameworkError."""
     plugins = profile.plugins or Plugins()
@@ -202,8 +204,8 @@ def _placed(
 
 
 def _queue_sort_faults(
-    index: int, profile: SchedulerProfile, known: Known, seen: list[tuple[str, Any]]
-) -> Iterator[StartFault]:
+    index: int, profile: SchedulerProfile, known: KnownPlugins, seen: list[tuple[str, Any]]
+) -> Iterator[StartupError]:
     """cfgValidator.validate; `seen` keeps the first profile's queue sort plugin and its args."""
     placed, _ = _placed(profile, frozenset(), known)
     name = placed["queueSort"][0].name
@@ -214,7 +216,7 @@ def _queue_sort_faults(
     scheduler = profile.scheduler_name
     said = "initializing profiles: different queue sort plugin"
     if seen[0][0] != name:
-        yield StartFault(
+        yield StartupError(
             f'{said}s for profile "{scheduler}": "{name}", first: "{seen[0][0]}"',
             index,
             plugin=name,
@@ -222,10 +224,10 @@ def _queue_sort_faults(
         )
     elif seen[0][1] != args:
         message = f'{said} args for profile "{scheduler}"'
-        yield StartFault(message, index, plugin=name, point="queueSort")
+        yield StartupError(message, index, plugin=name, point="queueSort")
 
 
-def _profile(profile: SchedulerProfile, custom: frozenset[str], known: Known) -> Profile:
+def _profile(profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins) -> Profile:
     placed, weights = _placed(profile, custom, known)
     scoring = {ref.name: weights[ref.name] for ref in placed["score"]}
     placed["score"] = tuple(replace(ref, weight=scoring[ref.name]) for ref in placed["score"])

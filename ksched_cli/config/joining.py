@@ -8,7 +8,7 @@ from typing import Any
 from ksched_cli.config.effective import KnownPlugin
 
 
-def joined(plugins: Iterable[KnownPlugin]) -> dict[str, Any]:
+def profile_with_plugins(plugins: Iterable[KnownPlugin]) -> dict[str, Any]:
     """Plain data, without apiVersion and kind: the default profile with these plugins at every
     point they extend. A queue sort plugin takes the place of the default one."""
     known = list(plugins)

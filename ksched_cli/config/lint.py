@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ksched_cli.config.effective import Plugins as Known
-from ksched_cli.config.effective import Profile
+from ksched_cli.config.effective import KnownPlugins, Profile
 from ksched_cli.config.findings import Findings
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.points import POINT_KEYS
@@ -36,7 +35,7 @@ class Subject:
     path: Path
     given: SchedulerProfile
     effective: Profile | None
-    known: Known
+    known: KnownPlugins
     findings: Findings
 
     def enabled(self, point: str) -> Iterator[tuple[Path, Plugin]]:

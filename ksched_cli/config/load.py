@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.config.defaults import default_configuration_source
-from ksched_cli.config.effective import Configuration
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.findings import Severity
 from ksched_cli.config.instantiate import build
 from ksched_cli.config.review import judge, review
@@ -12,7 +11,7 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
 
 
-def load_configuration(text: str | None, source_name: str, registry: Known) -> Configuration:
+def load_configuration(text: str | None, source_name: str, registry: KnownPlugins) -> Configuration:
     """The effective configuration of a file's text; of None, the default one.
 
     Raises InputError, with the first problem and its place, where kube-scheduler would refuse it.
@@ -35,6 +34,6 @@ def load_configuration(text: str | None, source_name: str, registry: Known) -> C
     )
 
 
-def default_configuration(registry: Known) -> Configuration:
+def default_configuration(registry: KnownPlugins) -> Configuration:
     """What kube-scheduler runs with when it is given no file."""
     return build(SchedulerConfiguration(), default_configuration_source(), registry)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 
-from ksched_cli.config.effective import KnownPlugin, PluginRef
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginRef
 from ksched_cli.config.points import POINTS, ExtensionPoint
 from ksched_cli.config.types import Plugin, Plugins, PluginSet
 from ksched_cli.config.wire import fields_of
@@ -79,7 +78,7 @@ def needed(plugins: Plugins) -> set[str]:
 
 
 def expand(
-    plugins: Plugins, known: Known, custom_multi_point: frozenset[str]
+    plugins: Plugins, known: KnownPlugins, custom_multi_point: frozenset[str]
 ) -> dict[str, tuple[PluginRef, ...]]:
     """The plugins of every point in the order they run; weights are not set yet.
 
@@ -167,7 +166,7 @@ def _extending(
             yield plugin.name
 
 
-def score_weights(plugins: Plugins, known: Known) -> dict[str, int]:
+def score_weights(plugins: Plugins, known: KnownPlugins) -> dict[str, int]:
     """getScoreWeights: the score point's weight over multiPoint's, 0 counting as 1.
 
     Sums wrap as Go's int64 does, so that one negative weight makes any that follows an overflow.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.fields import Fault, FieldError
 from ksched_cli.config.findings import Findings, parse_path
-from ksched_cli.config.instantiate import StartFault
+from ksched_cli.config.instantiate import StartupError
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.names import (
     DISTRIBUTIONS,
@@ -112,7 +112,7 @@ def _at(data: Any, path: Path) -> Any:
 def field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
     """One of upstream's field errors in plain words. prefix: where its path begins in the file."""
     path = (*prefix, *_path_in_file(error.path))
-    message, hint = _words(error, str(path[-1]) if path else "")
+    message, hint = _message(error, str(path[-1]) if path else "")
     rule = _RULES[error.fault]
     findings.error(rule, path, message, hint)
 
@@ -132,7 +132,7 @@ def _path_in_file(path: str) -> Path:
     return parse_path(nested.replace(".queueSort.Enabled", ".queueSort.enabled"))
 
 
-def _words(error: FieldError, key: str) -> tuple[str, str]:
+def _message(error: FieldError, key: str) -> tuple[str, str]:
     match error.fault:
         case Fault.REQUIRED if key == "schedulerName":
             several = "with several profiles, each needs a name of its own"
@@ -161,7 +161,9 @@ def _not_valid(detail: str) -> str:
     return detail if detail.startswith("not ") else f"not valid: {detail}"
 
 
-def check_names(configuration: SchedulerConfiguration, known: Known, findings: Findings) -> None:
+def check_names(
+    configuration: SchedulerConfiguration, known: KnownPlugins, findings: Findings
+) -> None:
     """Every plugin that the file enables: is it there, does it extend the point, is it twice?"""
     for path, point, plugin, earlier in _enabled(configuration):
         if plugin.name in earlier and point != MULTI_POINT:
@@ -189,7 +191,7 @@ def _enabled(
                 earlier = earlier | {plugin.name}
 
 
-def unknown_plugin(name: str, known: Known) -> tuple[str, str]:
+def unknown_plugin(name: str, known: KnownPlugins) -> tuple[str, str]:
     """Message and hint for a plugin that is not there: removed, of another build, or misspelt."""
     if not name:
         return "the plugin has no name", ""
@@ -210,7 +212,7 @@ def unknown_plugin(name: str, known: Known) -> tuple[str, str]:
     return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"
 
 
-def start_fault(fault: StartFault, given: SchedulerConfiguration, findings: Findings) -> None:
+def start_fault(fault: StartupError, given: SchedulerConfiguration, findings: Findings) -> None:
     """Why the scheduler would not start, unless check_names has said so already."""
     if fault.extender is not None:
         said = fault.message.partition(": ")[2]
@@ -231,7 +233,7 @@ def start_fault(fault: StartFault, given: SchedulerConfiguration, findings: Find
         _placement(fault, profile, given, findings)
 
 
-def _args_path(fault: StartFault, given: SchedulerConfiguration) -> Path:
+def _args_path(fault: StartupError, given: SchedulerConfiguration) -> Path:
     profiles = given.profiles or ()
     configs = profiles[fault.profile or 0].plugin_config if profiles else ()
     at = [index for index, config in enumerate(configs or ()) if config.name == fault.plugin]
@@ -239,7 +241,7 @@ def _args_path(fault: StartFault, given: SchedulerConfiguration) -> Path:
 
 
 def _placement(
-    fault: StartFault, profile: Path, given: SchedulerConfiguration, findings: Findings
+    fault: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
 ) -> None:
     where = [
         path

@@ -7,10 +7,9 @@ from enum import StrEnum
 
 from ksched_cli.config.decode import Decoded, decode, is_json_buffer
 from ksched_cli.config.defaults import with_defaults
-from ksched_cli.config.effective import Configuration
-from ksched_cli.config.effective import Plugins as Known
+from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.findings import Finding, Findings, Severity, at_position
-from ksched_cli.config.instantiate import StartFault, build, build_profile, start_faults
+from ksched_cli.config.instantiate import StartupError, build, build_profile, start_faults
 from ksched_cli.config.lint import PROFILE_RULES, RULES, Subject
 from ksched_cli.config.merge import FrameworkError
 from ksched_cli.config.problems import (
@@ -67,10 +66,10 @@ class _Outcome:
     verdict: Verdict
     decoded: Decoded
     defaulted: SchedulerConfiguration
-    faults: tuple[StartFault, ...]
+    faults: tuple[StartupError, ...]
 
 
-def judge(text: str, known: Known) -> tuple[Verdict, Configuration | None]:
+def judge(text: str, known: KnownPlugins) -> tuple[Verdict, Configuration | None]:
     """kube-scheduler's verdict, and the effective configuration where it accepts."""
     outcome = _judge(text, known)
     if not outcome.verdict.accepts:
@@ -78,7 +77,7 @@ def judge(text: str, known: Known) -> tuple[Verdict, Configuration | None]:
     return outcome.verdict, build(outcome.decoded.configuration, outcome.defaulted, known)
 
 
-def _judge(text: str, known: Known) -> _Outcome:
+def _judge(text: str, known: KnownPlugins) -> _Outcome:
     decoded = decode(text)
     defaulted = with_defaults(decoded.configuration)
     errors = validate(defaulted)
@@ -95,7 +94,7 @@ def _judge(text: str, known: Known) -> _Outcome:
     return _Outcome(verdict, decoded, defaulted, faults)
 
 
-def review_bytes(raw: bytes, source_name: str, known: Known) -> Review:
+def review_bytes(raw: bytes, source_name: str, known: KnownPlugins) -> Review:
     """The review of a file as it was read; one that is not UTF-8 has a finding that says so."""
     try:
         return review(decode_text(raw, source_name), known)
@@ -105,7 +104,7 @@ def review_bytes(raw: bytes, source_name: str, known: Known) -> Review:
         return Review(verdict, (finding,), readable=False)
 
 
-def review(text: str, known: Known) -> Review:
+def review(text: str, known: KnownPlugins) -> Review:
     """Every finding, those of later stages too where an earlier one refuses."""
     outcome = _judge(text, known)
     decoded, findings = outcome.decoded, Findings(text)
@@ -132,7 +131,7 @@ def _unreadable(text: str, decoded: Decoded, findings: Findings) -> None:
     findings.put(at_position("syntax", (), fault.position, f"not {form}: {problem}", hint))
 
 
-def _check(outcome: _Outcome, known: Known, findings: Findings) -> None:
+def _check(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
     decoded = outcome.decoded
     for item in decoded.duplicates:
         message = f'the key "{item.key}" is written twice; the last one counts'
@@ -160,7 +159,7 @@ def _check_structure(decoded: Decoded, findings: Findings) -> None:
     check_structure(decoded.data, findings)
 
 
-def _lint(outcome: _Outcome, known: Known, findings: Findings) -> None:
+def _lint(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
     given, defaulted = outcome.decoded.configuration, outcome.defaulted
     if outcome.decoded.documents > 1:
         message = "the file has several documents; kube-scheduler reads only the first"

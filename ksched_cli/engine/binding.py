@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.engine.extending import Extending
+from ksched_cli.engine.extending import ExtenderRunner
 from ksched_cli.engine.records import Attempt
 from ksched_cli.framework.nodes import Node
 from ksched_cli.framework.nominator import Nominator
@@ -64,7 +64,7 @@ class Binding:
     snapshot: Snapshot
     nominator: Nominator
     waiting: WaitingPods
-    extending: Extending = field(default_factory=Extending)
+    extending: ExtenderRunner = field(default_factory=ExtenderRunner)
     _held: dict[str, Assumed] = field(default_factory=dict)
 
     def assume(

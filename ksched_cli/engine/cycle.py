@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.engine.binding import Binding, Outcome
-from ksched_cli.engine.extending import ExtenderScores, Extending, added
+from ksched_cli.engine.extending import ExtenderRunner, ExtenderScores, extender_totals
 from ksched_cli.engine.records import (
     NO_DETAIL,
     Attempt,
@@ -24,10 +24,10 @@ from ksched_cli.engine.records import (
     ScoreRecord,
 )
 from ksched_cli.engine.search import Search, feasible_nodes_to_find
-from ksched_cli.framework.afterwards import to_carry_out
+from ksched_cli.framework.afterwards import deferred
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import fit_error
-from ksched_cli.framework.memory import Remembered
+from ksched_cli.framework.memory import CacheEntry
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
@@ -65,7 +65,7 @@ class Cycle:
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     search: Search = field(default_factory=Search)
-    extending: Extending = field(default_factory=Extending)
+    extending: ExtenderRunner = field(default_factory=ExtenderRunner)
     _none: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Cycle:
         pod: PodInfo,
         outcome: PreFilterOutcome,
         statuses: NodeStatuses,
-        known: Remembered | None,
+        known: CacheEntry | None,
     ) -> Nodes:
         """Of the nodes that PreFilter left, those that pass the plugins and then the extenders.
 
@@ -154,7 +154,7 @@ class Cycle:
         row = self.snapshot.row.get(self.nominator.node_of(pod))
         if row is None:
             return self._none
-        status = framework.filtering.one_with_nominated(state, pod, row)
+        status = framework.filtering.run_on_node_with_nominated_pods(state, pod, row)
         if status.is_success:
             node = Nodes(self.snapshot, np.array([row], dtype=np.intp))
             try:
@@ -175,7 +175,7 @@ class Cycle:
         feasible: Nodes,
         statuses: NodeStatuses,
         record: Attempt,
-        known: Remembered | None,
+        known: CacheEntry | None,
     ) -> Outcome:
         count = len(feasible)
         evaluated = count + statuses.own_count
@@ -192,7 +192,7 @@ class Cycle:
             return Outcome(record, nomination="")
         extended: list[ExtenderScores] = []
         if self.extending and (extended := self.extending.prioritize(pod, feasible)):
-            totals = totals + added(extended, feasible)
+            totals = totals + extender_totals(extended, feasible)
         best = totals.item(totals.argmax())
         ties = (totals == best).nonzero()[0]
         if feasible.rows is not None:
@@ -218,7 +218,7 @@ class Cycle:
         state: CycleState,
         pod: PodInfo,
         feasible: Nodes,
-        known: Remembered | None,
+        known: CacheEntry | None,
     ) -> tuple[list[PluginScores], Scores]:
         """The plugins' scores, where they are wanted in detail, and the totals."""
         if not framework.scoring.plugins and not self.extending:
@@ -252,7 +252,7 @@ class Cycle:
             replace(record, message=message, post_filter=self._found(status, preemption)),
             preemption=preemption if preemption.node else None,
             nomination=result.nominated_node if result is not None else None,
-            afterwards=to_carry_out(state),
+            afterwards=deferred(state),
         )
 
     # -- records ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.extending import added
+from ksched_cli.engine.extending import extender_totals
 from ksched_cli.engine.records import ScoreRecord
 from ksched_cli.engine.run import Simulation
 from ksched_cli.engine.search import feasible_nodes_to_find
@@ -84,7 +84,7 @@ class Explanation:
 def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
     """A pod that runs already is asked about as if it were to be placed anew."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
-    with simulation.anew(pod) as (wanted, running_on):
+    with simulation.without_pod(pod) as (wanted, running_on):
         return _Inquiry(simulation, framework, wanted, running_on).answer()
 
 
@@ -105,7 +105,7 @@ class _Inquiry:
         self.feasible = Nodes(self.snapshot, np.empty(0, dtype=np.intp))
         self.scores: list[PluginScores] = []
         self.extended: list[ScoreRecord] = []
-        self.added: Scores | int = 0
+        self.extender_totals: Scores | int = 0
 
     def answer(self) -> Explanation:
         gated = None if self.running_on else self.framework.pre_enqueue(self.pod)
@@ -160,7 +160,9 @@ class _Inquiry:
             row = self.snapshot.row.get(name)
             if row is None or self.rejections[row]:
                 continue
-            status = self.framework.filtering.one_with_nominated(self.state, self.pod, row)
+            status = self.framework.filtering.run_on_node_with_nominated_pods(
+                self.state, self.pod, row
+            )
             if not status.is_success:
                 promised = ", ".join(p.key for p in self.simulation.nominator.on_node(name))
                 self._reject(row, status, (f"with the nominated pods counted: {promised}",))
@@ -196,7 +198,7 @@ class _Inquiry:
             return
         self.scores = self.framework.scoring.run(self.state, self.pod, self.feasible)
         asked = self.simulation.extending.prioritize(self.pod, self.feasible)
-        self.added = added(asked, self.feasible)
+        self.extender_totals = extender_totals(asked, self.feasible)
         self.extended = [one.record(self.feasible.names()) for one in asked]
 
     # -- the whole --------------------------------------------------------------------------------
@@ -210,7 +212,7 @@ class _Inquiry:
         gated: Status | None = None,
     ) -> Explanation:
         rows = self.feasible.indices()
-        totals = total(self.scores, len(rows)) + self.added
+        totals = total(self.scores, len(rows)) + self.extender_totals
         nodes = self._nodes(rows.tolist(), totals.tolist(), bool(error))
         best = int(totals.max()) if len(rows) else 0
         ties = [self.snapshot.names[row] for row in rows[totals == best].tolist()]

@@ -38,17 +38,17 @@ SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
     """used: whether extenders are asked at all. bind: really call binders.
-    record, replay: files, or "". told: takes a line of warning."""
+    record, replay: files, or "". warn: takes a line of warning."""
 
     used: bool = True
     bind: bool = False
     record: str = ""
     replay: str = ""
-    told: Callable[[str], None] | None = None
+    warn: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExtenderStep:
     """What one extender made of the nodes it was asked about."""
 
     extender: str
@@ -79,7 +79,7 @@ class ExtenderScores:
         return ScoreRecord(self.extender, self.weight, raw, scaled, weighted)
 
 
-class Extending:
+class ExtenderRunner:
     """Asks the extenders of a run, each once where the rules ask it.
 
     sends_bindings: whether binders are really called
@@ -96,15 +96,15 @@ class Extending:
     @classmethod
     def of(
         cls, configured: Sequence[Extender], nominator: Nominator, options: ExtenderOptions
-    ) -> Extending:
+    ) -> ExtenderRunner:
         """Raises KschedError where TLS or a file is of no use."""
         if not options.used or not configured:
             return cls()
         # The HTTP client is loaded for those who need it.
         from ksched_cli.extenders.build import Extenders
 
-        told = options.told or (lambda line: None)
-        made = Extenders.build(configured, nominator, told, options.record, options.replay)
+        warn = options.warn or (lambda line: None)
+        made = Extenders.build(configured, nominator, warn, options.record, options.replay)
         return cls(made, options.bind)
 
     def check(self) -> None:
@@ -130,7 +130,7 @@ class Extending:
             nodes = step.answer.nodes
         return nodes
 
-    def steps(self, pod: PodInfo, nodes: Nodes) -> Iterator[Step]:
+    def steps(self, pod: PodInfo, nodes: Nodes) -> Iterator[ExtenderStep]:
         """Each extender is asked about what the one before left. Raises ExtenderError."""
         for extender in self.extenders:
             if not len(nodes):
@@ -143,7 +143,7 @@ class Extending:
                 if extender.ignorable:
                     continue
                 raise
-            yield Step(extender.name, nodes, answer)
+            yield ExtenderStep(extender.name, nodes, answer)
             nodes = answer.nodes
 
     def prioritize(self, pod: PodInfo, nodes: Nodes) -> list[ExtenderScores]:
@@ -181,7 +181,7 @@ class Extending:
         return None
 
 
-def added(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
+def extender_totals(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
     """What the extenders add to each node's total, in the order of `nodes`. As in Go, what is too
     large for 64 bits starts anew at the other end."""
     sums: dict[str, int] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ksched_cli.engine.binding import Outcome
-from ksched_cli.engine.queue import NEVER, Backlog, Entry, Tick
+from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry
 from ksched_cli.engine.records import Attempt
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Passes:
         while self._jump():
             pass
 
-    def _now(self) -> Tick:
-        return Tick(self.simulation.changes, self.simulation.freed)
+    def _now(self) -> ClusterVersion:
+        return ClusterVersion(self.simulation.changes, self.simulation.waiting_rejections)
 
     def _once(self) -> bool:
         """One pass; whether there was anything to try."""
@@ -100,7 +100,7 @@ class Passes:
             if not outcome.attempt.node:
                 rejected.append(entry)
         if rejected:
-            self.simulation.freed += 1
+            self.simulation.waiting_rejections += 1
             for entry in rejected:
                 entry.seen = self._now()
 
@@ -115,11 +115,11 @@ class Passes:
         alarm = waiting.clock.next_alarm
         waiting.clock.jump(min(ahead))
         if alarm is not None and alarm <= waiting.clock.now:
-            self.simulation.freed += 1
+            self.simulation.waiting_rejections += 1
         self._settle()
         return True
 
     def _tell(self) -> None:
-        told = self.simulation.options.progress
-        if told:
-            told(self._total - len(self.backlog.entries), self._total)
+        on_progress = self.simulation.options.on_progress
+        if on_progress:
+            on_progress(self._total - len(self.backlog.entries), self._total)

@@ -20,10 +20,10 @@ from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
+    CriterionStep,
     Preemption,
+    PreemptionRequest,
     Refusal,
-    Request,
-    Step,
     Victims,
 )
 from ksched_cli.framework.runtime import Framework, PreFilterOutcome
@@ -34,13 +34,13 @@ from ksched_cli.plugins.preemption_choice import ranked
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that would leave. started: "" where it has not; overdrawn: the budgets violated;
+    """A pod that would leave. started: "" where it has not; pdb_violated_by: the budgets violated;
     refusal: why it could not come back, None where nobody said."""
 
     pod: str
     priority: int
     started: str
-    overdrawn: tuple[str, ...] = ()
+    pdb_violated_by: tuple[str, ...] = ()
     refusal: Refusal | None = None
 
 
@@ -55,7 +55,7 @@ class CandidateNode:
 
 
 @dataclass(frozen=True, slots=True)
-class HopelessNode:
+class NonCandidateNode:
     """A node where evictions do not help.
 
     removed: without how many pods of lower priority the pod does not fit either; None where the
@@ -93,13 +93,13 @@ class PreemptionAnswer:
     may: bool = True
     why_not: str = ""
     candidates: tuple[CandidateNode, ...] = ()
-    hopeless: tuple[HopelessNode, ...] = ()
+    hopeless: tuple[NonCandidateNode, ...] = ()
     unsearched: tuple[str, ...] = ()
     wanted: int = 0
     node: str = ""
     victims: tuple[str, ...] = ()
     ties: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CriterionStep, ...] = ()
     lapsing: tuple[str, ...] = ()
     nominated: str = ""
     running_on: str = ""
@@ -116,7 +116,7 @@ class PreemptionAnswer:
 def preempt(simulation: Simulation, pod: PodInfo, *, everything: bool = False) -> PreemptionAnswer:
     """everything: look at all nodes, also where there are candidates enough."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
-    with simulation.anew(pod) as (wanted, running_on):
+    with simulation.without_pod(pod) as (wanted, running_on):
         answer = _Inquiry(simulation, framework, wanted).answer(everything)
     return replace(answer, running_on=running_on)
 
@@ -164,7 +164,7 @@ class _Inquiry:
             allowed = [row for row in rows if self.snapshot.names[row] in outcome.node_names]
             rows = np.array(allowed, dtype=np.intp)
         nodes = Nodes(self.snapshot, rows)
-        found = self.framework.filtering.with_nominated(self.state, self.pod, nodes)
+        found = self.framework.filtering.run_with_nominated_pods(self.state, self.pod, nodes)
         failures = [status.message for status in found.statuses if status.code == Code.ERROR]
         if failures:
             return (), failures[0]
@@ -177,7 +177,7 @@ class _Inquiry:
         return tuple(sorted(fits.names())), ""
 
     def _post_filter(self, pre_filter: str, everything: bool) -> PreemptionAnswer:
-        self.state.write(REQUEST_KEY, Request(detailed=True, everything=everything))
+        self.state.write(REQUEST_KEY, PreemptionRequest(detailed=True, everything=everything))
         _, status = self.framework.post_filter(self.state, self.pod, self.statuses)
         self.simulation.extending.check()
         broken = not status.is_success and not status.is_rejected
@@ -217,7 +217,7 @@ class _Inquiry:
                     pod.key,
                     pod.priority,
                     pod.pod.status.start_time,
-                    victims.overdrawn.get(pod.uid, ()),
+                    victims.pdb_violated_by.get(pod.uid, ()),
                     victims.refusals.get(pod.uid),
                 )
                 for pod in victims.pods
@@ -226,16 +226,16 @@ class _Inquiry:
             tuple(pod.key for pod in victims.reprieved),
         )
 
-    def _hopeless(self, found: Preemption) -> tuple[HopelessNode, ...]:
+    def _hopeless(self, found: Preemption) -> tuple[NonCandidateNode, ...]:
         if found.ineligible:
             return ()
         nodes = []
         for row, name in enumerate(self.snapshot.names):
             refusal = found.rejected.get(name)
             if refusal is not None:
-                nodes.append(HopelessNode(name, refusal, self._lower(row)))
+                nodes.append(NonCandidateNode(name, refusal, self._lower(row)))
             elif self.statuses.at(row).code != Code.UNSCHEDULABLE:
-                nodes.append(HopelessNode(name, self._explained(row)))
+                nodes.append(NonCandidateNode(name, self._explained(row)))
         return tuple(nodes)
 
     def _lower(self, row: int) -> int:

@@ -76,19 +76,19 @@ def seconds(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
 
 
-class Tick(NamedTuple):
+class ClusterVersion(NamedTuple):
     """How much has happened so far. A pod that failed is tried again when more has.
 
     changes: pods bound or evicted, which matters to everybody
-    freed:   times when pods that only waited gave back their room, which matters to those that
-             found none
+    waiting_rejections: times when pods that only waited gave back their room, which matters to
+             those that found none
     """
 
     changes: int
-    freed: int
+    waiting_rejections: int
 
 
-NEVER = Tick(-1, -1)
+NEVER = ClusterVersion(-1, -1)
 
 
 @dataclass(slots=True)
@@ -101,15 +101,15 @@ class Entry:
     """
 
     queued: QueuedPod
-    seen: Tick = NEVER
+    seen: ClusterVersion = NEVER
     refused: bool = False
     waits: bool = False
     activated: bool = False
 
-    def is_due(self, now: Tick) -> bool:
+    def is_due(self, now: ClusterVersion) -> bool:
         if self.waits:
             return False
-        found_no_room = not self.refused and self.seen.freed < now.freed
+        found_no_room = not self.refused and self.seen.waiting_rejections < now.waiting_rejections
         return self.activated or self.seen.changes < now.changes or found_no_room
 
 
@@ -138,7 +138,7 @@ class Backlog:
             if key in self.entries:
                 self.entries[key].activated = True
 
-    def renew(self, now: Tick) -> None:
+    def renew(self, now: ClusterVersion) -> None:
         """Before another pass: PreEnqueue is asked again, and the order may be another by now."""
         for key, queued in list(self.held.items()):
             status = self._gate(queued.pod)

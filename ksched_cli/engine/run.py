@@ -15,7 +15,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.binding import Binding, Outcome
 from ksched_cli.engine.cycle import Cycle, TieBreak, first_by_name
-from ksched_cli.engine.extending import ExtenderOptions, Extending
+from ksched_cli.engine.extending import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.passes import Passes
 from ksched_cli.engine.queue import Backlog, Queue, fill
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
@@ -37,14 +37,14 @@ PREEMPTOR = "DefaultPreemption"
 class Options:
     """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
     remember: keep plugins' answers for pods that look the same; changes nothing but the time.
-    progress: told after each attempt how many pods have a node, of how many.
+    on_progress: called after each attempt with how many pods have a node, and of how many.
     extenders: whether and how they are asked."""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     preempt: bool = True
     remember: bool = True
-    progress: Callable[[int, int], None] | None = None
+    on_progress: Callable[[int, int], None] | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
 
 
@@ -56,7 +56,7 @@ class Simulation:
     frameworks: by scheduler name
     waiting:    the pods that Permit told to wait, and the clock
     changes:    how often a pod was bound or evicted
-    freed:      how often waiting pods gave back their room
+    waiting_rejections:      how often waiting pods gave back their room
     settled:    the pods that wait no longer, until somebody has taken note
     failed:     keys of the pods whose last attempt a plugin's defect ended
     """
@@ -71,12 +71,12 @@ class Simulation:
     waiting: WaitingPods = field(default_factory=WaitingPods)
     snapshot: Snapshot = field(init=False)
     frameworks: dict[str, Framework] = field(init=False)
-    extending: Extending = field(init=False)
+    extending: ExtenderRunner = field(init=False)
     cycle: Cycle = field(init=False)
     placements: dict[str, str] = field(default_factory=dict)
     evicted: list[Eviction] = field(default_factory=list)
     changes: int = 0
-    freed: int = 0
+    waiting_rejections: int = 0
     settled: list[tuple[PodInfo, Outcome]] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
@@ -86,7 +86,7 @@ class Simulation:
             row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
             if row is not None and not pod.finished:
                 self.snapshot.add(self.catalog.info(pod), row)
-        self.extending = Extending.of(
+        self.extending = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders
         )
         shared: dict[str, object] = {}
@@ -132,7 +132,7 @@ class Simulation:
         ]
 
     @contextmanager
-    def anew(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
+    def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
         """The pod as if it were still to be placed, and the node that it is taken off meanwhile,
         or ""."""
         row = self.snapshot.row.get(pod.pod.node_name) if pod.pod.node_name else None

@@ -13,7 +13,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.filtering import Filtering
-from ksched_cli.framework.memory import Remembered
+from ksched_cli.framework.memory import CacheEntry
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.state import CycleState
@@ -62,7 +62,7 @@ class Search:
         candidates: Rows,
         wanted: int,
         statuses: NodeStatuses,
-        known: Remembered | None = None,
+        known: CacheEntry | None = None,
         ordered: bool = False,
     ) -> Found:
         """candidates: rows in the order of visits. Rejections on the way go to `statuses`.
@@ -89,7 +89,7 @@ class Search:
         candidates: Rows,
         wanted: int,
         statuses: NodeStatuses,
-        known: Remembered | None,
+        known: CacheEntry | None,
     ) -> Found:
         """From the rotating start on, until enough are found."""
         snapshot = statuses.snapshot
@@ -107,7 +107,7 @@ class Search:
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
             if len(chunk) == wanted and filtering.known_to_pass(state, pod, nodes, known):
                 return Found(nodes)
-            verdicts = filtering.with_nominated(state, pod, nodes, known=known)
+            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=known)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
@@ -126,13 +126,13 @@ class Search:
         state: CycleState,
         pod: PodInfo,
         statuses: NodeStatuses,
-        known: Remembered | None,
+        known: CacheEntry | None,
     ) -> Found | None:
         """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
         if filtering.known_to_pass(state, pod, nodes, known):
             return Found(nodes)
-        verdicts = filtering.with_nominated(state, pod, nodes, known=known)
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=known)
         if _first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:

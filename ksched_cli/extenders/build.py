@@ -22,10 +22,10 @@ from ksched_cli.framework.nominator import Nominator
 class Extenders:
     """All of a run, in the order they are asked: the ignorable ones last. They share a recording.
 
-    told: takes a line of warning
+    warn: takes a line of warning
     """
 
-    told: Callable[[str], None]
+    warn: Callable[[str], None]
     all: tuple[HTTPExtender, ...] = ()
     _recording: Recording | None = None
     _answers: Replay | None = None
@@ -36,12 +36,12 @@ class Extenders:
         cls,
         configured: Sequence[Extender],
         nominator: Nominator,
-        told: Callable[[str], None],
+        warn: Callable[[str], None],
         record: str = "",
         replay: str = "",
     ) -> Extenders:
         """record, replay: files, or "". Raises KschedError where a file or TLS is of no use."""
-        found = cls(told)
+        found = cls(warn)
         answers = found._answers = Replay(replay) if replay else None
         found._recording = Recording(record) if record else None
         texts = NodeTexts()
@@ -61,7 +61,7 @@ class Extenders:
             return
         self._warned.add((extender.name, unreachable))
         what = "cannot be reached" if unreachable else "gives no answer that can be used"
-        self.told(f"extender {redacted(extender.name)} {what}: {cause}")
+        self.warn(f"extender {redacted(extender.name)} {what}: {cause}")
 
     @property
     def missing(self) -> UsageError | None:

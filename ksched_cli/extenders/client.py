@@ -36,7 +36,7 @@ class UnreachableError(ExtenderError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExtenderRequest:
     """url: whole, with the verb; body: JSON."""
 
     url: str
@@ -52,7 +52,7 @@ class Reply:
 class Transport(Protocol):
     """Where requests go: to the network, or to a recording."""
 
-    def start(self, request: Request) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         """Sends it; the result waits for the reply and raises UnreachableError without one."""
         ...
 
@@ -75,7 +75,7 @@ class HTTPTransport:
         self._pool = urllib3.PoolManager(num_pools=2, maxsize=4, retries=False, **secured)
         self._out_of_reach = ""
 
-    def start(self, request: Request) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         if self._out_of_reach:
             return _failing(self._out_of_reach)
         call = _Call(self._pool, request, self._seconds)
@@ -109,7 +109,9 @@ class _Call(threading.Thread):
     """One request under way. A thread, because no socket timeout bounds a whole call: name lookup,
     each address tried and each piece of an answer has its own."""
 
-    def __init__(self, pool: urllib3.PoolManager, request: Request, seconds: float | None) -> None:
+    def __init__(
+        self, pool: urllib3.PoolManager, request: ExtenderRequest, seconds: float | None
+    ) -> None:
         super().__init__(name="ksched-extender", daemon=True)
         self._pool = pool
         self._request = request

@@ -18,7 +18,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.config.golang import quote
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders import wire
-from ksched_cli.extenders.client import OK, Reply, Request, Transport, UnreachableError
+from ksched_cli.extenders.client import OK, ExtenderRequest, Reply, Transport, UnreachableError
 from ksched_cli.extenders.objects import NodeTexts, pod_json
 from ksched_cli.extenders.returned_nodes import ReturnedNodes
 from ksched_cli.framework.extender import ExtenderError
@@ -242,7 +242,7 @@ class HTTPExtender:
     def _ask(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> Callable[[], T]:
         """Sends the request; what is returned waits for the answer, or raises ExtenderError."""
         url = self._url(verb)
-        wait = self._transport.start(Request(url, body))
+        wait = self._transport.start(ExtenderRequest(url, body))
 
         def answer() -> T:
             try:

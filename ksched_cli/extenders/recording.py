@@ -18,7 +18,7 @@ from typing import IO, cast
 import msgspec
 
 from ksched_cli.errors import InputError, Position, UsageError
-from ksched_cli.extenders.client import Reply, Request, Transport, UnreachableError
+from ksched_cli.extenders.client import ExtenderRequest, Reply, Transport, UnreachableError
 from ksched_cli.extenders.faults import redacted
 from ksched_cli.framework.extender import ExtenderError
 
@@ -34,7 +34,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     error: str = ""
 
     @classmethod
-    def of(cls, request: Request, reply: Reply) -> Exchange:
+    def of(cls, request: ExtenderRequest, reply: Reply) -> Exchange:
         made = cls(redacted(request.url), msgspec.Raw(request.body), reply.status)
         try:
             made.answer = reply.body.decode()
@@ -79,7 +79,7 @@ class _Recorder:
         self._transport = transport
         self._keep = keep
 
-    def start(self, request: Request) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         wait = self._transport.start(request)
 
         def reply() -> Reply:
@@ -121,7 +121,7 @@ class Replay:
             found.request = msgspec.Raw()
             self._answers.setdefault(key, deque()).append(found)
 
-    def start(self, request: Request) -> Callable[[], Reply]:
+    def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         """Raises UsageError for a request that was not recorded."""
         url = redacted(request.url)
         answers = self._answers.get((url, sha256(request.body).digest()))

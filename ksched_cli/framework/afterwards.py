@@ -13,10 +13,10 @@ from ksched_cli.framework.state import CycleState
 STATE_KEY = "ksched/afterwards"
 
 
-def carry_out_later(state: CycleState, action: Callable[[], None]) -> None:
+def defer(state: CycleState, action: Callable[[], None]) -> None:
     """`action` is called after the attempt, if what PostFilter found is carried out at all."""
     state.data.setdefault(STATE_KEY, []).append(action)
 
 
-def to_carry_out(state: CycleState) -> tuple[Callable[[], None], ...]:
+def deferred(state: CycleState) -> tuple[Callable[[], None], ...]:
     return tuple(state.data.get(STATE_KEY, ()))

@@ -61,13 +61,13 @@ def discover(in_tree: Iterable[PluginEntry], asked: Sequence[str] = ()) -> Disco
     entries = {entry.name: entry for entry in in_tree}
     broken: list[Broken] = []
     for point in entry_points(group=PROJECT):
-        _take(entries, broken, _origin(point), partial(_installed, point))
+        _register_source(entries, broken, _origin(point), partial(_installed, point))
     for source in asked:
-        _take(entries, broken, source, partial(_by_hand, source), asked=True)
+        _register_source(entries, broken, source, partial(_by_hand, source), asked=True)
     return Discovery(Registry(entries.values()), tuple(broken))
 
 
-def _take(
+def _register_source(
     entries: dict[str, PluginEntry],
     broken: list[Broken],
     origin: str,

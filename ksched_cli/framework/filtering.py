@@ -13,10 +13,10 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.trial import Trial
+from ksched_cli.cluster.trial import SnapshotFork
 from ksched_cli.framework.guard import Guard, expect
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
-from ksched_cli.framework.memory import Memory, Remembered
+from ksched_cli.framework.memory import AnswerCache, CacheEntry
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.state import CycleState
@@ -37,17 +37,17 @@ class Filtering:
         snapshot: Snapshot,
         nominator: Nominator,
         guard: Guard,
-        memory: Memory,
+        memory: AnswerCache,
     ) -> None:
         self.plugins = tuple(plugins)
-        self._followers = tuple(followers)
+        self._pre_filter_extensions = tuple(followers)
         self._snapshot = snapshot
         self._nominator = nominator
         self._guard = guard
         self._memory = memory
 
     def known_to_pass(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: CacheEntry | None
     ) -> bool:
         """Whether all the nodes pass by what is remembered alone; False leaves it open."""
         if known is None or self._nominator:
@@ -58,20 +58,20 @@ class Filtering:
         for plugin in self.plugins[kept.count :]:
             if plugin.name not in state.skip_filter:
                 return False
-        kept.renew(known.settled, pod, self, nodes)
+        kept.renew(known.static_state, pod, self, nodes)
         return not kept.rejected
 
-    def with_nominated(
+    def run_with_nominated_pods(
         self,
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
         trial: OwnStates | None = None,
-        known: Remembered | None = None,
+        known: CacheEntry | None = None,
     ) -> Verdicts:
-        """As `without_nominated`, but on a node promised to pods that must not lose their place the
+        """As `run_filters`, but on a node promised to pods that must not lose their place the
         pod has to fit both with them there and without."""
-        verdicts = self.without_nominated(state, pod, nodes, trial, known)
+        verdicts = self.run_filters(state, pod, nodes, trial, known)
         if not self._nominator:
             return verdicts
         place = {int(row): i for i, row in enumerate(nodes.indices())}
@@ -96,16 +96,16 @@ class Filtering:
         if not promised:
             return None
         own = state.clone()
-        crowded = Node(Trial(node.snapshot, [node.row]), node.row)
+        crowded = Node(SnapshotFork(node.snapshot, [node.row]), node.row)
         for other in promised:
             crowded.snapshot.add(other, node.row)
-            status = self.follow_added(own, pod, other, crowded)
+            status = self.run_add_pod(own, pod, other, crowded)
             if not status.is_success:
                 return status
         return self._one(own, pod, crowded)
 
-    def one_with_nominated(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """One node as it stands now, nominations counted as in `with_nominated`."""
+    def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """One node as it stands now, nominations counted as in `run_with_nominated_pods`."""
         node = Node(self._snapshot, row)
         first = self._with_promised(state, pod, node)
         if first is not None and not first.is_success:
@@ -113,16 +113,16 @@ class Filtering:
         return self._one(state, pod, node)
 
     def _one(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
-        verdicts = self.without_nominated(state, pod, Nodes.of(node))
+        verdicts = self.run_filters(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids[0]]
 
-    def without_nominated(
+    def run_filters(
         self,
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
         trial: OwnStates | None = None,
-        known: Remembered | None = None,
+        known: CacheEntry | None = None,
     ) -> Verdicts:
         """Each plugin is asked only about the nodes that the ones before it let pass.
 
@@ -158,7 +158,7 @@ class Filtering:
         return Verdicts(ids, statuses)
 
     def _remembered(
-        self, pod: PodInfo, nodes: Nodes, known: Remembered | None
+        self, pod: PodInfo, nodes: Nodes, known: CacheEntry | None
     ) -> tuple[Sequence[FilterPlugin], Verdicts]:
         """The plugins still to be asked, and what the others said of pods like this one."""
         if known is None:
@@ -237,12 +237,12 @@ class Filtering:
 
     def follows(self, state: CycleState) -> bool:
         """Whether any plugin wants to be told of pods that come and go in a trial."""
-        return any(plugin.name not in state.skip_filter for plugin in self._followers)
+        return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Whether pods that look like `other` have to be followed; a plugin that fails to say so
         is told of them."""
-        for plugin in self._followers:
+        for plugin in self._pre_filter_extensions:
             if plugin.name in state.skip_filter:
                 continue
             try:
@@ -254,28 +254,30 @@ class Filtering:
                 return True
         return False
 
-    def follow_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def run_add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
         """Tells the plugins whose Filter takes part that `added` is now on `node`."""
-        for plugin in self._followers:
+        for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
-                status = self._told(plugin, "addPod", plugin.add_pod, state, pod, added, node)
+                status = self._call_extension(
+                    plugin, "addPod", plugin.add_pod, state, pod, added, node
+                )
                 if not status.is_success:
                     return _unfollowed("AddPod", plugin, status)
         return SUCCESS
 
-    def follow_removed(
+    def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node
     ) -> Status:
         """Tells the plugins whose Filter takes part that `removed` has left `node`."""
-        for plugin in self._followers:
+        for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
                 told = plugin.remove_pod
-                status = self._told(plugin, "removePod", told, state, pod, removed, node)
+                status = self._call_extension(plugin, "removePod", told, state, pod, removed, node)
                 if not status.is_success:
                     return _unfollowed("RemovePod", plugin, status)
         return SUCCESS
 
-    def _told(
+    def _call_extension(
         self, plugin: PreFilterExtensions, point: str, method: Callable[..., Status], *given: Any
     ) -> Status:
         snapshot = given[-1].snapshot

@@ -62,33 +62,33 @@ class Guard:
         return said
 
     def watch(self, plugin: Plugin) -> None:
-        """Keeps a foreign plugin's `depends_on` and `looks_at` from taking the run down: where they
+        """Keeps a foreign plugin's `scope_for` and `cache_key` from taking the run down: where they
         fail, its answers are not kept, or not shared."""
-        said, looked = plugin.depends_on, plugin.looks_at
+        said, looked = plugin.scope_for, plugin.cache_key
 
-        def depends_on(pod: PodInfo) -> Scope:
+        def scope_for(pod: PodInfo) -> Scope:
             try:
                 scope = said(pod)
-                expect(scope, Scope, "depends_on")
+                expect(scope, Scope, "scope_for")
                 return scope
             except Exception as defect:
-                self.note(plugin.name, "depends_on", defect)
+                self.note(plugin.name, "scope_for", defect)
                 return Scope.CLUSTER
 
-        def looks_at(pod: PodInfo) -> Hashable | None:
+        def cache_key(pod: PodInfo) -> Hashable | None:
             try:
                 look = looked(pod)
                 hash(look)
                 return look
             except Exception as defect:
-                self.note(plugin.name, "looks_at", defect)
+                self.note(plugin.name, "cache_key", defect)
                 return None
 
         # A plugin that says the same of every pod needs no watching.
-        if type(plugin).depends_on is not Plugin.depends_on:
-            vars(plugin)["depends_on"] = depends_on
-        if type(plugin).looks_at is not Plugin.looks_at:
-            vars(plugin)["looks_at"] = looks_at
+        if type(plugin).scope_for is not Plugin.scope_for:
+            vars(plugin)["scope_for"] = scope_for
+        if type(plugin).cache_key is not Plugin.cache_key:
+            vars(plugin)["cache_key"] = cache_key
 
     def ask(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *given: Any) -> T:
         """Calls a plugin. Raises what it raises, MutationError where a foreign one changed what it

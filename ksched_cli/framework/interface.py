@@ -16,6 +16,7 @@ from enum import Enum
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ksched_cli.framework.deprecation import adopt_renamed
 from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class Plugin(ABC):
     args: ClassVar[Mapping[str, Any] | type[Any] | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        adopt_renamed(cls)
+
     def __init__(self, args: Any, handle: Handle) -> None:
         """args: as `args` above says, None where nothing checks them and there are none.
 
@@ -69,12 +74,12 @@ class Plugin(ABC):
         """
         self.handle = handle
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         """The scope for this very pod, where it is narrower: a pod without volumes does not care
         about claims anywhere. It may depend on the pod's manifest only."""
         return self.scope
 
-    def looks_at(self, pod: PodInfo) -> Hashable | None:
+    def cache_key(self, pod: PodInfo) -> Hashable | None:
         """All of the pod's manifest that the plugin's NODE answers depend on, where that is little:
         pods that agree in it share them. None: only pods that look the same do."""
         return None
@@ -207,11 +212,11 @@ class ScorePlugin(Plugin):
 class NormalizeScore(Plugin):
     """Brings a plugin's raw scores into 0 to 100, with all of them in view.
 
-    by_extremes: each score becomes what it becomes for its own sake, the lowest's and the highest's
-                 alone. A plugin that says so is asked less often where its raw scores are kept
+    normalizes_by_min_max: a normalised score depends only on the raw score itself and on the lowest
+        and highest raw score. A plugin that says so is called less often, its raw scores cached
     """
 
-    by_extremes: ClassVar[bool] = False
+    normalizes_by_min_max: ClassVar[bool] = False
 
     @abstractmethod
     def normalize_scores(

@@ -34,7 +34,7 @@ from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.framework.verdicts import Verdicts
 
 if TYPE_CHECKING:
-    from ksched_cli.framework.score_memory import ScoreMemory
+    from ksched_cli.framework.score_memory import ScoreCache
 
 T = TypeVar("T")
 Codes: TypeAlias = NDArray[np.int32]
@@ -44,10 +44,10 @@ STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
 # As much of a log is read more quickly than a column.
-SHORT = 100
+LOG_SCAN_MAX = 100
 
 # Of fewer nodes than this, the plain form of a plugin that has both is quicker.
-FEW = 6
+SCALAR_PATH_MAX = 6
 
 
 class FilterAsker(Protocol):
@@ -70,10 +70,10 @@ class FilterAsker(Protocol):
 
 def keeps(plugin: Plugin, pod: PodInfo) -> bool:
     """Whether the plugin's answers about the pod may be kept at all."""
-    return plugin.depends_on(pod) is not Scope.CLUSTER
+    return plugin.scope_for(pod) is not Scope.CLUSTER
 
 
-class Stamps:
+class RowVersions:
     """How much of the snapshot's log the kept answers take account of, by the rows' rank: nodes
     that are visited one after the other lie side by side."""
 
@@ -101,7 +101,7 @@ class Stamps:
         touched, at = self.snapshot.touched, self._at
         if rows is None:
             since, self._of_all = self._of_all, len(log)
-            if since is not None and since >= len(log) - SHORT:
+            if since is not None and since >= len(log) - LOG_SCAN_MAX:
                 return self.snapshot.rank[list(set(log[since:]))]
             return (touched > at).nonzero()[0]
         if first is not None:
@@ -125,7 +125,7 @@ class Redone:
 
     def add(self, nodes: Nodes) -> None:
         self._waiting.append(nodes)
-        if len(self._waiting) == SHORT:
+        if len(self._waiting) == LOG_SCAN_MAX:
             together = self._together()
             self._waiting = [Nodes(nodes.snapshot, np.unique(together.indices()))]
 
@@ -144,7 +144,7 @@ class Redone:
 
 
 @dataclass(slots=True)
-class FilterMemory:
+class FilterCache:
     """The plugins of a profile up to the first whose answers are not kept.
 
     count:    how many plugins these are
@@ -152,13 +152,13 @@ class FilterMemory:
     stamps:   how up to date the answers of `rows` are
     redone:   of which nodes they were redone
     plain:    whether the plain form of `rows` may be asked, too
-    fixed:    codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
+    static_codes: codes of the NODE plugins; codes: of all of them; rejected: how many do not pass
     statuses: by number; those of codes
     """
 
     count: int
-    stamps: Stamps
-    fixed: Codes
+    stamps: RowVersions
+    static_codes: Codes
     codes: Codes
     rows: tuple[FilterPlugin, ...] = ()
     places: tuple[int, ...] = ()
@@ -172,31 +172,33 @@ class FilterMemory:
         """The kept verdicts of a selection, which is up to date."""
         if not self.rejected:
             return Verdicts.passing(len(nodes))
-        codes = nodes.take(self.codes)
+        codes = nodes.gather(self.codes)
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
 
-    def renew(self, settled: CycleState, pod: PodInfo, asker: FilterAsker, nodes: Nodes) -> None:
+    def renew(
+        self, static_state: CycleState, pod: PodInfo, asker: FilterAsker, nodes: Nodes
+    ) -> None:
         """Brings the verdicts of a selection up to date."""
         stale = self.stamps.renew(nodes) if self.rows else None
         if stale is None:
             return
         self.redone.add(stale)
-        may_ask_plain = self.plain and not self.rejected and len(stale) < FEW
-        if may_ask_plain and asker.all_pass(self.rows, settled, pod, stale):
+        may_ask_plain = self.plain and not self.rejected and len(stale) < SCALAR_PATH_MAX
+        if may_ask_plain and asker.all_pass(self.rows, static_state, pod, stale):
             return
-        codes = fixed = stale.take(self.fixed)
+        codes = static_codes = stale.gather(self.static_codes)
         for place, plugin in zip(self.places, self.rows, strict=True):
-            verdicts = asker.ask(plugin, settled, pod, stale)
+            verdicts = asker.ask(plugin, static_state, pod, stale)
             if len(verdicts.statuses) > 1:
                 codes = np.minimum(codes, self.encode(place, verdicts))
-        if codes is not fixed or self.rejected:
+        if codes is not static_codes or self.rejected:
             self._put(stale, codes)
 
     def _put(self, nodes: Nodes, codes: Codes) -> None:
         rows = nodes.indices()
-        if self.codes is self.fixed:
-            self.codes = self.fixed.copy()
+        if self.codes is self.static_codes:
+            self.codes = self.static_codes.copy()
         before = np.count_nonzero(self.codes[rows] != PASSES)
         self.rejected += int(np.count_nonzero(codes != PASSES) - before)
         self.codes[rows] = codes
@@ -214,21 +216,21 @@ class FilterMemory:
 
 
 @dataclass(slots=True)
-class Remembered:
+class CacheEntry:
     """All that is kept for one signature.
 
-    settled:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
+    static_state:     what the kept plugins wrote in PreFilter and PreScore, and who of them skips
     pre_filters: the PreFilter plugins that must still be asked; None: not known yet
     preparers:   the same of PreScore
     rate:        the share of the nodes looked at last that passed
-    trials:      by row, see Memory.trials; tried: how much of the log they take account of
+    trials:      by row, see AnswerCache.trials; tried: how much of the log they take account of
     """
 
-    settled: CycleState = field(default_factory=CycleState)
+    static_state: CycleState = field(default_factory=CycleState)
     pre_filters: tuple[PreFilterPlugin, ...] | None = None
     preparers: tuple[PreScorePlugin, ...] | None = None
-    filter: FilterMemory | None = None
-    score: ScoreMemory | None = None
+    filter: FilterCache | None = None
+    score: ScoreCache | None = None
     rate: float = 1.0
     trials: dict[int, Any] = field(default_factory=dict)
     tried: int = 0
@@ -242,7 +244,7 @@ class NodeAnswers:
 
     def once(self, kind: str, plugin: Plugin, pod: PodInfo, make: Callable[[], T]) -> T:
         """What `make` gave for the first of the pods. kind: tells one answer from another."""
-        look = plugin.looks_at(pod)
+        look = plugin.cache_key(pod)
         if look is None:
             return make()
         key = (kind, plugin.name, look)
@@ -252,24 +254,24 @@ class NodeAnswers:
         return found
 
 
-class Memory:
+class AnswerCache:
     """Per signature, what is worth keeping: pods that only come once are not."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.node_answers = NodeAnswers()
         self._expected: Counter[int] = Counter()
-        self._known: dict[int, Remembered] = {}
+        self._known: dict[int, CacheEntry] = {}
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
         """The pods that will come."""
         self._expected.update(pod.signature for pod in pods)
 
-    def about(self, pod: PodInfo) -> Remembered | None:
+    def about(self, pod: PodInfo) -> CacheEntry | None:
         """None where the pod is the only one of its kind."""
         known = self._known.get(pod.signature)
         if known is None and self._expected[pod.signature] > 1:
-            known = self._known[pod.signature] = Remembered()
+            known = self._known[pod.signature] = CacheEntry()
         return known
 
     def trials(self, pod: PodInfo) -> dict[int, Any] | None:
@@ -285,38 +287,38 @@ class Memory:
 
     def filtered(
         self,
-        known: Remembered,
+        known: CacheEntry,
         plugins: Sequence[FilterPlugin],
         pod: PodInfo,
         nodes: Nodes,
         asker: FilterAsker,
-    ) -> FilterMemory:
+    ) -> FilterCache:
         """What is kept of Filter, up to date for a selection."""
         kept = known.filter or self._first_filter(known, plugins, pod, asker)
-        kept.renew(known.settled, pod, asker, nodes)
+        kept.renew(known.static_state, pod, asker, nodes)
         return kept
 
     def _first_filter(
-        self, known: Remembered, plugins: Sequence[FilterPlugin], pod: PodInfo, asker: FilterAsker
-    ) -> FilterMemory:
+        self, known: CacheEntry, plugins: Sequence[FilterPlugin], pod: PodInfo, asker: FilterAsker
+    ) -> FilterCache:
         """Asks the NODE plugins about every node, once."""
         everything = Nodes(self.snapshot)
         passing = np.full(len(self.snapshot), PASSES, dtype=np.int32)
         count = next((i for i, p in enumerate(plugins) if not keeps(p, pod)), len(plugins))
-        kept = FilterMemory(count, Stamps(self.snapshot), passing, passing)
+        kept = FilterCache(count, RowVersions(self.snapshot), passing, passing)
         for place, plugin in enumerate(plugins[:count]):
-            if plugin.name in known.settled.skip_filter:
+            if plugin.name in known.static_state.skip_filter:
                 continue
-            if plugin.depends_on(pod) is Scope.ROW:
+            if plugin.scope_for(pod) is Scope.ROW:
                 kept.rows += (plugin,)
                 kept.places += (place,)
                 continue
-            ask = partial(asker.ask, plugin, known.settled, pod, everything)
+            ask = partial(asker.ask, plugin, known.static_state, pod, everything)
             verdicts = self.node_answers.once("filter", plugin, pod, ask)
             if len(verdicts.statuses) > 1:
-                kept.fixed = np.minimum(kept.fixed, kept.encode(place, verdicts))
+                kept.static_codes = np.minimum(kept.static_codes, kept.encode(place, verdicts))
         kept.plain = asker.have_plain_form(kept.rows)
-        kept.codes = kept.fixed
-        kept.rejected = int(np.count_nonzero(kept.fixed != PASSES))
+        kept.codes = kept.static_codes
+        kept.rejected = int(np.count_nonzero(kept.static_codes != PASSES))
         known.filter = kept
         return kept

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ksched_cli.cluster import objects
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.framework.deprecation import warn_renamed
 
 # Columns as lists, by resource: their elements are quicker to read one by one.
 AsLists: TypeAlias = dict[str, list[int]]
@@ -94,12 +95,16 @@ class Nodes(Struct, frozen=True, eq=False):
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
         return (Node(self.snapshot, row) for row in rows)
 
-    def take(self, column: NDArray[Any]) -> NDArray[Any]:
+    def gather(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""
         return column if self.rows is None else column[self.rows]
 
-    def take_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """As `take`, of several columns at a time, one per row of the array."""
+    def take(self, column: NDArray[Any]) -> NDArray[Any]:
+        warn_renamed("Nodes.take", "Nodes.gather")
+        return self.gather(column)
+
+    def gather_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """As `gather`, of several columns at a time, one per row of the array."""
         return columns if self.rows is None else columns.take(self.rows, axis=1)
 
     def names(self) -> list[str]:

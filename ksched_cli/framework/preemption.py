@@ -14,7 +14,7 @@ REQUEST_KEY = "ksched/preemption/request"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PreemptionRequest:
     """What an inquiry wants of a PostFilter plugin, left in the CycleState under REQUEST_KEY.
 
     detailed:   also who may stay on a node, and why the others may not
@@ -39,7 +39,7 @@ class Victims:
 
     reprieved: those of lower priority that may stay, in the order they were put back
     refusals:  by a victim's UID, why it may not
-    overdrawn: by a victim's UID, the budgets that its eviction violates
+    pdb_violated_by: by a victim's UID, the budgets that its eviction violates
 
     The last three only where detail is kept.
     """
@@ -48,7 +48,7 @@ class Victims:
     pdb_violations: int
     reprieved: tuple[PodInfo, ...] = ()
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
-    overdrawn: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pdb_violated_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Criterion(StrEnum):
@@ -63,7 +63,7 @@ class Criterion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CriterionStep:
     """One criterion at work. best: the best value, as text; left: how many nodes have it."""
 
     criterion: Criterion
@@ -91,4 +91,4 @@ class Preemption:
     node: str = ""
     victims: tuple[PodInfo, ...] = ()
     ties: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CriterionStep, ...] = ()

@@ -36,7 +36,7 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import Memory, Remembered, keeps
+from ksched_cli.framework.memory import AnswerCache, CacheEntry, keeps
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.registry import PluginEntry
@@ -98,7 +98,7 @@ class Framework:
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
         self._everything = Nodes(handle.snapshot)
-        self.memory = Memory(handle.snapshot)
+        self.memory = AnswerCache(handle.snapshot)
         self.filtering = Filtering(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
@@ -193,7 +193,7 @@ class Framework:
         return SUCCESS
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, known: Remembered | None = None
+        self, state: CycleState, pod: PodInfo, known: CacheEntry | None = None
     ) -> PreFilterOutcome:
         """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
         others, because preemption needs what they prepare."""
@@ -202,8 +202,8 @@ class Framework:
         if known.pre_filters is None:
             self._settle_pre_filters(known, pod)
         if known.pre_filters:
-            state.data.update(known.settled.data)
-            state.skip_filter.update(known.settled.skip_filter)
+            state.data.update(known.static_state.data)
+            state.skip_filter.update(known.static_state.skip_filter)
             outcome = self._ask_pre_filters(known.pre_filters, state, pod)
             if outcome.status.is_success and outcome.node_names is None:
                 return outcome
@@ -212,11 +212,11 @@ class Framework:
             state.skip_filter.clear()
         return self._ask_pre_filters(self._pre_filters, state, pod)
 
-    def _settle_pre_filters(self, known: Remembered, pod: PodInfo) -> None:
+    def _settle_pre_filters(self, known: CacheEntry, pod: PodInfo) -> None:
         """Asks the plugins whose answers keep, once. No plugin to be asked means that one of these
         had more to say than yes."""
         kept = tuple(plugin for plugin in self._pre_filters if keeps(plugin, pod))
-        outcome = self._ask_pre_filters(kept, known.settled, pod)
+        outcome = self._ask_pre_filters(kept, known.static_state, pod)
         plain = outcome.status.is_success and outcome.node_names is None
         rest = (plugin for plugin in self._pre_filters if not keeps(plugin, pod))
         known.pre_filters = tuple(rest) if plain else ()

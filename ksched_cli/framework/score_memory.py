@@ -16,7 +16,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
-from ksched_cli.framework.memory import FEW, NodeAnswers, Redone, Stamps, keeps
+from ksched_cli.framework.memory import SCALAR_PATH_MAX, NodeAnswers, Redone, RowVersions, keeps
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError
@@ -117,7 +117,7 @@ def _next_places(wanted: Mask) -> Rows:
 
 
 @dataclass(slots=True)
-class Scaled:
+class NormalizedPart:
     """Scores that the sums have normalised, and by which extremes. part: as they are in the sums;
     None: they are not yet."""
 
@@ -127,7 +127,7 @@ class Scaled:
 
 
 @dataclass(slots=True)
-class ScoreMemory:
+class ScoreCache:
     """The plugins of one signature, by how much of their answers can be kept.
 
     fresh:   nothing
@@ -136,84 +136,92 @@ class ScoreMemory:
     scaled:  in the sums, normalised by the extremes of the nodes last asked about
     rows:    in the sums, redone for nodes touched since
     plain:   whether the plain form of `rows` may be asked, too
-    floor:   the weighted sums without `rows`; sums: with them
+    static_sums:   the weighted sums without `rows`; sums: with them
     stamps:  how up to date the answers of ROW plugins are, where it does not follow
     follows: the nodes to redo without a look at the stamps: Filter has had one. Some of them may
              have been rejected; where a plugin does not like that, this is None from then on
     """
 
     snapshot: Snapshot
-    floor: Scores
+    static_sums: Scores
     sums: Scores
     fresh: list[ScorePlugin] = field(default_factory=list)
-    fixed: list[ScorePlugin] = field(default_factory=list)
+    normalized_static: list[ScorePlugin] = field(default_factory=list)
     renewed: list[ScorePlugin] = field(default_factory=list)
     raw: dict[str, Scores] = field(default_factory=dict)
-    scaled: list[Scaled] = field(default_factory=list)
+    scaled: list[NormalizedPart] = field(default_factory=list)
     rows: list[ScorePlugin] = field(default_factory=list)
     plain: bool = False
     follows: Redone | None = None
-    stamps: Stamps | None = None
+    stamps: RowVersions | None = None
 
-    def renew(self, settled: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker) -> None:
+    def renew(
+        self, static_state: CycleState, pod: PodInfo, nodes: Nodes, asker: ScoreAsker
+    ) -> None:
         """Brings a selection up to date."""
         for one in tuple(self.scaled):
             extremes = one.scores.in_view(nodes)
             if extremes != one.extremes:
-                self._scale(one, extremes, settled, pod, asker)
+                self._scale(one, extremes, static_state, pod, asker)
         if not self.rows and not self.renewed:
             return
         if self.follows is not None:
             try:
-                self._redo(settled, pod, self.follows.take(), asker)
+                self._redo(static_state, pod, self.follows.take(), asker)
                 return
             except PluginError:
                 self.follows = None
         if self.stamps is None:
-            self.stamps = Stamps(self.snapshot)
-        self._redo(settled, pod, self.stamps.renew(nodes), asker)
+            self.stamps = RowVersions(self.snapshot)
+        self._redo(static_state, pod, self.stamps.renew(nodes), asker)
 
     def _redo(
-        self, settled: CycleState, pod: PodInfo, stale: Nodes | None, asker: ScoreAsker
+        self, static_state: CycleState, pod: PodInfo, stale: Nodes | None, asker: ScoreAsker
     ) -> None:
         """Asks the ROW plugins."""
         if stale is None:
             return
-        if self.plain and len(stale) < FEW and self._few(settled, pod, stale, asker):
+        if (
+            self.plain
+            and len(stale) < SCALAR_PATH_MAX
+            and self._score_scalar(static_state, pod, stale, asker)
+        ):
             return
         rows = slice(None) if stale.rows is None else stale.rows
         if self.rows:
-            sums = self.floor[rows]
+            sums = self.static_sums[rows]
             for plugin in self.rows:
                 weight = asker.weights[plugin.name]
-                scores = asker.ask_in_range(plugin, settled, pod, stale)
+                scores = asker.ask_in_range(plugin, static_state, pod, stale)
                 sums = sums + (scores if weight == 1 else scores * weight)
             self.sums[rows] = sums
         for plugin in self.renewed:
-            self.raw[plugin.name][rows] = asker.ask_in_range(plugin, settled, pod, stale)
+            self.raw[plugin.name][rows] = asker.ask_in_range(plugin, static_state, pod, stale)
 
-    def _few(self, settled: CycleState, pod: PodInfo, stale: Nodes, asker: ScoreAsker) -> bool:
+    def _score_scalar(
+        self, static_state: CycleState, pod: PodInfo, stale: Nodes, asker: ScoreAsker
+    ) -> bool:
         """As `renew`, one node after the other; whether that went well."""
         for row in stale.indices().tolist():
-            found = asker.sum_of(self.rows, settled, pod, Node(stale.snapshot, row))
+            found = asker.sum_of(self.rows, static_state, pod, Node(stale.snapshot, row))
             if found is None:
                 return False
-            self.sums[row] = self.floor[row] + found
+            self.sums[row] = self.static_sums[row] + found
         return True
 
     def _scale(
         self,
-        one: Scaled,
+        one: NormalizedPart,
         extremes: Extremes,
-        settled: CycleState,
+        static_state: CycleState,
         pod: PodInfo,
         asker: ScoreAsker,
     ) -> None:
         """Has the sums normalised by these extremes."""
         plugin, everything = one.scores.plugin, Nodes(self.snapshot)
-        weigh = partial(asker.weighted, plugin, settled, pod, everything)
+        weigh = partial(asker.weighted, plugin, static_state, pod, everything)
         part = one.scores.part(extremes, weigh)
-        for sums in (self.floor, self.sums):
+        for sums in (self.static_sums, self.sums):
             if one.part is not None:
                 sums -= one.part
             if part is not None:
@@ -223,36 +231,36 @@ class ScoreMemory:
             # From now on it is asked about those that are in view.
             self.scaled.remove(one)
             self.raw[plugin.name] = one.scores.raw
-            self.fixed.append(plugin)
+            self.normalized_static.append(plugin)
 
 
-def first_scores(
-    settled: CycleState,
+def build_score_cache(
+    static_state: CycleState,
     plugins: Sequence[ScorePlugin],
     pod: PodInfo,
     snapshot: Snapshot,
     asker: ScoreAsker,
     shared: NodeAnswers,
     redone: Redone | None,
-) -> ScoreMemory:
+) -> ScoreCache:
     """Asks the NODE plugins about every node, once. Those of PreScore have had their say.
 
     redone: what Filter has redone, where it looks at rows at all
     """
-    floor = np.zeros(len(snapshot), dtype=np.int64)
-    kept = ScoreMemory(snapshot, floor, floor)
+    static_sums = np.zeros(len(snapshot), dtype=np.int64)
+    kept = ScoreCache(snapshot, static_sums, static_sums)
     for plugin in plugins:
-        if plugin.name in settled.skip_score:
+        if plugin.name in static_state.skip_score:
             continue
         if not keeps(plugin, pod):
             kept.fresh.append(plugin)
-        elif plugin.depends_on(pod) is Scope.ROW:
+        elif plugin.scope_for(pod) is Scope.ROW:
             _keep_row(kept, plugin)
         else:
-            make = partial(_node_scores, plugin, settled, pod, snapshot, asker)
+            make = partial(_node_scores, plugin, static_state, pod, snapshot, asker)
             scores = shared.once("score", plugin, pod, make)
             _keep_node(kept, plugin, asker.weights[plugin.name], scores)
-    kept.sums = kept.floor.copy()
+    kept.sums = kept.static_sums.copy()
     kept.plain = not kept.renewed and asker.have_plain_form(kept.rows)
     # Only of ksched's own plugins it is known that they can be asked about any node.
     if redone is not None and kept.plain and not redone.followed:
@@ -262,27 +270,31 @@ def first_scores(
 
 
 def _node_scores(
-    plugin: ScorePlugin, settled: CycleState, pod: PodInfo, snapshot: Snapshot, asker: ScoreAsker
+    plugin: ScorePlugin,
+    static_state: CycleState,
+    pod: PodInfo,
+    snapshot: Snapshot,
+    asker: ScoreAsker,
 ) -> NodeScores:
-    raw = asker.ask_in_range(plugin, settled, pod, Nodes(snapshot))
+    raw = asker.ask_in_range(plugin, static_state, pod, Nodes(snapshot))
     return NodeScores(plugin, raw, snapshot.order)
 
 
-def _keep_row(kept: ScoreMemory, plugin: ScorePlugin) -> None:
+def _keep_row(kept: ScoreCache, plugin: ScorePlugin) -> None:
     if isinstance(plugin, NormalizeScore):
-        kept.raw[plugin.name] = np.zeros(len(kept.floor), dtype=np.int64)
-        kept.fixed.append(plugin)
+        kept.raw[plugin.name] = np.zeros(len(kept.static_sums), dtype=np.int64)
+        kept.normalized_static.append(plugin)
         kept.renewed.append(plugin)
     else:
         kept.rows.append(plugin)
 
 
-def _keep_node(kept: ScoreMemory, plugin: ScorePlugin, weight: int, scores: NodeScores) -> None:
+def _keep_node(kept: ScoreCache, plugin: ScorePlugin, weight: int, scores: NodeScores) -> None:
     if not isinstance(plugin, NormalizeScore):
         if scores.lowest or scores.highest:
-            kept.floor += scores.raw * weight
-    elif plugin.by_extremes:
-        kept.scaled.append(Scaled(scores))
+            kept.static_sums += scores.raw * weight
+    elif plugin.normalizes_by_min_max:
+        kept.scaled.append(NormalizedPart(scores))
     else:
         kept.raw[plugin.name] = scores.raw
-        kept.fixed.append(plugin)
+        kept.normalized_static.append(plugin)

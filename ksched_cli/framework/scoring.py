@@ -19,9 +19,9 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import Memory, Remembered, keeps
+from ksched_cli.framework.memory import AnswerCache, CacheEntry, keeps
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.score_memory import ScoreMemory, first_scores
+from ksched_cli.framework.score_memory import ScoreCache, build_score_cache
 from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import MalformedError, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
@@ -50,7 +50,7 @@ class Scoring:
         plugins: Sequence[ScorePlugin],
         weights: Mapping[str, int],
         guard: Guard,
-        memory: Memory,
+        memory: AnswerCache,
     ) -> None:
         self.preparers = tuple(preparers)
         self.plugins = tuple(plugins)
@@ -71,20 +71,20 @@ class Scoring:
         return found
 
     def totals(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: Remembered | None = None
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: CacheEntry | None = None
     ) -> Scores:
         """The weighted sums alone, as `run` has them."""
         if known is None:
             return total(self.run(state, pod, nodes), len(nodes))
         if known.preparers is None:
             self._settle_preparers(known, pod)
-        state.data.update(known.settled.data)
-        state.skip_score.update(known.settled.skip_score)
+        state.data.update(known.static_state.data)
+        state.skip_score.update(known.static_state.skip_score)
         self._prepare(known.preparers or (), state, pod, nodes)
         kept = self._kept(known, pod, nodes)
-        sums = nodes.take(kept.sums)
-        for plugin in kept.fixed:
-            raw = nodes.take(kept.raw[plugin.name])
+        sums = nodes.gather(kept.sums)
+        for plugin in kept.normalized_static:
+            raw = nodes.gather(kept.raw[plugin.name])
             sums = sums + self.weighted(plugin, state, pod, nodes, raw)
         for plugin in kept.fresh:
             if plugin.name not in state.skip_score:
@@ -92,15 +92,17 @@ class Scoring:
                 sums = sums + self.weighted(plugin, state, pod, nodes, raw)
         return sums
 
-    def _kept(self, known: Remembered, pod: PodInfo, nodes: Nodes) -> ScoreMemory:
+    def _kept(self, known: CacheEntry, pod: PodInfo, nodes: Nodes) -> ScoreCache:
         """What is remembered, up to date for the nodes."""
         kept, known.score = known.score, None
         if kept is None:
             filtered = known.filter
             redone = filtered.redone if filtered is not None and filtered.rows else None
             snapshot, shared = self._memory.snapshot, self._memory.node_answers
-            kept = first_scores(known.settled, self.plugins, pod, snapshot, self, shared, redone)
-        kept.renew(known.settled, pod, nodes, self)
+            kept = build_score_cache(
+                known.static_state, self.plugins, pod, snapshot, self, shared, redone
+            )
+        kept.renew(known.static_state, pod, nodes, self)
         # Where a plugin fails, nothing is kept.
         known.score = kept
         return kept
@@ -112,10 +114,10 @@ class Scoring:
         scores = self._normalized(plugin, state, pod, nodes, raw)
         return scores if weight == 1 else scores * weight
 
-    def _settle_preparers(self, known: Remembered, pod: PodInfo) -> None:
+    def _settle_preparers(self, known: CacheEntry, pod: PodInfo) -> None:
         """Asks the PreScore plugins whose answers keep, once."""
         kept = [plugin for plugin in self.preparers if keeps(plugin, pod)]
-        self._prepare(kept, known.settled, pod, Nodes(self._memory.snapshot))
+        self._prepare(kept, known.static_state, pod, Nodes(self._memory.snapshot))
         known.preparers = tuple(plugin for plugin in self.preparers if not keeps(plugin, pod))
 
     def _prepare(

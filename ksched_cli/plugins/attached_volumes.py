@@ -258,7 +258,7 @@ class AttachedVolumes:
         return attached
 
     def _add_all(self, nodes: Nodes) -> None:
-        limited = nodes.indices()[nodes.take(self._nodes.limited)]
+        limited = nodes.indices()[nodes.gather(self._nodes.limited)]
         for row in limited.tolist():
             for pod in nodes.snapshot.pods[row]:
                 self.pod_added(pod, row)

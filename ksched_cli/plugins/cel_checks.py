@@ -13,10 +13,10 @@ from ksched_cli.plugins.cel_syntax import (
     Call,
     CheckedExpression,
     Constant,
+    Expr,
     Identifier,
     ListLiteral,
     MapLiteral,
-    Node,
     Select,
     children,
 )
@@ -38,7 +38,7 @@ def check_literals(checked: CheckedExpression) -> None:
         )
 
 
-def _problems(node: Node, mixed_allowed: bool) -> Iterator[str]:
+def _problems(node: Expr, mixed_allowed: bool) -> Iterator[str]:
     match node:
         case Select(operand=Identifier(name=name), field=field) if name == DEVICE:
             yield f"undefined field '{field}'"

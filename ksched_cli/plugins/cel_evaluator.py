@@ -21,8 +21,8 @@ from ksched_cli.plugins.cel_steps import (
     PRIMITIVES,
     DeviceInput,
     Evaluate,
+    Interpretable,
     Run,
-    Step,
     Value,
     base_of,
     constant,
@@ -36,11 +36,11 @@ from ksched_cli.plugins.cel_syntax import (
     CheckedExpression,
     Comprehension,
     Constant,
+    Expr,
     Identifier,
     ListLiteral,
     MapLiteral,
     MessageLiteral,
-    Node,
     Select,
 )
 from ksched_cli.plugins.cel_values import CelError, Optional, TypeName, type_name
@@ -68,7 +68,7 @@ class Program:
         return found, run.cost
 
 
-def _plan(node: Node) -> Step:
+def _plan(node: Expr) -> Interpretable:
     match node:
         case Constant():
             return constant(node.value)
@@ -83,16 +83,16 @@ def _plan(node: Node) -> Step:
         case MapLiteral():
             return _map(node)
         case MessageLiteral():
-            return Step(partial(_fail, f"{node.name}: messages are not supported"))
+            return Interpretable(partial(_fail, f"{node.name}: messages are not supported"))
         case Comprehension():
-            return Step(_Fold(node).evaluate)
+            return Interpretable(_Fold(node).evaluate)
 
 
 def _fail(message: str, run: Run) -> Value:
     raise CelError(message)
 
 
-def _identifier(node: Identifier) -> Step:
+def _identifier(node: Identifier) -> Interpretable:
     if node.is_type:
         return constant(TypeName(node.name))
     name = node.name
@@ -106,33 +106,33 @@ def _identifier(node: Identifier) -> Step:
         run.spend(1)
         return getattr(run.device, field)
 
-    return Step(evaluate, base=1)
+    return Interpretable(evaluate, base=1)
 
 
-def _select(node: Select) -> Step:
+def _select(node: Select) -> Interpretable:
     operand, field = _plan(node.operand), node.field
     if node.test_only:
-        return Step(lambda run: present(run, operand.run(run), field))
-    return Step(lambda run: qualified(run, operand.run(run), field), base=base_of(operand))
+        return Interpretable(lambda run: present(run, operand.run(run), field))
+    return Interpretable(lambda run: qualified(run, operand.run(run), field), base=base_of(operand))
 
 
 # -- calls ---------------------------------------------------------------------------------------
 
 
-def _call(node: Call) -> Step:
+def _call(node: Call) -> Interpretable:
     arguments = [_plan(argument) for argument in node.arguments]
     operator = OPERATORS.get(node.function)
     if operator is not None:
         return operator(arguments)
     if node.function == "@in":
         return membership(arguments, node.overloads)
-    step = Step(_strict(node, arguments))
+    step = Interpretable(_strict(node, arguments))
     if node.function in _CONVERSIONS and len(arguments) == 1 and arguments[0].constant:
         return _folded(step)
     return step
 
 
-def _folded(step: Step) -> Step:
+def _folded(step: Interpretable) -> Interpretable:
     """Runs what depends on nothing. Raises CelCompileError."""
     try:
         return constant(step.value(Run(DeviceInput())))
@@ -140,7 +140,7 @@ def _folded(step: Step) -> Step:
         raise CelCompileError(f"program instantiation failed: {error}") from None
 
 
-def _strict(node: Call, arguments: Sequence[Step]) -> Evaluate:
+def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
     """A call whose arguments must all have values."""
     function, is_member = node.function, node.is_member
     only = node.overloads[0] if len(node.overloads) == 1 else ""
@@ -163,7 +163,7 @@ def _strict(node: Call, arguments: Sequence[Step]) -> Evaluate:
 # -- literals ------------------------------------------------------------------------------------
 
 
-def _list(node: ListLiteral) -> Step:
+def _list(node: ListLiteral) -> Interpretable:
     elements = [_plan(element) for element in node.elements]
 
     def evaluate(run: Run) -> list[Value]:
@@ -178,11 +178,11 @@ def _list(node: ListLiteral) -> Step:
         run.spend(LIST_COST)
         return values
 
-    step = Step(evaluate)
+    step = Interpretable(evaluate)
     return _folded(step) if all(element.constant for element in elements) else step
 
 
-def _map(node: MapLiteral) -> Step:
+def _map(node: MapLiteral) -> Interpretable:
     entries = [(_plan(one.key), _plan(one.value), one.optional) for one in node.entries]
 
     def evaluate(run: Run) -> dict[Value, Value]:
@@ -200,7 +200,7 @@ def _map(node: MapLiteral) -> Step:
         run.spend(MAP_COST)
         return values
 
-    step = Step(evaluate)
+    step = Interpretable(evaluate)
     all_constant = all(key.constant and value.constant for key, value, _ in entries)
     return _folded(step) if all_constant else step
 
@@ -218,7 +218,7 @@ def _holds(value: Value) -> bool:
 class _Later:
     """An accumulator that nobody has looked at yet: `cel.bind` computes only what is used."""
 
-    start: Step
+    start: Interpretable
     outside: dict[str, Any]
 
 
@@ -243,7 +243,7 @@ def _variable(run: Run, name: str) -> Value:
     return found
 
 
-def _caught(step: Step, run: Run) -> Value:
+def _caught(step: Interpretable, run: Run) -> Value:
     try:
         return step.value(run)
     except CelError as error:

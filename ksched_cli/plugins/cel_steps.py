@@ -66,7 +66,7 @@ Evaluate: TypeAlias = Callable[[Run], Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Interpretable:
     """A node ready to run.
 
     base:     what evaluating an attribute costs besides its fields; None: not an attribute
@@ -83,11 +83,11 @@ class Step:
         return self.run(run)
 
 
-def constant(value: Value) -> Step:
-    return Step(lambda run: value, constant=True)
+def constant(value: Value) -> Interpretable:
+    return Interpretable(lambda run: value, constant=True)
 
 
-def values_of(run: Run, arguments: Sequence[Step]) -> list[Value]:
+def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
     """The arguments of a call that must all have values. Raises CelError."""
     values: list[Value] = []
     try:
@@ -106,7 +106,7 @@ def values_of(run: Run, arguments: Sequence[Step]) -> list[Value]:
 # -- fields and elements -------------------------------------------------------------------------
 
 
-def base_of(operand: Step) -> int:
+def base_of(operand: Interpretable) -> int:
     """A chain of fields costs its base once; what is no attribute starts a new chain."""
     return 1 if operand.base is None else operand.base
 
@@ -157,12 +157,14 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
     return None, False
 
 
-def _index(arguments: Sequence[Step]) -> Step:
+def _index(arguments: Sequence[Interpretable]) -> Interpretable:
     operand, key = arguments
-    return Step(lambda run: qualified(run, operand.run(run), key.run(run)), base=base_of(operand))
+    return Interpretable(
+        lambda run: qualified(run, operand.run(run), key.run(run)), base=base_of(operand)
+    )
 
 
-def _optional_index(arguments: Sequence[Step]) -> Step:
+def _optional_index(arguments: Sequence[Interpretable]) -> Interpretable:
     operand, key = arguments
 
     def evaluate(run: Run) -> Value:
@@ -170,13 +172,13 @@ def _optional_index(arguments: Sequence[Step]) -> Step:
         optional = value if isinstance(value, Optional) else Optional(True, value)
         return _within(run, optional, key.run(run))
 
-    return Step(evaluate, base=base_of(operand))
+    return Interpretable(evaluate, base=base_of(operand))
 
 
 # -- operators -----------------------------------------------------------------------------------
 
 
-def _equals(arguments: Sequence[Step]) -> Step:
+def _equals(arguments: Sequence[Interpretable]) -> Interpretable:
     cost = call_cost("_==_", ("equals",))
 
     def evaluate(run: Run) -> bool:
@@ -184,10 +186,10 @@ def _equals(arguments: Sequence[Step]) -> Step:
         run.spend(cost((left, right), None))
         return equal(left, right)
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
-def _not_equals(arguments: Sequence[Step]) -> Step:
+def _not_equals(arguments: Sequence[Interpretable]) -> Interpretable:
     cost = call_cost("_!=_", ("not_equals",))
 
     def evaluate(run: Run) -> bool:
@@ -199,13 +201,13 @@ def _not_equals(arguments: Sequence[Step]) -> Step:
             # Upstream asks whether `==` gives true; an error does not.
             return True
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
 _IN_LIST = ("in_list",)
 
 
-def membership(arguments: Sequence[Step], overloads: tuple[str, ...]) -> Step:
+def membership(arguments: Sequence[Interpretable], overloads: tuple[str, ...]) -> Interpretable:
     """x in y. A constant list is a set upstream, and asking it costs nothing; unless its type is
     unknown."""
     wanted, where = arguments
@@ -214,7 +216,7 @@ def membership(arguments: Sequence[Step], overloads: tuple[str, ...]) -> Step:
         if values == []:
             return constant(False)
         if all(isinstance(one, PRIMITIVES) for one in values):
-            return Step(lambda run: _in_set(wanted.value(run), values))
+            return Interpretable(lambda run: _in_set(wanted.value(run), values))
     cost = call_cost("@in", overloads)
 
     def evaluate(run: Run) -> bool:
@@ -226,7 +228,7 @@ def membership(arguments: Sequence[Step], overloads: tuple[str, ...]) -> Step:
             return contains(within, one)
         raise no_overload("@in", one, within)
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
 def _in_set(wanted: Value, values: list[Value]) -> bool:
@@ -235,15 +237,15 @@ def _in_set(wanted: Value, values: list[Value]) -> bool:
     return not isinstance(wanted, Quantity) and contains(values, wanted)
 
 
-def _and(arguments: Sequence[Step]) -> Step:
+def _and(arguments: Sequence[Interpretable]) -> Interpretable:
     return _logical(arguments, False, "_&&_")
 
 
-def _or(arguments: Sequence[Step]) -> Step:
+def _or(arguments: Sequence[Interpretable]) -> Interpretable:
     return _logical(arguments, True, "_||_")
 
 
-def _logical(arguments: Sequence[Step], decisive: bool, name: str) -> Step:
+def _logical(arguments: Sequence[Interpretable], decisive: bool, name: str) -> Interpretable:
     """The decisive value wins over errors on either side."""
 
     def evaluate(run: Run) -> bool:
@@ -262,10 +264,10 @@ def _logical(arguments: Sequence[Step], decisive: bool, name: str) -> Step:
             raise failure
         return not decisive
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
-def _conditional(arguments: Sequence[Step]) -> Step:
+def _conditional(arguments: Sequence[Interpretable]) -> Interpretable:
     condition, truthy, falsy = arguments
 
     def evaluate(run: Run) -> Value:
@@ -274,10 +276,10 @@ def _conditional(arguments: Sequence[Step]) -> Step:
             raise no_overload("_?_:_", decided)
         return truthy.run(run) if decided else falsy.run(run)
 
-    return Step(evaluate, base=0)
+    return Interpretable(evaluate, base=0)
 
 
-def _not_strictly_false(arguments: Sequence[Step]) -> Step:
+def _not_strictly_false(arguments: Sequence[Interpretable]) -> Interpretable:
     def evaluate(run: Run) -> bool:
         run.spend(1)
         try:
@@ -285,18 +287,20 @@ def _not_strictly_false(arguments: Sequence[Step]) -> Step:
         except CelError:
             return True
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
-def _or_value(arguments: Sequence[Step]) -> Step:
+def _or_value(arguments: Sequence[Interpretable]) -> Interpretable:
     return _alternative(arguments, "orValue", lambda optional: optional.value)
 
 
-def _or_optional(arguments: Sequence[Step]) -> Step:
+def _or_optional(arguments: Sequence[Interpretable]) -> Interpretable:
     return _alternative(arguments, "or", lambda optional: optional)
 
 
-def _alternative(arguments: Sequence[Step], name: str, of: Callable[[Optional], Value]) -> Step:
+def _alternative(
+    arguments: Sequence[Interpretable], name: str, of: Callable[[Optional], Value]
+) -> Interpretable:
     """The second is looked at only where the first has no value."""
     first, second = arguments
 
@@ -306,10 +310,10 @@ def _alternative(arguments: Sequence[Step], name: str, of: Callable[[Optional], 
             raise no_overload(name, value)
         return of(value) if value.present else second.value(run)
 
-    return Step(evaluate)
+    return Interpretable(evaluate)
 
 
-OPERATORS: dict[str, Callable[[Sequence[Step]], Step]] = {
+OPERATORS: dict[str, Callable[[Sequence[Interpretable]], Interpretable]] = {
     "_&&_": _and,
     "_||_": _or,
     "_?_:_": _conditional,

@@ -35,7 +35,7 @@ class Identifier:
 class Select:
     """test_only: `has(operand.field)`."""
 
-    operand: Node
+    operand: Expr
     field: str
     test_only: bool
 
@@ -46,7 +46,7 @@ class Call:
     types: of each argument."""
 
     function: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[Expr, ...]
     is_member: bool
     overloads: tuple[str, ...]
     types: tuple[str, ...]
@@ -56,15 +56,15 @@ class Call:
 class ListLiteral:
     """optional: the places of `?element`. types: of each element."""
 
-    elements: tuple[Node, ...]
+    elements: tuple[Expr, ...]
     optional: frozenset[int]
     types: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    key: Node
-    value: Node
+    key: Expr
+    value: Expr
     optional: bool
     types: tuple[str, str]
 
@@ -85,15 +85,15 @@ class Comprehension:
 
     variable: str
     second_variable: str
-    over: Node
+    over: Expr
     accumulator: str
-    start: Node
-    condition: Node
-    step: Node
-    result: Node
+    start: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
 
 
-Node: TypeAlias = (
+Expr: TypeAlias = (
     Constant
     | Identifier
     | Select
@@ -109,7 +109,7 @@ Node: TypeAlias = (
 class CheckedExpression:
     """result_type: as cel-go writes it."""
 
-    root: Node
+    root: Expr
     result_type: str
 
 
@@ -125,7 +125,7 @@ def read(serialized: bytes) -> CheckedExpression:
     return CheckedExpression(reader.node(root), _type_text(_Message(result_type)))
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: Expr) -> tuple[Expr, ...]:
     """The nodes right below it."""
     match node:
         case Select():
@@ -149,7 +149,7 @@ class _Reader:
         self._references = references
         self._types = types
 
-    def node(self, data: bytes) -> Node:
+    def node(self, data: bytes) -> Expr:
         message = _Message(data)
         number = message.integer(2)
         match message.only_of(range(3, 10)):
@@ -171,14 +171,14 @@ class _Reader:
                 return self._comprehension(_Message(body))
         raise ValueError("an expression of an unknown kind")
 
-    def _identifier(self, number: int, name: str) -> Node:
+    def _identifier(self, number: int, name: str) -> Expr:
         reference = _Message(self._references.get(number, b""))
         if reference.has(4):
             return Constant(_constant(reference.bytes(4)))
         of_type = _Message(self._types.get(number, b"")).has(11)
         return Identifier(reference.text(1) or name, of_type)
 
-    def _call(self, number: int, call: _Message) -> Node:
+    def _call(self, number: int, call: _Message) -> Expr:
         reference = _Message(self._references.get(number, b""))
         overloads = tuple(one.decode() for one in reference.all_bytes(3))
         target = call.all_bytes(1)
@@ -186,13 +186,13 @@ class _Reader:
         nodes, types = map(self.node, arguments), map(self._type, arguments)
         return Call(call.text(2), tuple(nodes), bool(target), overloads, tuple(types))
 
-    def _list(self, literal: _Message) -> Node:
+    def _list(self, literal: _Message) -> Expr:
         elements = literal.all_bytes(1)
         optional = frozenset(literal.integers(2))
         types = tuple(self._type(e, i in optional) for i, e in enumerate(elements))
         return ListLiteral(tuple(self.node(e) for e in elements), optional, types)
 
-    def _struct(self, literal: _Message) -> Node:
+    def _struct(self, literal: _Message) -> Expr:
         if literal.text(1):
             return MessageLiteral(literal.text(1))
         found = []
@@ -203,7 +203,7 @@ class _Reader:
             found.append(Entry(self.node(key), self.node(value), optional, types))
         return MapLiteral(tuple(found))
 
-    def _comprehension(self, fold: _Message) -> Node:
+    def _comprehension(self, fold: _Message) -> Expr:
         return Comprehension(
             variable=fold.text(1),
             second_variable=fold.text(8),

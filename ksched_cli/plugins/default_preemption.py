@@ -29,8 +29,8 @@ from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
     Preemption,
+    PreemptionRequest,
     Refusal,
-    Request,
     Victims,
 )
 from ksched_cli.framework.runtime import Framework
@@ -125,7 +125,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         """Upstream: findCandidates, DryRunPreemption, from the first node on and one by one."""
         order = self._snapshot.order
         potential = order[filtered.codes()[order] == Code.UNSCHEDULABLE]
-        request: Request = state.data.get(REQUEST_KEY, Request())
+        request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
         everything = len(potential)
         share = everything * self._percentage // 100
         enough = min(max(share, self._absolute), everything)
@@ -178,7 +178,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         """The numbers behind a rejection; or whose nominations are, where the pod fits but for
         them."""
         here = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        alone = self._framework.filtering.without_nominated(state, pod, here)
+        alone = self._framework.filtering.run_filters(state, pod, here)
         if not alone.ids[0]:
             promised = [
                 other.key

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.device_constraints import HeldTogether
+from ksched_cli.plugins.device_constraints import ConstraintState
 from ksched_cli.plugins.device_pools import Pool
 from ksched_cli.plugins.device_requests import (
     ALL,
@@ -25,9 +25,9 @@ from ksched_cli.plugins.device_requests import (
     MOST_DEVICES,
     Choices,
     Demand,
-    Request,
+    RequestAlternative,
 )
-from ksched_cli.plugins.device_view import DemandView, Look, PoolLook
+from ksched_cli.plugins.device_view import DemandView, DeviceSignature, PoolSignature
 
 _Place: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, entry of its requests, choice, device, and whether the choice of a list is made."""
@@ -49,7 +49,7 @@ class _TooManyError(Exception):
 class Taken:
     """A device of the result. pool: its place among the node's pools; place: its place in there."""
 
-    request: Request
+    request: RequestAlternative
     pool: int
     place: int
 
@@ -59,7 +59,7 @@ class Reachable:
     """The pools of a node. looks: as the demand sees them; used: the devices in use, as bits."""
 
     pools: Sequence[Pool]
-    looks: Sequence[PoolLook]
+    looks: Sequence[PoolSignature]
     used: Sequence[int]
 
 
@@ -78,7 +78,7 @@ class _Candidate:
 class _Wanted:
     """A request that was found to be right. everything: the devices of one that wants all."""
 
-    request: Request
+    request: RequestAlternative
     number: int
     count: int
     everything: Sequence[_Candidate] = ()
@@ -115,7 +115,7 @@ class DeviceAllocator:
             for p, (pool, used) in enumerate(zip(reachable.looks, reachable.used, strict=True))
         ]
         self._wanted: dict[tuple[int, int, int], _Wanted] = {}
-        self._constraints: list[list[HeldTogether]] = []
+        self._constraints: list[list[ConstraintState]] = []
         self._result: list[list[tuple[_Wanted, _Candidate]]] = [[] for _ in claims]
         self._hopeless: set[object] = set()
 
@@ -162,7 +162,7 @@ class DeviceAllocator:
                     f"claim {self._names[claim]}, constraint #{number}: empty constraint "
                     "(unsupported constraint type?)"
                 )
-        self._constraints.append([HeldTogether(constraint) for constraint in constraints])
+        self._constraints.append([ConstraintState(constraint) for constraint in constraints])
 
     def _check_choices(self, claim: int, number: int, choices: Choices) -> list[int]:
         """The number of devices that each choice takes."""
@@ -178,7 +178,7 @@ class DeviceAllocator:
         return [self._wanted[claim, number, i].count for i in range(len(choices.requests))]
 
     def _check(
-        self, claim: int, request: Request, known: dict[int, bool] | None
+        self, claim: int, request: RequestAlternative, known: dict[int, bool] | None
     ) -> tuple[_Wanted, dict[int, bool]]:
         """known: answers about devices, by their look, that are taken as they are."""
         number = self._numbers[request]
@@ -208,7 +208,7 @@ class DeviceAllocator:
         return _Wanted(request, number, len(everything), everything), matched
 
     def _everything(
-        self, claim: int, request: Request, number: int, matched: dict[int, bool]
+        self, claim: int, request: RequestAlternative, number: int, matched: dict[int, bool]
     ) -> list[_Candidate]:
         found = []
         for place, pool in enumerate(self._reachable.pools):
@@ -327,7 +327,9 @@ class DeviceAllocator:
 
     # -- one device -------------------------------------------------------------------------------
 
-    def _selectable(self, claim: int, request: Request, number: int, one: _Candidate) -> bool:
+    def _selectable(
+        self, claim: int, request: RequestAlternative, number: int, one: _Candidate
+    ) -> bool:
         turned = self._look(one).turned[number]
         if turned is None:
             return True
@@ -335,7 +337,7 @@ class DeviceAllocator:
             raise AllocationError(turned.error(self._names[claim], request.class_name))
         return False
 
-    def _busy(self, claim: int, request: Request, one: _Candidate) -> bool:
+    def _busy(self, claim: int, request: RequestAlternative, one: _Candidate) -> bool:
         if request.admin_access:
             return claim in one.users
         return one.used or bool(one.users)
@@ -369,7 +371,7 @@ class DeviceAllocator:
         one.users.discard(claim)
         self._result[claim].pop()
 
-    def _look(self, one: _Candidate) -> Look:
+    def _look(self, one: _Candidate) -> DeviceSignature:
         return self._view.looks[one.look]
 
     def _name(self, one: _Candidate) -> str:

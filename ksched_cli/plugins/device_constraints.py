@@ -6,11 +6,11 @@ matchAttributeConstraint; constraint.go, distinctAttributeConstraint).
 
 from __future__ import annotations
 
-from ksched_cli.plugins.device_requests import DISTINCT_ATTRIBUTE, Constraint, Request
+from ksched_cli.plugins.device_requests import DISTINCT_ATTRIBUTE, Constraint, RequestAlternative
 from ksched_cli.plugins.device_view import AttributeValue
 
 
-class HeldTogether:
+class ConstraintState:
     """A constraint, and how many devices it holds together. value: the first one's."""
 
     __slots__ = ("constraint", "count", "value")
@@ -20,7 +20,7 @@ class HeldTogether:
         self.count = 0
         self.value: AttributeValue | None = None
 
-    def add(self, request: Request, value: AttributeValue | None) -> bool:
+    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
         """Whether a device for the request goes with those that are there; if so, it is added."""
         if not self.constraint.concerns(request):
             return True
@@ -37,6 +37,6 @@ class HeldTogether:
             return value[0] != ""
         return value[0] != "" and value == self.value
 
-    def remove(self, request: Request) -> None:
+    def remove(self, request: RequestAlternative) -> None:
         if self.constraint.concerns(request):
             self.count -= 1

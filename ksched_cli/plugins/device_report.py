@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ksched_cli.plugins.device_allocator import Reachable
-from ksched_cli.plugins.device_requests import ALL, ClaimDemand, Constraint, Request
-from ksched_cli.plugins.device_selectors import Turned
-from ksched_cli.plugins.device_view import CONDITIONS, DemandView, Look
+from ksched_cli.plugins.device_requests import ALL, ClaimDemand, Constraint, RequestAlternative
+from ksched_cli.plugins.device_selectors import SelectorRejection
+from ksched_cli.plugins.device_view import CONDITIONS, DemandView, DeviceSignature
 from ksched_cli.plugins.resource_claims import ClaimStore, DeviceID
 
 SHOWN = 3
@@ -22,12 +22,12 @@ class _Tally:
     """What a request found. free: how the free ones look; used: those that only others keep."""
 
     total: int = 0
-    free: list[Look] = field(default_factory=list)
+    free: list[DeviceSignature] = field(default_factory=list)
     used: list[DeviceID] = field(default_factory=list)
-    turned: Counter[Turned] = field(default_factory=Counter)
+    turned: Counter[SelectorRejection] = field(default_factory=Counter)
 
 
-class DeviceReport:
+class AllocationExplanation:
     """The devices of one node in the eyes of a pod's claims."""
 
     def __init__(
@@ -70,7 +70,7 @@ class DeviceReport:
                     f"generation {pool.generation}"
                 )
 
-    def _tally(self, request: Request) -> _Tally:
+    def _tally(self, request: RequestAlternative) -> _Tally:
         tally = _Tally()
         number = self._view.demand.requests.index(request)
         for pool, looks, used in zip(
@@ -88,7 +88,7 @@ class DeviceReport:
                     tally.free.append(look)
         return tally
 
-    def _found(self, request: Request, tally: _Tally) -> str:
+    def _found(self, request: RequestAlternative, tally: _Tally) -> str:
         wanted = "all" if request.mode == ALL else str(request.count)
         parts = [
             f"request {request.result_name}: wants {wanted} of class {request.class_name}; of "
@@ -137,7 +137,7 @@ class DeviceReport:
         return "; ".join(parts)
 
 
-def _is_enough(request: Request, tally: _Tally) -> bool:
+def _is_enough(request: RequestAlternative, tally: _Tally) -> bool:
     if request.mode == ALL:
         return bool(tally.free) and not tally.used
     return len(tally.free) >= request.count
@@ -151,7 +151,7 @@ def _over(constraint: Constraint) -> str:
     return f" over {', '.join(sorted(constraint.requests))}" if constraint.requests else ""
 
 
-def _selector(turned: Turned, request: Request) -> str:
+def _selector(turned: SelectorRejection, request: RequestAlternative) -> str:
     if turned is CONDITIONS:
         return "their binding conditions, which kube-scheduler does not wait for by default"
     of = f"class {request.class_name}" if turned.of_class else "the request"

@@ -28,7 +28,7 @@ MOST_DEVICES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestAlternative:
     """A request, or one choice of a prioritised list.
 
     parent:     the name of the list, or ""
@@ -64,7 +64,7 @@ class Constraint:
     attribute: str
     requests: frozenset[str]
 
-    def concerns(self, request: Request) -> bool:
+    def concerns(self, request: RequestAlternative) -> bool:
         if not self.requests:
             return True
         return request.base_name in self.requests or request.result_name in self.requests
@@ -77,7 +77,7 @@ class Choices:
     prioritised: a list; otherwise `requests` has one
     """
 
-    requests: tuple[Request, ...]
+    requests: tuple[RequestAlternative, ...]
     prioritised: bool
 
 
@@ -92,7 +92,7 @@ class Demand:
     """The claims of a pod that are not allocated yet, in its order; without their names."""
 
     claims: tuple[ClaimDemand, ...]
-    requests: tuple[Request, ...] = field(init=False, compare=False)
+    requests: tuple[RequestAlternative, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         every = (
@@ -122,8 +122,8 @@ def _choices(request: DeviceRequest) -> Choices:
     return Choices((_request(request.name, "", request.exactly or ExactDeviceRequest()),), False)
 
 
-def _request(name: str, parent: str, wanted: DeviceSubRequest) -> Request:
-    return Request(
+def _request(name: str, parent: str, wanted: DeviceSubRequest) -> RequestAlternative:
+    return RequestAlternative(
         name,
         parent,
         wanted.device_class_name,

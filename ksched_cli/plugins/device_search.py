@@ -27,7 +27,7 @@ from ksched_cli.plugins.device_allocator import (
     TimedOutError,
 )
 from ksched_cli.plugins.device_pools import node_selector
-from ksched_cli.plugins.device_report import DeviceReport
+from ksched_cli.plugins.device_report import AllocationExplanation
 from ksched_cli.plugins.device_requests import demand_of
 from ksched_cli.plugins.device_use import Devices
 from ksched_cli.plugins.resource_claims import ClaimStore
@@ -82,7 +82,9 @@ class DeviceSearch:
         """Why nothing was found on a node, for people."""
         if self._kind(row) in self._answers:
             return []
-        return list(DeviceReport(self._view, self._reachable(row), self._keys, store).lines())
+        return list(
+            AllocationExplanation(self._view, self._reachable(row), self._keys, store).lines()
+        )
 
     def _kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """A number that nodes share whose pools look the same and have the same devices in use."""

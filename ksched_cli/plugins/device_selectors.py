@@ -19,7 +19,7 @@ from ksched_cli.plugins.cel_evaluator import Program
 from ksched_cli.plugins.cel_steps import DeviceInput
 from ksched_cli.plugins.cel_values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.plugins.device_pools import DeviceKind
-from ksched_cli.plugins.device_requests import Request, expressions
+from ksched_cli.plugins.device_requests import RequestAlternative, expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class SelectorRejection:
     """The selector that does not take a device, or fails on it.
 
     of_class: a selector of the class, else of the request; failure: None where it said no
@@ -62,18 +62,20 @@ class DeviceSelectors:
         self._inputs: dict[int, DeviceInput | Failure] = {}
         self._answers: dict[tuple[str, int], Answer] = {}
 
-    def turned_away(self, request: Request, kind: int) -> Turned | None:
+    def turned_away(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
         """The first selector that does not take devices of a kind; None: they may be taken."""
         device_class = self._classes.get(request.class_name)
         of_class = expressions(device_class.spec.selectors) if device_class else ()
         return self._first(of_class, kind, True) or self._first(request.selectors, kind, False)
 
-    def _first(self, selectors: Iterable[str | None], kind: int, of_class: bool) -> Turned | None:
+    def _first(
+        self, selectors: Iterable[str | None], kind: int, of_class: bool
+    ) -> SelectorRejection | None:
         for place, expression in enumerate(selectors):
             answer = self.answer(expression or "", kind)
             if answer is not True:
                 failure = answer if isinstance(answer, Failure) else None
-                return Turned(of_class, place, expression or "", failure)
+                return SelectorRejection(of_class, place, expression or "", failure)
         return None
 
     def answer(self, expression: str, kind: int) -> Answer:

@@ -18,31 +18,31 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.objects import DeviceAttribute
 from ksched_cli.plugins.device_pools import DeviceKind, DevicePools
 from ksched_cli.plugins.device_requests import ALL, Demand
-from ksched_cli.plugins.device_selectors import DeviceSelectors, Turned
+from ksched_cli.plugins.device_selectors import DeviceSelectors, SelectorRejection
 
 UNKNOWN = -1
 # Devices that have to be waited for are behind a gate.
-CONDITIONS = Turned(False, -1, "")
+CONDITIONS = SelectorRejection(False, -1, "")
 
 AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DeviceSignature:
     """A device as a demand sees it.
 
     turned:     per request of the demand, what turns the device away; None: it may be taken
     attributes: per claim and constraint, the value compared; None where the device has none
     """
 
-    turned: tuple[Turned | None, ...]
+    turned: tuple[SelectorRejection | None, ...]
     attributes: tuple[tuple[AttributeValue | None, ...], ...]
     consumes_counters: bool
 
 
 @dataclass(frozen=True, slots=True)
-class PoolLook:
+class PoolSignature:
     """A pool as a demand sees it. looks: per device, an index into DemandView.looks; the rest is
     what the search treats differently."""
 
@@ -62,14 +62,14 @@ class DemandView:
     def __init__(self, demand: Demand, pools: DevicePools, selectors: DeviceSelectors) -> None:
         self.demand = demand
         self.interchangeable = _interchangeable(demand)
-        self.looks: list[Look] = []
-        self.pool_looks: list[PoolLook] = []
+        self.looks: list[DeviceSignature] = []
+        self.pool_looks: list[PoolSignature] = []
         self._pools = pools
         self._selectors = selectors
         self._of_kind: dict[int, int] = {}
-        self._look_numbers: dict[Look, int] = {}
+        self._look_numbers: dict[DeviceSignature, int] = {}
         self._of_pool: dict[int, int] = {}
-        self._pool_numbers: dict[PoolLook, int] = {}
+        self._pool_numbers: dict[PoolSignature, int] = {}
         self._node_numbers: dict[tuple[int, ...], int] = {}
         self._of_row: NDArray[np.int64] = np.full(len(pools.of_row), UNKNOWN, dtype=np.int64)
 
@@ -87,7 +87,7 @@ class DemandView:
         if found is None:
             pool = self._pools.pools[number]
             looks = tuple(self.device(device.kind) for device in pool.devices)
-            look = PoolLook(looks, pool.incomplete, bool(pool.invalid))
+            look = PoolSignature(looks, pool.incomplete, bool(pool.invalid))
             found = self._pool_numbers.setdefault(look, len(self.pool_looks))
             if found == len(self.pool_looks):
                 self.pool_looks.append(look)
@@ -105,10 +105,10 @@ class DemandView:
             self._of_kind[kind] = found
         return found
 
-    def _look(self, kind: int) -> Look:
+    def _look(self, kind: int) -> DeviceSignature:
         known = self._pools.kinds[kind]
         turned = (self._selectors.turned_away(one, kind) for one in self.demand.requests)
-        return Look(
+        return DeviceSignature(
             tuple(CONDITIONS for _ in self.demand.requests)
             if known.has_conditions
             else tuple(turned),

@@ -60,7 +60,7 @@ class Disruptions:
             self._matching[pod.signature] = found
         return tuple(budget for budget in found if pod.name not in budget.disrupted)
 
-    def overdrawn(self, pods: Sequence[PodInfo]) -> dict[str, tuple[str, ...]]:
+    def pdb_violated_by(self, pods: Sequence[PodInfo]) -> dict[str, tuple[str, ...]]:
         """By UID, the pods whose eviction, after that of all before them, overdraws budgets, and
         the keys of those."""
         if not self._budgets:
@@ -71,7 +71,7 @@ class Disruptions:
             matching = self.matching(pod)
             for budget in matching:
                 left[budget.key] -= 1
-            overdrawn = tuple(budget.key for budget in matching if left[budget.key] < 0)
-            if overdrawn:
-                found[pod.uid] = overdrawn
+            pdb_violated_by = tuple(budget.key for budget in matching if left[budget.key] < 0)
+            if pdb_violated_by:
+                found[pod.uid] = pdb_violated_by
         return found

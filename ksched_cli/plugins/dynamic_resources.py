@@ -18,7 +18,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.config import types as config
-from ksched_cli.framework.afterwards import carry_out_later
+from ksched_cli.framework.afterwards import defer
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
@@ -96,7 +96,7 @@ class DynamicResources(
         self._seconds = (timeout or 0) / NANOSECONDS
         self._handle = handle
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if pod.spec.resource_claims else Scope.NODE
 
     @property
@@ -175,7 +175,7 @@ class DynamicResources(
         verdicts = found.search.verdicts(nodes) if found.search else Verdicts.passing(len(nodes))
         missed = np.zeros(len(nodes), dtype=np.bool_)
         for index, mask in found.available.items():
-            misses = ~nodes.take(mask) & (verdicts.ids == 0)
+            misses = ~nodes.gather(mask) & (verdicts.ids == 0)
             if misses.any():
                 found.unavailable.add(index)
                 missed |= misses
@@ -198,7 +198,7 @@ class DynamicResources(
             claim = found.claims[index]
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
-                carry_out_later(state, partial(self._store.write, deallocated(claim)))
+                defer(state, partial(self._store.write, deallocated(claim)))
                 return None, Status.unschedulable("deallocation of ResourceClaim completed")
         return None, Status.unschedulable("still not schedulable")
 

@@ -30,7 +30,7 @@ class ImageLocality(ScorePlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def looks_at(self, pod: PodInfo) -> Hashable:
+    def cache_key(self, pod: PodInfo) -> Hashable:
         return tuple(one.image for one in (*pod.spec.init_containers, *pod.spec.containers))
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
@@ -45,7 +45,7 @@ class ImageLocality(ScorePlugin):
             if image is not None:
                 sums[image.rows] += _whole(image.size * (len(image.rows) / total))
         highest = MAX_THRESHOLD_PER_CONTAINER * len(containers)
-        clipped = np.clip(nodes.take(sums), MIN_THRESHOLD, max(highest, MIN_THRESHOLD))
+        clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(highest, MIN_THRESHOLD))
         return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
 
 

@@ -275,7 +275,8 @@ class InterPodAffinity(
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         found = _score_state(state)
         by_key = [
-            sums[nodes.take(nodes.snapshot.labels[key].codes)] for key, sums in found.scores.items()
+            sums[nodes.gather(nodes.snapshot.labels[key].codes)]
+            for key, sums in found.scores.items()
         ]
         return by_key[0] if len(by_key) == 1 else np.sum(by_key, axis=0)
 
@@ -359,7 +360,7 @@ def _unmet(found: FilterState, nodes: Nodes) -> Mask:
     tallies = found.affinity.values()
     # The first of a group of pods that want each other may go anywhere that has the keys.
     if found.demands.matches_self and not any(tally.total for tally in tallies):
-        return _any(nodes.take(tally.domains.codes) == MISSING for tally in tallies)
+        return _any(nodes.gather(tally.domains.codes) == MISSING for tally in tallies)
     return _any(tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies)
 
 

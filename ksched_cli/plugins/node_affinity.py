@@ -55,7 +55,7 @@ class NodeAffinity(
 ):
     name = "NodeAffinity"
     scope = Scope.NODE
-    by_extremes = True
+    normalizes_by_min_max = True
 
     def __init__(self, args: config.NodeAffinityArgs, handle: Handle) -> None:
         added = args.added_affinity or config.NodeAffinity()
@@ -70,7 +70,7 @@ class NodeAffinity(
             ]
         )
 
-    def looks_at(self, pod: PodInfo) -> Hashable:
+    def cache_key(self, pod: PodInfo) -> Hashable:
         affinity = pod.spec.affinity
         wishes = None if affinity is None else affinity.node_affinity
         return wishes, tuple(sorted(pod.spec.node_selector.items()))
@@ -94,9 +94,9 @@ class NodeAffinity(
         verdicts = Verdicts.passing(len(nodes))
         if self._added is not None:
             allowed = matches_any(nodes.snapshot, self._added)
-            verdicts.reject(~nodes.take(allowed), ENFORCED_REASON)
+            verdicts.reject(~nodes.gather(allowed), ENFORCED_REASON)
         allowed = matches_required(nodes.snapshot, required_node_affinity(pod.spec))
-        verdicts.reject(~nodes.take(allowed), POD_REASON)
+        verdicts.reject(~nodes.gather(allowed), POD_REASON)
         return verdicts
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
@@ -107,7 +107,7 @@ class NodeAffinity(
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         terms = (*self._added_preferred, *_preferred(pod.spec))
-        return np.array(nodes.take(preferred_weights(nodes.snapshot, terms)))
+        return np.array(nodes.gather(preferred_weights(nodes.snapshot, terms)))
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores

@@ -28,7 +28,7 @@ class NodeName(FilterPlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def looks_at(self, pod: PodInfo) -> Hashable:
+    def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.pod.node_name
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:

@@ -51,7 +51,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
             return Verdicts.passing(len(nodes))
         blocked = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         blocked[taken] = True
-        return Verdicts.rejecting(nodes.take(blocked), REASON)
+        return Verdicts.rejecting(nodes.gather(blocked), REASON)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
         return [

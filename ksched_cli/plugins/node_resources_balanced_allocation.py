@@ -26,7 +26,7 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.framework.verdicts import Scores
 from ksched_cli.plugins.resource_scoring import (
     Amount,
-    Asked,
+    ScoredRequests,
     amounts,
     only_principal,
     principal_amounts,
@@ -53,7 +53,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
-        asked: Asked | None = state.data.get(STATE_KEY)
+        asked: ScoredRequests | None = state.data.get(STATE_KEY)
         if asked is None or not only_principal(asked, node.snapshot):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
         cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=False)
@@ -63,7 +63,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         return int((1 - abs(first - second) / 2) * MAX_NODE_SCORE)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked: Asked | None = state.data.get(STATE_KEY)
+        asked: ScoredRequests | None = state.data.get(STATE_KEY)
         if asked is None:
             asked = requests(self._resources, pod, nonzero=False)
             if not any(asked.amounts):

@@ -29,7 +29,7 @@ from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.verdicts import Mask, Scores, Verdicts
 from ksched_cli.plugins.resource_scoring import (
-    Asked,
+    ScoredRequests,
     Strategy,
     amounts,
     broken_linear,
@@ -96,16 +96,16 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         snapshot = nodes.snapshot
         if not pod.resources.others:
             countable = pod.resources.usage[: len(COUNTABLE), None]
-            used = nodes.take_columns(snapshot.usage[: len(COUNTABLE)])
+            used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
             # Where it is not so, a node may still do: what nobody asks for may be lacking.
-            if not np.count_nonzero(nodes.take_columns(snapshot.capacity) - used < countable):
+            if not np.count_nonzero(nodes.gather_columns(snapshot.capacity) - used < countable):
                 return Verdicts.passing(len(nodes))
-        full = nodes.take(snapshot.pod_count) >= nodes.take(snapshot.allocatable("pods"))
+        full = nodes.gather(snapshot.pod_count) >= nodes.gather(snapshot.allocatable("pods"))
         shortages: list[Shortage] = [("Too many pods", full, None)]
         for resource, amount in sorted(wanted.items()):
             if amount > 0 and not self._ignores(resource):
-                capacity = nodes.take(snapshot.allocatable(resource))
-                short = amount > capacity - nodes.take(snapshot.requested(resource))
+                capacity = nodes.gather(snapshot.allocatable(resource))
+                short = amount > capacity - nodes.gather(snapshot.requested(resource))
                 shortages.append((f"Insufficient {resource}", short, amount > capacity))
         return _verdicts(shortages, len(nodes))
 
@@ -119,7 +119,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
-        asked: Asked | None = state.data.get(PRE_SCORE_KEY)
+        asked: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
         if asked is None or self._ratio is not None or not only_principal(asked, node.snapshot):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
         cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=True)
@@ -128,7 +128,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return (points + self._strategy(memory, whole_memory, True) * second) // (first + second)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked: Asked | None = state.data.get(PRE_SCORE_KEY)
+        asked: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
         if asked is None:
             asked = requests(self._resources, pod, nonzero=True)
         if not self._resources:

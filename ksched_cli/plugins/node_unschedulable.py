@@ -29,11 +29,11 @@ class NodeUnschedulable(FilterPlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def looks_at(self, pod: PodInfo) -> Hashable:
+    def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        marked = nodes.take(nodes.snapshot.unschedulable)
+        marked = nodes.gather(nodes.snapshot.unschedulable)
         if not marked.any() or tolerated(pod.spec.tolerations, TAINT):
             return Verdicts.passing(len(nodes))
         return Verdicts.rejecting(marked, REASON)

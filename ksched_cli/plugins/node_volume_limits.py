@@ -45,7 +45,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         self._names = VolumeNames(handle.cluster)
         self._csi_nodes = csi_nodes(handle)
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         """The claim of an ephemeral volume has the pod's name in its own."""
         volumes = pod.spec.volumes
         if any(volume.ephemeral is not None for volume in volumes):
@@ -60,9 +60,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
-        limited = nodes.take(self._csi_nodes.limited)
+        limited = nodes.gather(self._csi_nodes.limited)
         for migration, mask in migrations(self._csi_nodes):
-            asked = nodes.take(mask)
+            asked = nodes.gather(mask)
             try:
                 wanted = self._names.of_pod(pod.pod, migration, new=True)
             except ClaimMissingError as missing:
@@ -86,7 +86,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
                 continue
             added = attached.missing(name for name, of in wanted.items() if of == driver)
             too_many = (limits != NO_LIMIT) & (attached.count(driver) + added > limits)
-            over |= nodes.take(too_many & (added > 0))
+            over |= nodes.gather(too_many & (added > 0))
         verdicts.reject(asked & over, REASON)
 
     def _attached(self, nodes: Nodes) -> AttachedVolumes:

@@ -46,7 +46,7 @@ from ksched_cli.plugins.pod_topology_spread_defaults import default_selector
 from ksched_cli.plugins.spread_constraints import (
     HOSTNAME,
     Constraint,
-    Counted,
+    CountedConstraint,
     Counting,
     parse,
     places,
@@ -73,7 +73,7 @@ SYSTEM_DEFAULTS = (
 class FilterState:
     """One tally per constraint."""
 
-    constraints: tuple[Counted, ...]
+    constraints: tuple[CountedConstraint, ...]
     tallies: tuple[Tally, ...]
 
     def clone(self) -> FilterState:
@@ -81,7 +81,7 @@ class FilterState:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SoftConstraints:
     """A pod's soft constraints.
 
     places: per constraint, the domain that each node lies in
@@ -89,12 +89,12 @@ class Wishes:
     strict: whether they must
     """
 
-    constraints: tuple[Counted, ...] = ()
+    constraints: tuple[CountedConstraint, ...] = ()
     places: tuple[Domains, ...] = ()
     usable: Mask | None = None
     strict: bool = False
 
-    def on(self, nodes: Snapshot) -> Wishes:
+    def on(self, nodes: Snapshot) -> SoftConstraints:
         """The same about nodes that an extender sent back: with the labels it sent, and, as
         upstream counts pods per hostname on the very nodes it is given, with no pods there."""
         places, constraints = [], []
@@ -108,14 +108,14 @@ class Wishes:
         usable = None
         if self.strict:
             usable = np.logical_and.reduce([place.codes != MISSING for place in places])
-        return Wishes(tuple(constraints), tuple(places), usable, self.strict)
+        return SoftConstraints(tuple(constraints), tuple(places), usable, self.strict)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreState:
     """weights: per constraint, what a pod counts for; more where there are many domains."""
 
-    wishes: Wishes
+    wishes: SoftConstraints
     weights: tuple[float, ...]
 
 
@@ -138,7 +138,7 @@ class PodTopologySpread(
         self._cluster = handle.cluster
         self._index = PodIndex.of(handle.snapshot)
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         """Who is not to be spread does not care who is where."""
         try:
             spreads = self._index.derived(self._hard, pod) or (
@@ -150,20 +150,20 @@ class PodTopologySpread(
 
     # -- constraints ------------------------------------------------------------------------------
 
-    def _hard(self, pod: PodInfo) -> tuple[Counted, ...]:
+    def _hard(self, pod: PodInfo) -> tuple[CountedConstraint, ...]:
         constraints = self._constraints(pod, HARD)
         counting = Counting(self._index, pod, [one.topology_key for one in constraints])
         return tuple(counting.by_domain(one) for one in constraints)
 
-    def _soft(self, pod: PodInfo) -> Wishes:
+    def _soft(self, pod: PodInfo) -> SoftConstraints:
         constraints = self._constraints(pod, SOFT)
         if not constraints:
-            return Wishes()
+            return SoftConstraints()
         # The system's own defaults also spread over hosts that are in no zone.
         own = bool(pod.spec.topology_spread_constraints) or not self._by_system
         keys = [one.topology_key for one in constraints]
         counting = Counting(self._index, pod, keys if own else ())
-        return Wishes(
+        return SoftConstraints(
             tuple(
                 counting.by_node(one) if one.topology_key == HOSTNAME else counting.by_domain(one)
                 for one in constraints
@@ -245,7 +245,7 @@ class PodTopologySpread(
         verdicts = Verdicts.passing(len(nodes))
         for one, tally in zip(found.constraints, found.tallies, strict=True):
             if not one.labelled.complete:
-                verdicts.reject(nodes.take(one.labelled.codes) == MISSING, UNLABELLED)
+                verdicts.reject(nodes.gather(one.labelled.codes) == MISSING, UNLABELLED)
             allowed = one.constraint.max_skew + _least(one, tally) - one.matches_self
             crowded = tally.at(one.labelled, nodes.rows) > allowed
             if np.count_nonzero(crowded):
@@ -278,14 +278,14 @@ class PodTopologySpread(
         found = _score_state(state)
         sums = np.zeros(len(nodes), dtype=np.float64)
         for one, weight in zip(found.wishes.constraints, found.weights, strict=True):
-            counts = one.counter.counts[nodes.take(one.where)]
+            counts = one.counter.counts[nodes.gather(one.where)]
             # In this order and precision: the sums are rounded.
             part = counts * weight + float(one.constraint.max_skew - 1)
             if not one.labelled.complete:
-                part[nodes.take(one.labelled.codes) == MISSING] = 0
+                part[nodes.gather(one.labelled.codes) == MISSING] = 0
             sums += part
         if found.wishes.usable is not None:
-            sums[~nodes.take(found.wishes.usable)] = 0
+            sums[~nodes.gather(found.wishes.usable)] = 0
         return _rounded(sums)
 
     def normalize_scores(
@@ -293,10 +293,10 @@ class PodTopologySpread(
     ) -> Scores:
         usable = _score_state(state).wishes.usable
         if usable is not None:
-            scores = np.where(nodes.take(usable), scores, INVALID_SCORE)
+            scores = np.where(nodes.gather(usable), scores, INVALID_SCORE)
         # A raw score that happens to be INVALID_SCORE, as max skew 0 makes it, counts as one too,
         # but only once the bounds are known.
-        scored = scores if usable is None else scores[nodes.take(usable)]
+        scored = scores if usable is None else scores[nodes.gather(usable)]
         least = int(scored.min(initial=MAX_INT64))
         most = int(scored.max(initial=0))
         if not most:
@@ -325,7 +325,7 @@ class PodTopologySpread(
         return [line for line in lines if line]
 
 
-def _least(one: Counted, tally: Tally) -> int:
+def _least(one: CountedConstraint, tally: Tally) -> int:
     """The global minimum that a domain's count is held against."""
     if len(tally.domains.present) < one.constraint.min_domains:
         return 0

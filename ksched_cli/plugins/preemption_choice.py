@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ksched_cli.framework.preemption import Criterion, Step, Victims
+from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
 from ksched_cli.plugins.preemption_victims import NOT_STARTED, started
 
 # Added to each priority, so that none is negative and fewer victims sum up to less.
@@ -22,24 +22,24 @@ class Choice:
 
     node: str
     ties: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CriterionStep, ...] = ()
 
 
 def choose(candidates: Mapping[str, Victims]) -> Choice:
     """candidates: at least one. Criterion after criterion, until one node is left; upstream draws
     lots where several are equal to the end."""
     nodes = sorted(candidates)
-    steps: list[Step] = []
+    steps: list[CriterionStep] = []
     for criterion, measure, text in CRITERIA:
         if len(nodes) == 1:
             return Choice(nodes[0], steps=tuple(steps))
         measures = [measure(candidates[node]) for node in nodes]
         best = max(measures)
         nodes = [node for node, one in zip(nodes, measures, strict=True) if one == best]
-        steps.append(Step(criterion, text(candidates[nodes[0]]), len(nodes)))
+        steps.append(CriterionStep(criterion, text(candidates[nodes[0]]), len(nodes)))
     if len(nodes) == 1:
         return Choice(nodes[0], steps=tuple(steps))
-    steps.append(Step(Criterion.FIRST_BY_NAME, nodes[0], 1))
+    steps.append(CriterionStep(Criterion.FIRST_BY_NAME, nodes[0], 1))
     return Choice(nodes[0], tuple(nodes), tuple(steps))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.cluster.trial import Load, Trial
+from ksched_cli.cluster.trial import PodUsageColumns, SnapshotFork
 from ksched_cli.framework.filtering import Filtering
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.preemption import Refusal, Victims
@@ -102,7 +102,7 @@ class _Trials:
     def __init__(self, run: DryRun, rows: Rows) -> None:
         self.run = run
         self.rows = rows
-        self.trial = Trial(run.snapshot, rows.tolist())
+        self.trial = SnapshotFork(run.snapshot, rows.tolist())
         self.state = run.state.clone()
         self.nodes = [Node(self.trial, row) for row in rows.tolist()]
         self.own: dict[int, CycleState] = {}
@@ -125,7 +125,7 @@ class _Trials:
         flat = [pod for found in lower for pod in found]
         rows = np.repeat(self.rows, [len(found) for found in lower])
         if flat:
-            self.trial.remove_each(flat, rows, Load.of(flat))
+            self.trial.remove_each(flat, rows, PodUsageColumns.of(flat))
         follows = self.run.filtering.follows(self.state)
         for place, found in enumerate(lower):
             if not found:
@@ -134,7 +134,7 @@ class _Trials:
             if followed:
                 self.own[self.nodes[place].row] = self.run.state.clone()
             for pod in followed:
-                self.follow(self.run.filtering.follow_removed, pod, place)
+                self.follow(self.run.filtering.run_remove_pod, pod, place)
         return lower
 
     def _ask_without_them(self) -> None:
@@ -147,7 +147,7 @@ class _Trials:
     def ask(self, places: Rows) -> Verdicts:
         """The filters about the nodes as they are in the trial."""
         nodes = Nodes(self.trial, self.rows[places])
-        return self.run.filtering.with_nominated(self.state, self.run.pod, nodes, self.own)
+        return self.run.filtering.run_with_nominated_pods(self.state, self.run.pod, nodes, self.own)
 
     def follow(self, tell: Follow, pod: PodInfo, place: int) -> None:
         """Tells the plugins that follow; where one fails, the node's trial is over."""
@@ -171,7 +171,7 @@ class _Returns:
 
     order:    the pods of all places, in the order they come back
     starts:   per place, where its pods begin in `order`; counts: how many they are
-    overdrawn: per place, by UID, the pods that would violate budgets, which come back first
+    pdb_violated_by: per place, by UID, the pods that would violate budgets, which come back first
     leaving:  per entry of `order`, whether the pod cannot stay
     """
 
@@ -179,14 +179,14 @@ class _Returns:
         self.trials = trials
         self.places = places
         self.order: list[PodInfo] = []
-        self.overdrawn: list[dict[str, tuple[str, ...]]] = []
+        self.pdb_violated_by: list[dict[str, tuple[str, ...]]] = []
         for pods in lower:
             sort_by_importance(pods)
-            overdrawn = trials.run.disruptions.overdrawn(pods)
-            if overdrawn:
-                pods.sort(key=lambda pod: pod.uid not in overdrawn)
+            pdb_violated_by = trials.run.disruptions.pdb_violated_by(pods)
+            if pdb_violated_by:
+                pods.sort(key=lambda pod: pod.uid not in pdb_violated_by)
             self.order += pods
-            self.overdrawn.append(overdrawn)
+            self.pdb_violated_by.append(pdb_violated_by)
         self.counts = np.array([len(pods) for pods in lower], dtype=np.intp)
         self.starts = np.cumsum(self.counts) - self.counts
         self.leaving = np.zeros(len(self.order), dtype=np.bool_)
@@ -195,7 +195,7 @@ class _Returns:
     def run(self) -> None:
         if not self.order:
             return
-        load = Load.of(self.order)
+        load = PodUsageColumns.of(self.order)
         for step in range(int(self.counts.max())):
             self._return_one(step, load)
         leaving = self.leaving.tolist()
@@ -203,15 +203,15 @@ class _Returns:
             if self.trials.answers[place] is None:
                 self.trials.answers[place] = self._found(i, place, leaving)
 
-    def _return_one(self, step: int, load: Load) -> None:
+    def _return_one(self, step: int, load: PodUsageColumns) -> None:
         trials = self.trials
         going = np.flatnonzero(self.counts > step)
         entries = self.starts[going] + step
         places = self.places[going]
         rows = trials.rows[places]
         pods = [self.order[entry] for entry in entries.tolist()]
-        trials.trial.add_each(pods, rows, load.take(entries))
-        self._follow(trials.run.filtering.follow_added, pods, places)
+        trials.trial.add_each(pods, rows, load.gather(entries))
+        self._follow(trials.run.filtering.run_add_pod, pods, places)
         verdicts = trials.ask(places)
         refused = np.flatnonzero(verdicts.ids)
         if not len(refused):
@@ -222,8 +222,8 @@ class _Returns:
                 status = verdicts.statuses[verdicts.ids[i]]
                 self.refusals[int(entries[i])] = trials.refusal(status, int(places[i]))
         pods = [pods[i] for i in refused.tolist()]
-        trials.trial.remove_each(pods, rows[refused], load.take(entries[refused]))
-        self._follow(trials.run.filtering.follow_removed, pods, places[refused])
+        trials.trial.remove_each(pods, rows[refused], load.gather(entries[refused]))
+        self._follow(trials.run.filtering.run_remove_pod, pods, places[refused])
 
     def _follow(self, tell: Follow, pods: list[PodInfo], places: Rows) -> None:
         if self.trials.own:
@@ -237,9 +237,9 @@ class _Returns:
         if not victims:
             said = f'expected at least one victim pod on node "{self.trials.nodes[place].name}"'
             return Refusal(Status.error(said))
-        overdrawn = self.overdrawn[i]
-        violations = sum(leaving[start : start + len(overdrawn)])
-        if 0 < len(overdrawn) < count:
+        pdb_violated_by = self.pdb_violated_by[i]
+        violations = sum(leaving[start : start + len(pdb_violated_by)])
+        if 0 < len(pdb_violated_by) < count:
             sort_by_importance(victims)
         if self.trials.run.explain is None:
             return Victims(tuple(victims), violations)
@@ -248,5 +248,5 @@ class _Returns:
             violations,
             tuple(self.order[entry] for entry in entries if not leaving[entry]),
             {self.order[entry].uid: self.refusals[entry] for entry in entries if leaving[entry]},
-            {pod.uid: overdrawn[pod.uid] for pod in victims if pod.uid in overdrawn},
+            {pod.uid: pdb_violated_by[pod.uid] for pod in victims if pod.uid in pdb_violated_by},
         )

@@ -62,7 +62,7 @@ def amounts(
     found: list[Amount] = []
     for resource, asked in zip((spec.name for spec in resources), pod_requests, strict=True):
         # A node without the resource is as one where nobody counts it: allocatable 0 leaves it out.
-        allocatable = nodes.take(snapshot.allocatable(resource))
+        allocatable = nodes.gather(snapshot.allocatable(resource))
         if nonzero and resource == CPU:
             used = snapshot.nonzero_cpu
         elif nonzero and resource == MEMORY:
@@ -76,13 +76,13 @@ def amounts(
             allocatable = np.zeros(len(nodes), dtype=np.int64)
         lowest, highest = snapshot.allocatable_range(resource)
         plain = not snapshot.huge and asked < HUGE and highest < MAX_PLAIN
-        requested = nodes.take(used) + asked
+        requested = nodes.gather(used) + asked
         found.append(Amount(requested, allocatable, counted and lowest > 0 and plain))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScoredRequests:
     """What a pod asks of each resource that scores.
 
     principal: the same as a column, where it is cpu and memory that score and nothing can overflow
@@ -93,16 +93,16 @@ class Asked:
     principal: Scores | None
 
 
-def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> Asked:
+def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> ScoredRequests:
     """Upstream: calculatePodResourceRequestList."""
     asked = pod.resources.scoring if nonzero else pod.resources.requests
     amounts = [asked.get(spec.name, 0) for spec in resources]
     if [spec.name for spec in resources] != [*PRINCIPAL] or max(amounts) >= HUGE:
-        return Asked(amounts, None)
-    return Asked(amounts, np.array(amounts, dtype=np.int64)[:, None])
+        return ScoredRequests(amounts, None)
+    return ScoredRequests(amounts, np.array(amounts, dtype=np.int64)[:, None])
 
 
-def only_principal(asked: Asked, snapshot: Snapshot) -> bool:
+def only_principal(asked: ScoredRequests, snapshot: Snapshot) -> bool:
     """Whether cpu and memory are all there is to it, every node has both, and no amount is so large
     that a product might overflow."""
     if asked.principal is None or snapshot.huge:
@@ -111,15 +111,17 @@ def only_principal(asked: Asked, snapshot: Snapshot) -> bool:
     return lowest > 0 and highest < MAX_PLAIN
 
 
-def principal_amounts(asked: Asked, nodes: Nodes, nonzero: bool) -> tuple[Scores, Scores]:
+def principal_amounts(asked: ScoredRequests, nodes: Nodes, nonzero: bool) -> tuple[Scores, Scores]:
     """Requested and allocatable of cpu and memory, a row each."""
     snapshot = nodes.snapshot
     used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
     capacity = snapshot.capacity[: len(PRINCIPAL)]
-    return nodes.take_columns(used) + asked.principal, nodes.take_columns(capacity)
+    return nodes.gather_columns(used) + asked.principal, nodes.gather_columns(capacity)
 
 
-def principal_numbers(asked: Asked, node: Node, nonzero: bool) -> tuple[int, int, int, int]:
+def principal_numbers(
+    asked: ScoredRequests, node: Node, nonzero: bool
+) -> tuple[int, int, int, int]:
     """Cpu requested and allocatable, memory requested and allocatable, on one node."""
     snapshot, row = node.snapshot, node.row
     used = snapshot.nonzero if nonzero else snapshot.usage
@@ -134,7 +136,7 @@ def principal_numbers(asked: Asked, node: Node, nonzero: bool) -> tuple[int, int
 
 
 def one_by_one(
-    asked: Asked, nodes: Nodes, nonzero: bool, score: Callable[[int, int, int, int], int]
+    asked: ScoredRequests, nodes: Nodes, nonzero: bool, score: Callable[[int, int, int, int], int]
 ) -> Scores:
     """As principal_amounts, but a few nodes' numbers one after the other: an operation on arrays,
     however short, takes as long as ten on numbers.
@@ -227,7 +229,9 @@ def weighted_mean(
     return divide(sums, divisor)
 
 
-def used_lines(resources: Sequence[str], asked: Asked, node: Node, *, nonzero: bool) -> list[str]:
+def used_lines(
+    resources: Sequence[str], asked: ScoredRequests, node: Node, *, nonzero: bool
+) -> list[str]:
     """Per resource that the node has, how much of it would be used with the pod there."""
     one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
     specs = [ResourceSpec(name=name, weight=1) for name in resources]

@@ -73,7 +73,7 @@ def _selector(one: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selec
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedConstraint:
     """A constraint with its counter.
 
     labelled:     the domain of each node, whether pods there count or not
@@ -97,12 +97,12 @@ class Counting:
         self._pod = pod
         self._keys = frozenset(keys)
 
-    def by_domain(self, constraint: Constraint) -> Counted:
+    def by_domain(self, constraint: Constraint) -> CountedConstraint:
         """Pods per domain, on the nodes that count."""
         labelled = self._index.domains(constraint.topology_key)
         return self._counted(constraint, self._domains(constraint), labelled.codes)
 
-    def by_node(self, constraint: Constraint) -> Counted:
+    def by_node(self, constraint: Constraint) -> CountedConstraint:
         """Pods per node, wherever they are: the domains are the rows."""
         snapshot = self._index.snapshot
         rows = self._index.once(
@@ -111,12 +111,12 @@ class Counting:
         )
         return self._counted(constraint, rows, rows.codes)
 
-    def _counted(self, constraint: Constraint, domains: Domains, where: Codes) -> Counted:
+    def _counted(self, constraint: Constraint, domains: Domains, where: Codes) -> CountedConstraint:
         pod, selector = self._pod, constraint.selector
         # Upstream counts nobody for a selector that matches everybody.
         counted = selector if selector.requirements else NOTHING
         clause = Clause(Namespaces(frozenset((pod.namespace,))), counted)
-        return Counted(
+        return CountedConstraint(
             constraint,
             self._index.domains(constraint.topology_key),
             self._index.counter(PodSelection((clause,), terminating=False), domains),

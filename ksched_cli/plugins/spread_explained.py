@@ -9,12 +9,12 @@ from ksched_cli.cluster.labels import MISSING
 from ksched_cli.cluster.pod_selection import selector_text
 from ksched_cli.cluster.selectors import Selector
 from ksched_cli.framework.nodes import Node
-from ksched_cli.plugins.spread_constraints import Counted
+from ksched_cli.plugins.spread_constraints import CountedConstraint
 
 MOST_DOMAINS = 8
 
 
-def filter_line(one: Counted, tally: Tally, least: int, node: Node) -> str:
+def filter_line(one: CountedConstraint, tally: Tally, least: int, node: Node) -> str:
     """Why the node does not meet the constraint, or "" where it does.
 
     least: the global minimum, minDomains taken into account
@@ -56,7 +56,7 @@ def _all(tally: Tally) -> str:
     return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
 
 
-def score_line(one: Counted, weight: float, node: Node) -> str:
+def score_line(one: CountedConstraint, weight: float, node: Node) -> str:
     """What a constraint adds to the node's raw score; "" where the node lacks the label."""
     code = one.labelled.codes.item(node.row)
     if code == MISSING:

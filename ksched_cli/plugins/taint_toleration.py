@@ -37,12 +37,12 @@ SOFT_EFFECT = "PreferNoSchedule"
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains):
     name = "TaintToleration"
     scope = Scope.NODE
-    by_extremes = True
+    normalizes_by_min_max = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def looks_at(self, pod: PodInfo) -> Hashable:
+    def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
@@ -56,7 +56,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
                 answers[i] = len(statuses)
                 reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
                 statuses.append(Status.unresolvable(reason))
-        return Verdicts(answers[nodes.take(ids)], statuses)
+        return Verdicts(answers[nodes.gather(ids)], statuses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         soft = [t for t in pod.spec.tolerations if t.effect in ("", SOFT_EFFECT)]
@@ -71,7 +71,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
             raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
         ids, sets = nodes.snapshot.taint_sets
         counts = [sum(_is_soft(t) and not tolerated(soft, t) for t in taints) for taints in sets]
-        return np.array(counts, dtype=np.int64)[nodes.take(ids)]
+        return np.array(counts, dtype=np.int64)[nodes.gather(ids)]
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores

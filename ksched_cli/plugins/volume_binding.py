@@ -70,7 +70,7 @@ class VolumeBinding(
         self.binder = VolumeBinder(handle)
         self._cluster = handle.cluster
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
 
     def pre_filter(
@@ -116,7 +116,7 @@ class VolumeBinding(
             volumes = self.binder.find(attempt.claims)
             attempt.found = Found(volumes, *volumes.verdicts())
         found = attempt.found
-        return Verdicts(np.array(nodes.take(found.ids)), list(found.statuses))
+        return Verdicts(np.array(nodes.gather(found.ids)), list(found.statuses))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         return SKIP

@@ -60,7 +60,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         self._snapshot = handle.snapshot
         self._claims = handle.cluster.persistent_volume_claims
 
-    def depends_on(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         if any(not use.ephemeral for use in claim_uses(pod.pod)):
             return Scope.CLUSTER
         has_disks = any(is_disk(volume) for volume in pod.spec.volumes)
@@ -102,7 +102,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         wanted = disks_of(pod.spec)
         if wanted:
             conflicting = self._use_on(nodes).conflicting(wanted, len(nodes.snapshot))
-            verdicts.reject(nodes.take(conflicting), DISK_REASON)
+            verdicts.reject(nodes.gather(conflicting), DISK_REASON)
         exclusive: Exclusive | None = state.data.get(STATE_KEY)
         if exclusive is None:
             verdicts.reject(everywhere, STATE_MISSING)

@@ -41,7 +41,7 @@ from ksched_cli.plugins.volume_binder import (
 
 
 @dataclass(frozen=True, slots=True)
-class Lacks:
+class MismatchCounts:
     """What keeps the volumes of a claim's class from it.
 
     everywhere: what they lack on every node → how many
@@ -64,7 +64,7 @@ class VolumeWords:
         self._cluster = cluster
         self._claims = claims
         self._found = found
-        self._lacks: dict[str, Lacks] = {}
+        self._lacks: dict[str, MismatchCounts] = {}
 
     def rejection(self, node: Node) -> list[str]:
         """One line per claim that stands in the way on the node."""
@@ -142,7 +142,7 @@ class VolumeWords:
             else f"the only volume is {said[0][2:]}"
         )
 
-    def _lacks_of(self, claim: PersistentVolumeClaim, table: ClassVolumes) -> Lacks:
+    def _lacks_of(self, claim: PersistentVolumeClaim, table: ClassVolumes) -> MismatchCounts:
         selector = claim_selector(claim)
         everywhere: Counter[str] = Counter()
         reaching = np.zeros(len(self._found.marks), dtype=np.int64)
@@ -152,7 +152,7 @@ class VolumeWords:
                 everywhere[lack] += 1
             else:
                 reaching[self._binder.volumes.reach.rows(volume.spec.node_affinity)] += 1
-        return Lacks(everywhere, len(table.volumes) - everywhere.total(), reaching)
+        return MismatchCounts(everywhere, len(table.volumes) - everywhere.total(), reaching)
 
     def _lack(
         self, claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None

@@ -92,7 +92,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
         matching = np.ones(len(snapshot), dtype=np.bool_)
         for topology in topologies:
             matching &= topology.matching(snapshot)
-        return Verdicts.rejecting(nodes.take(~matching & _zoned(snapshot)), REASON)
+        return Verdicts.rejecting(nodes.gather(~matching & _zoned(snapshot)), REASON)
 
     def _topologies(self, pod: PodInfo) -> tuple[list[VolumeTopology], Status]:
         """Of the volumes that the pod's claims are bound to; what stands in the way, or success."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.engine.preempt import CandidateNode, HopelessNode, PreemptionAnswer, Victim
+from ksched_cli.engine.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
 from ksched_cli.framework.preemption import Refusal
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut, listed
@@ -56,12 +56,12 @@ def _victim(one: Victim) -> dict[str, Any]:
         "pod": one.pod,
         "priority": one.priority,
         "startTime": one.started,
-        "violates": list(one.overdrawn),
+        "violates": list(one.pdb_violated_by),
         "cannotStay": _refusal(one.refusal) if one.refusal else None,
     }
 
 
-def _hopeless(one: HopelessNode) -> dict[str, Any]:
+def _hopeless(one: NonCandidateNode) -> dict[str, Any]:
     return {"node": one.node, "podsRemoved": one.removed} | _refusal(one.refusal)
 
 
@@ -145,7 +145,7 @@ def _candidates(found: PreemptionAnswer, limit: Limit) -> str:
 
 def _why_gone(victim: Victim) -> str:
     parts = [_why(victim.refusal)] if victim.refusal else []
-    parts += [f"violates {', '.join(victim.overdrawn)}"] if victim.overdrawn else []
+    parts += [f"violates {', '.join(victim.pdb_violated_by)}"] if victim.pdb_violated_by else []
     return "; ".join(parts)
 
 
@@ -169,7 +169,7 @@ def _others(found: PreemptionAnswer, limit: Limit) -> str:
     return cut(columns(headers, rows, limit), len(rows), limit)
 
 
-def _without(one: HopelessNode) -> str:
+def _without(one: NonCandidateNode) -> str:
     if one.removed is None:
         return "any pod"
     if one.removed == 0:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clusters import states
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.trial import Load, Trial
+from ksched_cli.cluster.trial import PodUsageColumns, SnapshotFork
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -68,7 +68,7 @@ def test_a_trial_changes_nothing_but_itself(state, data):
     run = simulation(state)
     snapshot = run.snapshot
     before, end = look(snapshot), len(snapshot.log)
-    trial = Trial(snapshot, range(len(snapshot)))
+    trial = SnapshotFork(snapshot, range(len(snapshot)))
     assert look(trial) == before
     for one in run.pending():
         trial.add(one, data.draw(st.integers(0, len(snapshot) - 1)))
@@ -83,12 +83,12 @@ def test_a_trial_changes_nothing_but_itself(state, data):
 def test_many_pods_at_once_are_as_many_one_after_another(state, data):
     run = simulation(state)
     rows = range(len(run.snapshot))
-    single, many = Trial(run.snapshot, rows), Trial(run.snapshot, rows)
+    single, many = SnapshotFork(run.snapshot, rows), SnapshotFork(run.snapshot, rows)
     pods = [one for pods in run.snapshot.pods for one in pods]
     places = [row for row, pods in enumerate(run.snapshot.pods) for _ in pods]
     for one, row in zip(pods, places, strict=True):
         single.remove(one, row)
-    load, targets = Load.of(pods), np.array(places, dtype=np.intp)
+    load, targets = PodUsageColumns.of(pods), np.array(places, dtype=np.intp)
     many.remove_each(pods, targets, load)
     assert look(single) == look(many)
     many.add_each(pods, targets, load)

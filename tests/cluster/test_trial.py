@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters import states
-from ksched_cli.cluster.trial import Load, Trial
+from ksched_cli.cluster.trial import PodUsageColumns, SnapshotFork
 from ksched_cli.testing import cluster, node, pod, simulation
 
 
@@ -31,14 +31,14 @@ def test_many_pods_at_once_come_and_go_as_one_by_one(state, data):
     if not chosen:
         return
     rows, pods = np.array([row for row, _ in chosen]), [one for _, one in chosen]
-    load = Load.of(pods)
-    together, single = (Trial(base, range(len(base))) for _ in range(2))
+    load = PodUsageColumns.of(pods)
+    together, single = (SnapshotFork(base, range(len(base))) for _ in range(2))
     together.remove_each(pods, rows, load)
     for row, one in chosen:
         single.remove(one, row)
     assert look(together) == look(single)
     back = np.flatnonzero([data.draw(st.booleans()) for _ in chosen])
-    together.add_each([pods[i] for i in back], rows[back], load.take(back))
+    together.add_each([pods[i] for i in back], rows[back], load.gather(back))
     for i in back.tolist():
         single.add(pods[i], int(rows[i]))
     assert look(together) == look(single)
@@ -47,9 +47,9 @@ def test_many_pods_at_once_come_and_go_as_one_by_one(state, data):
 
 def test_the_trial_of_a_trial_is_one_too():
     base = simulation(cluster(node("a"), pod("there", node="a", cpu=1, ports=[80]))).snapshot
-    first = Trial(base, [0])
+    first = SnapshotFork(base, [0])
     (there,) = first.pods[0]
-    second = Trial(first, [0])
+    second = SnapshotFork(first, [0])
     second.remove(there, 0)
     assert (second.pods[0], second.ports, second.requested("cpu")[0]) == ([], {}, 0)
     assert look(first) == look(base)
@@ -66,7 +66,7 @@ def test_nobody_is_told_of_what_happens_in_a_trial():
 
     base = simulation(cluster(node("a"), pod("there", node="a"))).snapshot
     base.watchers.append(Listener())
-    trial = Trial(base, [0])
+    trial = SnapshotFork(base, [0])
     trial.remove(base.pods[0][0], 0)
     assert base.watchers[-1].told == 0
     assert trial.labels is base.labels

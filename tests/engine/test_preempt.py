@@ -73,7 +73,7 @@ def test_budgets_stand_beside_the_victims_that_violate_them():
         made_pod(cpu=2),
     )
     (one,) = found.candidates
-    assert {victim.pod: victim.overdrawn for victim in one.victims} == {
+    assert {victim.pod: victim.pdb_violated_by for victim in one.victims} == {
         "default/guarded": ("default/budget-0",),
         "default/free": (),
     }

@@ -50,7 +50,7 @@ def test_passes_end():
 
     state = cluster(node("a"), pod("p"))
     run = simulation(state, plugins=[Restless])
-    run.options = Options(progress=lambda placed, of: setattr(run, "changes", run.changes + 1))
+    run.options = Options(on_progress=lambda placed, of: setattr(run, "changes", run.changes + 1))
     # Something changes after every attempt, and still there is an end.
     assert tries(run.run()) == ["p"] * MAX_PASSES
 

@@ -43,7 +43,7 @@ def extended():
         registry = Registry(IN_TREE)
         text = config_text(*extenders, **(fields or {}))
         configuration = load_configuration(text, "the test's configuration", registry)
-        kept = Options(detailed=True, extenders=ExtenderOptions(told=said.append, **options))
+        kept = Options(detailed=True, extenders=ExtenderOptions(warn=said.append, **options))
         made.append(Simulation(state, configuration, registry, kept))
         return made[-1], said
 

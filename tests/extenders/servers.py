@@ -33,7 +33,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedCall:
     """A request as it came. connection: equal for requests that came over the same one."""
 
     path: str
@@ -47,7 +47,7 @@ class Server:
 
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         self.answers = dict(answers)
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedCall] = []
         self._http = _HTTPServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._http.socket = tls.wrap_socket(
@@ -73,7 +73,7 @@ class Server:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 data = json.loads(body)
                 headers = dict(self.headers.items())
-                server.asked.append(Asked(self.path, data, headers, self.client_address))
+                server.asked.append(ReceivedCall(self.path, data, headers, self.client_address))
                 answer = server.answers.get(self.path, Code(404))
                 if isinstance(answer, Raw):
                     self.close_connection = True

@@ -227,7 +227,7 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
         name = "P"
         scope = Scope.NODE
 
-        def depends_on(self, pod):
+        def scope_for(self, pod):
             raise ValueError("odd")
 
         def filter(self, state, pod, node):
@@ -236,7 +236,7 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
     state = cluster(node("n"), pod("a"), pod("b"))
     one = simulation(state, profile(Unsure), [Unsure])
     assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.guard.defects.values()] == ["depends_on"]
+    assert [defect.point for defect in one.guard.defects.values()] == ["scope_for"]
 
 
 @pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
@@ -245,7 +245,7 @@ def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
         name = "P"
         scope = Scope.NODE
 
-        def looks_at(self, pod):
+        def cache_key(self, pod):
             return look(pod)
 
         def filter(self, state, pod, node):
@@ -254,7 +254,7 @@ def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
     state = cluster(node("n"), pod("a"), pod("b"))
     one = simulation(state, profile(Vague), [Vague])
     assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.guard.defects.values()] == ["looks_at"]
+    assert [defect.point for defect in one.guard.defects.values()] == ["cache_key"]
 
 
 def test_explaining_goes_on_where_a_plugin_cannot_explain_itself():

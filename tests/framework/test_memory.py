@@ -12,7 +12,7 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.run import Options, Simulation
 from ksched_cli.framework.discovery import discover
 from ksched_cli.framework.interface import FilterPlugin, Scope
-from ksched_cli.framework.memory import Memory
+from ksched_cli.framework.memory import AnswerCache
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.testing import cluster, node, pod, simulate
@@ -21,7 +21,7 @@ from ksched_cli.testing import cluster, node, pod, simulate
 @given(states(max_nodes=5, max_pending=3))
 def test_a_run_comes_out_the_same_without_memory(state):
     remembered = simulate(state)
-    with mock.patch.object(Memory, "about", return_value=None):
+    with mock.patch.object(AnswerCache, "about", return_value=None):
         anew = simulate(state)
     assert remembered == anew
 
@@ -82,7 +82,7 @@ def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(look, asked
         name = "Counting"
         scope = Scope.NODE
 
-        def looks_at(self, pod):
+        def cache_key(self, pod):
             return look
 
         def filter(self, state, pod, node):

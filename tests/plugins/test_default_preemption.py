@@ -83,7 +83,7 @@ def rejections(run, framework, cycle, wanted):
     outcome = framework.pre_filter(cycle, wanted)
     assert outcome.status.is_success
     every = Nodes(run.snapshot)
-    verdicts = framework.filtering.with_nominated(cycle, wanted, every)
+    verdicts = framework.filtering.run_with_nominated_pods(cycle, wanted, every)
     statuses.add(every.indices(), verdicts.ids, verdicts.statuses)
     assert (verdicts.ids != 0).all(), "the pod of the case fits without evictions"
     return statuses
@@ -224,10 +224,12 @@ def test_a_victim_that_is_put_back_leaves_the_preemptor_no_place(state):
         run.snapshot.remove(victim, row)
     cycle = CycleState()
     framework.pre_filter(cycle, wanted)
-    assert framework.filtering.one_with_nominated(cycle, wanted, row).is_success
+    assert framework.filtering.run_on_node_with_nominated_pods(cycle, wanted, row).is_success
     for victim in outcome.preemption.victims:
         run.snapshot.add(victim, row)
-        assert not framework.filtering.one_with_nominated(cycle, wanted, row).is_success
+        assert not framework.filtering.run_on_node_with_nominated_pods(
+            cycle, wanted, row
+        ).is_success
         run.snapshot.remove(victim, row)
 
 
@@ -243,7 +245,7 @@ def test_a_pod_preempts_only_where_no_node_fits(state):
     framework, cycle = fits.frameworks["default-scheduler"], CycleState()
     wanted = find(fits, first.pod)
     framework.pre_filter(cycle, wanted)
-    verdicts = framework.filtering.with_nominated(cycle, wanted, Nodes(fits.snapshot))
+    verdicts = framework.filtering.run_with_nominated_pods(cycle, wanted, Nodes(fits.snapshot))
     assert (first.post_filter is not None) == bool((verdicts.ids != 0).all())
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ksched_cli.framework.nodes import Node
 from ksched_cli.framework.state import CycleState
 from ksched_cli.testing import cluster, explanation, node, pod, scores
-from trials import Asked, Forbidden, moved
+from trials import Forbidden, PluginRun, moved
 
 NODES = [
     node("n0", labels={"zone": "a", "rack": "r1"}),
@@ -54,8 +54,8 @@ def test_following_a_pod_gives_what_asking_anew_gives(running, mover, asking, pl
     lone = affinity(unwanted=[{"topologyKey": "zone", "labelSelector": {}, "namespaces": ["blue"]}])
     asking = asking if any(map(_required, asking["affinity"].values())) else {"affinity": lone}
     manifests = [*NODES, *pods, pod("mover", node=place, **mover), pod("p", **asking)]
-    there = Asked("InterPodAffinity", manifests).pre_filter()
-    gone = Asked("InterPodAffinity", moved(manifests, "mover", "")).pre_filter()
+    there = PluginRun("InterPodAffinity", manifests).pre_filter()
+    gone = PluginRun("InterPodAffinity", moved(manifests, "mover", "")).pre_filter()
     before, after = (there, gone) if leaves else (gone, there)
     untouched = before.verdicts()
     trial = before.state.clone()
@@ -74,7 +74,7 @@ def _required(rules):
 def test_the_first_of_a_group_is_no_longer_first_once_another_is_promised_a_place():
     manifests = [*NODES, pod("p", labels={"app": "web"}, affinity=NEAR_WEB), pod("other")]
     manifests += [pod("web", labels={"app": "web"})]
-    asked = Asked("InterPodAffinity", manifests).pre_filter()
+    asked = PluginRun("InterPodAffinity", manifests).pre_filter()
     assert asked.verdicts()[:3] == ["Success"] * 3
     trial = asked.state.clone()
     asked.follow(trial, "web", "n2", added=True)
@@ -92,7 +92,7 @@ def test_a_cycle_looks_at_no_pods():
         pod("web", node="n0", labels={"app": "web"}, affinity=FAR_FROM_WEB),
         pod("p", affinity=asking),
     ]
-    asked = Asked("InterPodAffinity", manifests)
+    asked = PluginRun("InterPodAffinity", manifests)
     asked.run.snapshot.pods = Forbidden()
     assert asked.pre_filter().verdicts() == ["Unschedulable"] * 2 + ["Success"] * 2
     assert asked.made.pre_score(asked.state, asked.pod, asked.nodes).is_success
@@ -102,7 +102,7 @@ def test_a_cycle_looks_at_no_pods():
 
 
 def test_without_prefilter_the_plugin_says_what_is_missing():
-    asked = Asked("InterPodAffinity", [*NODES, pod("p")])
+    asked = PluginRun("InterPodAffinity", [*NODES, pod("p")])
     status = asked.made.add_pod(asked.state, asked.pod, asked.pod, Node(asked.run.snapshot, 0))
     said = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
     assert status.message == said

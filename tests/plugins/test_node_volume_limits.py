@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.trial import Trial
+from ksched_cli.cluster.trial import SnapshotFork
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.plugins.attached_volumes import AttachedVolumes, VolumeNames
 from ksched_cli.testing import cluster, node, pod, simulate, simulation
@@ -81,7 +81,7 @@ def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
     handle = run.frameworks["default-scheduler"].handle
     names = VolumeNames(handle.cluster)
     following = AttachedVolumes.following(handle, names)
-    trial = Trial(run.snapshot, [0, 1])
+    trial = SnapshotFork(run.snapshot, [0, 1])
     everyone = [(row, one) for row in (0, 1) for one in run.snapshot.pods[row]]
     for index in sorted({i for i in leaving if i < len(everyone)}):
         row, one = everyone[index]

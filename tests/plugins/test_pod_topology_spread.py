@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.framework.nodes import Node
 from ksched_cli.testing import cluster, explanation, node, pod, simulate
-from trials import Asked, Forbidden, moved
+from trials import Forbidden, PluginRun, moved
 
 NODES = [
     node("n0", labels={"zone": "a", "rack": "r1"}),
@@ -57,8 +57,8 @@ def test_following_a_pod_gives_what_asking_anew_gives(
     pods = [pod(f"b{i}", node=NAMES[i % 4], labels={"app": app}) for i, app in enumerate(running)]
     p = pod("p", labels={"app": asking}, node_selector=selector, spec=spread(*constraints))
     manifests = [*NODES, *pods, pod("mover", node=place, labels={"app": mover}), p]
-    there = Asked("PodTopologySpread", manifests).pre_filter()
-    gone = Asked("PodTopologySpread", moved(manifests, "mover", "")).pre_filter()
+    there = PluginRun("PodTopologySpread", manifests).pre_filter()
+    gone = PluginRun("PodTopologySpread", moved(manifests, "mover", "")).pre_filter()
     before, after = (there, gone) if leaves else (gone, there)
     untouched = before.verdicts()
     trial = before.state.clone()
@@ -78,7 +78,7 @@ def test_a_trial_counts_pods_that_are_being_deleted():
         pod("going", labels={"app": "web"}, metadata=gone),
         pod("p", labels={"app": "web"}, spec=spread(constraint(skew=2))),
     ]
-    asked = Asked("PodTopologySpread", manifests).pre_filter()
+    asked = PluginRun("PodTopologySpread", manifests).pre_filter()
     assert asked.verdicts()[2] == "Success"
     trial = asked.state.clone()
     asked.follow(trial, "going", "n2", added=True)
@@ -91,7 +91,7 @@ def test_a_trial_does_not_count_pods_of_other_namespaces():
         pod("web", "blue", labels={"app": "web"}),
         pod("p", labels={"app": "web"}, spec=spread(constraint())),
     ]
-    asked = Asked("PodTopologySpread", manifests).pre_filter()
+    asked = PluginRun("PodTopologySpread", manifests).pre_filter()
     trial = asked.state.clone()
     asked.follow(trial, "web", "n2", added=True)
     asked.follow(trial, "web", "n2", added=True)
@@ -101,7 +101,9 @@ def test_a_trial_does_not_count_pods_of_other_namespaces():
 def test_a_cycle_looks_at_no_pods():
     constraints = constraint(), constraint(when="ScheduleAnyway")
     p = pod("p", labels={"app": "web"}, spec=spread(*constraints))
-    asked = Asked("PodTopologySpread", [*NODES, pod("web", node="n2", labels={"app": "web"}), p])
+    asked = PluginRun(
+        "PodTopologySpread", [*NODES, pod("web", node="n2", labels={"app": "web"}), p]
+    )
     asked.run.snapshot.pods = Forbidden()
     assert asked.pre_filter().verdicts() == ["Success", "Success", "Unschedulable", "Success"]
     assert asked.made.pre_score(asked.state, asked.pod, asked.nodes).is_success
@@ -112,7 +114,7 @@ def test_a_cycle_looks_at_no_pods():
 
 
 def test_without_prefilter_the_plugin_says_what_is_missing():
-    asked = Asked("PodTopologySpread", [*NODES, pod("p")])
+    asked = PluginRun("PodTopologySpread", [*NODES, pod("p")])
     status = asked.made.remove_pod(asked.state, asked.pod, asked.pod, Node(asked.run.snapshot, 0))
     assert status.message == 'reading "PreFilterPodTopologySpread" from cycleState: not found'
 

@@ -200,7 +200,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
 def _resource_gap(group: PodGroup, snapshot: Snapshot) -> str:
     """What the whole cluster lacks of minResources, or "". Upstream stops at the node with which
-    there is enough, so that a node further on that is overdrawn takes nothing back."""
+    there is enough, so that a node further on that is pdb_violated_by takes nothing back."""
     wanted: dict[str, Any] = {**group.min_resources, "pods": group.min_member}
     own = _own_requests(group.name, snapshot)
     gaps = []

@@ -92,8 +92,10 @@ class TargetLoadPacking(ScorePlugin, Explains):
 
     def _share(self, pod: PodInfo, nodes: Nodes) -> Amounts:
         """How busy each node would be with the pod, in per cent; NaN where nobody measured."""
-        used = nodes.take(self._measured) + nodes.take(self._foreseen.amounts) + self._predict(pod)
-        whole = nodes.take(self._capacity)
+        used = (
+            nodes.gather(self._measured) + nodes.gather(self._foreseen.amounts) + self._predict(pod)
+        )
+        whole = nodes.gather(self._capacity)
         # Upstream takes a node without cpu for an idle one.
         safe = np.where(whole == 0, 1, whole)
         return np.where(whole == 0, 0 * used, 100 * used / safe)
