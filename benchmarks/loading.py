@@ -28,7 +28,7 @@ MOST_IN_YAML = 10_000
 
 def read(path: str) -> dict[str, Any]:
     """What one process has to tell. path: "" to read nothing."""
-    from ksched_cli.cluster.load import load_state
+    from ksched_cli.cluster.loading.load import load_state
 
     began = time.perf_counter()
     state = load_state([path]) if path else None

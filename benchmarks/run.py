@@ -13,9 +13,9 @@ import resource
 import time
 from typing import Any
 
-from ksched_cli.cluster.load import load_state
+from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
-from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.discovery import discover
 from ksched_cli.plugins import IN_TREE
 

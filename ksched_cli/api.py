@@ -6,10 +6,10 @@ docs/plugin-api.md says what that means. Everything else may change from one rel
 from __future__ import annotations
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.quantity import Quantity, QuantityError
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import hookimpl
 from ksched_cli.framework.interface import (
@@ -39,10 +39,10 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
-from ksched_cli.framework.verdicts import Scores, Verdicts
-from ksched_cli.framework.waiting import WaitingPod, WaitingPods
+from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
+from ksched_cli.kube.quantity import Quantity, QuantityError
 
 __all__ = [
     "API_VERSION",

@@ -18,21 +18,21 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ksched_cli.cluster.collect import Collector
+from ksched_cli.analysis import explain
+from ksched_cli.cluster.loading.collector import Collector
+from ksched_cli.cluster.loading.sources import Source, documents
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.sources import Source, documents
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.joining import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
-from ksched_cli.engine import explain
 from ksched_cli.engine.records import Attempt, RunRecord
-from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.plugins import IN_TREE
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ksched_cli.engine.run import Simulation
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
 from ksched_cli.testing import cluster, find, simulation
 
 

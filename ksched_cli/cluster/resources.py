@@ -22,8 +22,8 @@ from ksched_cli.cluster.objects import (
     Pod,
     PodSpec,
 )
-from ksched_cli.cluster.quantity import Quantity, milli_quantity
-from ksched_cli.config.fields import is_extended_resource_name
+from ksched_cli.kube.field_errors import is_extended_resource_name
+from ksched_cli.kube.quantity import Quantity, milli_quantity
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 HUGE_PAGES_PREFIX = "hugepages-"

@@ -23,8 +23,7 @@ from ksched_cli.cluster.objects import (
     Taint,
     Toleration,
 )
-from ksched_cli.cluster.quantity import MAX_INT64, MIN_INT64
-from ksched_cli.config.fields import (
+from ksched_cli.kube.field_errors import (
     FieldError,
     child,
     invalid,
@@ -32,7 +31,8 @@ from ksched_cli.config.fields import (
     qualified_name_faults,
     unsupported,
 )
-from ksched_cli.config.golang import quote
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
 NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)

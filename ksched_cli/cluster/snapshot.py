@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.labels import LabelColumns
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.resources import (
@@ -25,6 +24,7 @@ from ksched_cli.cluster.resources import (
     PodResources,
     node_allocatable,
 )
+from ksched_cli.cluster.topology.label_columns import LabelColumns
 
 Column = NDArray[np.int64]
 Columns = NDArray[np.int64]

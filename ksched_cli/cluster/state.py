@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import (
     CSIDriver,
     CSINode,
@@ -27,7 +28,6 @@ from ksched_cli.cluster.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from ksched_cli.cluster.others import Plain
 
 Key = tuple[str, str]
 """Namespace and name."""

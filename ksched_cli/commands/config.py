@@ -32,8 +32,8 @@ def show(
 ) -> None:
     """The effective plugins, weights and args of every profile."""
     from ksched_cli.commands import output as printing
-    from ksched_cli.commands.configuration import read_configuration
-    from ksched_cli.commands.discovered import registry
+    from ksched_cli.commands.session_configuration import read_configuration
+    from ksched_cli.commands.session_plugins import registry
     from ksched_cli.report import configuration
     from ksched_cli.report.forms import Report
 

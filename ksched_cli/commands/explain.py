@@ -42,10 +42,10 @@ def explain(
     Every node is shown: what rejected it, by every plugin, or its scores. Of a pod that runs
     already, how its node ranks. Exit code 0 when the pod fits somewhere, 1 when it does not.
     """
-    from ksched_cli.commands import inquiry
+    from ksched_cli.analysis import explain as engine
+    from ksched_cli.commands import session as inquiry
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.engine import explain as engine
-    from ksched_cli.engine.run import Options
+    from ksched_cli.engine.simulation import Options
     from ksched_cli.report import explanation as report
     from ksched_cli.report.forms import Report
 

@@ -11,8 +11,8 @@ def plugins(plugin: Plugin = None, output: Output = Form.TABLE) -> None:
 
     Plugins that are installed but cannot be loaded or made are listed as broken, with the cause.
     """
-    from ksched_cli.commands.discovered import discovery
     from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.session_plugins import discovery
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.report import plugins as report

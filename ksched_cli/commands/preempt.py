@@ -49,10 +49,10 @@ def preempt(
     and the disruption budgets violated; every other node with the reason why evictions there do
     not help. Exit code 0 when the pod fits or would after evictions, 1 when it would not.
     """
-    from ksched_cli.commands import inquiry
+    from ksched_cli.analysis import preempt as engine
+    from ksched_cli.commands import session as inquiry
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.engine import preempt as engine
-    from ksched_cli.engine.run import Options
+    from ksched_cli.engine.simulation import Options
     from ksched_cli.report import preemption as report
     from ksched_cli.report.forms import Report
 

@@ -56,9 +56,10 @@ def schedule(
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
     plugin failed on every pod.
     """
-    from ksched_cli.commands import inquiry, progress
+    from ksched_cli.commands import progress
+    from ksched_cli.commands import session as inquiry
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.engine.run import Options
+    from ksched_cli.engine.simulation import Options
     from ksched_cli.report import schedule as report
     from ksched_cli.report.forms import Report
 

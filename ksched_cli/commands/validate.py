@@ -22,10 +22,10 @@ def validate(
     Says what kube-scheduler v1.34.1 would say, and every problem with its line. Exit code 0 when it
     is valid, 1 when it is not, 2 when the file cannot be read.
     """
-    from ksched_cli.commands.discovered import registry
     from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.session_plugins import registry
     from ksched_cli.config.review import review_bytes
-    from ksched_cli.config.source import read_file
+    from ksched_cli.kube.documents import read_file
     from ksched_cli.report import validation
     from ksched_cli.report.forms import Report
 

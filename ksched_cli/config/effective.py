@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ksched_cli.config.fields import FieldError
 from ksched_cli.config.types import Extender, SchedulerConfiguration
+from ksched_cli.kube.field_errors import FieldError
 
 
 class KnownPlugin(Protocol):

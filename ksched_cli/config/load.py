@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import default_configuration_source
 from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.findings import Severity
-from ksched_cli.config.instantiate import build
 from ksched_cli.config.review import judge, review
+from ksched_cli.config.startup import build
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginRef
-from ksched_cli.config.points import POINTS, ExtensionPoint
+from ksched_cli.config.go_types import fields_of
 from ksched_cli.config.types import Plugin, Plugins, PluginSet
-from ksched_cli.config.wire import fields_of
+from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
 
 ALL = "*"
 MULTI_POINT = "multiPoint"

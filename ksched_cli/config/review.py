@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ksched_cli.config.decode import Decoded, decode, is_json_buffer
-from ksched_cli.config.defaults import with_defaults
-from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.findings import Finding, Findings, Severity, at_position
-from ksched_cli.config.instantiate import StartupError, build, build_profile, start_faults
-from ksched_cli.config.lint import PROFILE_RULES, RULES, Subject
-from ksched_cli.config.merge import FrameworkError
-from ksched_cli.config.problems import (
+from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position
+from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
+from ksched_cli.config.checks.refusals import (
     check_args_kind,
     check_kind,
     check_names,
     field_error,
     start_fault,
 )
-from ksched_cli.config.source import decode_text
+from ksched_cli.config.defaults import with_defaults
+from ksched_cli.config.effective import Configuration, KnownPlugins
+from ksched_cli.config.merge import FrameworkError
+from ksched_cli.config.parsing import Decoded, decode, is_json_buffer
+from ksched_cli.config.startup import StartupError, build, build_profile, start_faults
 from ksched_cli.config.types import SchedulerConfiguration
-from ksched_cli.config.validate import text as validation_text
-from ksched_cli.config.validate import validate
+from ksched_cli.config.validation import text as validation_text
+from ksched_cli.config.validation import validate
 from ksched_cli.errors import InputError, Position
+from ksched_cli.kube.documents import decode_text
 
 
 class Stage(StrEnum):
@@ -154,7 +154,7 @@ def _check_structure(decoded: Decoded, findings: Findings) -> None:
     """
     if decoded.error is None:
         return
-    from ksched_cli.config.structure import check_structure
+    from ksched_cli.config.checks.json_schema import check_structure
 
     check_structure(decoded.data, findings)
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ksched_cli.config.wire import (
+from ksched_cli.config.go_types import (
     BOOL,
     BYTES,
     DURATION,

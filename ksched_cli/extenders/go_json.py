@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-from ksched_cli.config.json_tree import JsonError, parse
 from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.kube.json_tree import JsonError, parse
 
 T = TypeVar("T")
 

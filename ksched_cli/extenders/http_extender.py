@@ -15,7 +15,6 @@ import numpy as np
 from ksched_cli.cluster.objects import Node, decode_hook
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.config.golang import quote
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders import wire
 from ksched_cli.extenders.client import OK, ExtenderRequest, Reply, Transport, UnreachableError
@@ -25,6 +24,7 @@ from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Victims
+from ksched_cli.kube.formatting import quote
 
 # Told what failed, and whether there was no answer at all.
 Troubled = Callable[["HTTPExtender", str, bool], None]

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ksched_cli.cluster.labels import MISSING, LabelColumn, LabelColumns
 from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import node_allocatable
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.topology.label_columns import MISSING, LabelColumn, LabelColumns
 
 # What a Snapshot derives from its nodes and keeps.
 _DERIVED = ("taint_sets", "unschedulable", "images", "principal_range")

@@ -13,7 +13,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.waiting import WaitingPods
+from ksched_cli.framework.waiting_pods import WaitingPods
 
 if TYPE_CHECKING:
     from ksched_cli.framework.runtime import Framework

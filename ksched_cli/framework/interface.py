@@ -21,11 +21,11 @@ from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.handle import Handle
     from ksched_cli.framework.node_statuses import NodeStatuses
     from ksched_cli.framework.nodes import Node, Nodes
-    from ksched_cli.framework.state import CycleState
-    from ksched_cli.framework.verdicts import Scores, Verdicts
+    from ksched_cli.framework.results import Scores, Verdicts
 
 # Counts up when a plugin that was written for the version before might not work any more.
 API_VERSION = 1
@@ -153,7 +153,7 @@ class FilterPlugin(Plugin):
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         """Array form: one verdict per node of `nodes`, in its order."""
-        from ksched_cli.framework.verdicts import Verdicts
+        from ksched_cli.framework.results import Verdicts
 
         answers = [self.filter(state, pod, node) for node in nodes]
         try:

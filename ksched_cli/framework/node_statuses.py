@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.framework.results import Ids, Mask
 from ksched_cli.framework.status import Code, Status
-from ksched_cli.framework.verdicts import Ids, Mask
 
 ABSENT = -1
 NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)

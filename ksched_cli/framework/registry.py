@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ksched_cli.config.fields import FieldError
 from ksched_cli.framework.interface import Plugin, points_of
+from ksched_cli.kube.field_errors import FieldError
 
 IN_TREE_ORIGIN = "in-tree"
 
@@ -59,7 +59,7 @@ class PluginEntry:
         spec = getattr(self.target, "args", None)
         if spec is None:
             return ()
-        from ksched_cli.framework.arguments import check
+        from ksched_cli.framework.plugin_args import check
 
         return check(spec, given)
 
@@ -67,7 +67,7 @@ class PluginEntry:
         """The plugin, with args as a configuration has them. Raises what its `__init__` raises."""
         spec = getattr(self.target, "args", None)
         if spec is not None:
-            from ksched_cli.framework.arguments import make
+            from ksched_cli.framework.plugin_args import make
 
             given = make(spec, given)
         return self.load()(given, handle)

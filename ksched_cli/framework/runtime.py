@@ -13,8 +13,10 @@ from typing import Any, TypeVar, cast
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
 from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.framework.filtering import Filtering
-from ksched_cli.framework.guard import Guard, expect
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, keeps
+from ksched_cli.framework.caller import Guard, expect
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.filter_runner import Filtering
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     BindPlugin,
@@ -36,12 +38,10 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.memory import AnswerCache, CacheEntry, keeps
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Node, Nodes
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.scoring import Scoring
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.score_runner import Scoring
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 
 P = TypeVar("P", bound=Plugin)

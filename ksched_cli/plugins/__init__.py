@@ -23,21 +23,23 @@ IN_TREE: tuple[PluginEntry, ...] = (
     _entry("TaintToleration", "taint_toleration", "filter preScore score"),
     _entry("NodeAffinity", "node_affinity", "preFilter filter preScore score"),
     _entry("NodePorts", "node_ports", "preFilter filter"),
-    _entry("NodeResourcesFit", "node_resources_fit", "preFilter filter preScore score"),
-    _entry("VolumeRestrictions", "volume_restrictions", "preFilter filter"),
-    _entry("NodeVolumeLimits", "node_volume_limits", "preFilter filter"),
-    _entry("VolumeBinding", "volume_binding", "preFilter filter reserve preScore score preBind"),
+    _entry("NodeResourcesFit", "node_resources.fit", "preFilter filter preScore score"),
+    _entry("VolumeRestrictions", "volume_restrictions.plugin", "preFilter filter"),
+    _entry("NodeVolumeLimits", "node_volume_limits.plugin", "preFilter filter"),
+    _entry(
+        "VolumeBinding", "volume_binding.plugin", "preFilter filter reserve preScore score preBind"
+    ),
     _entry("VolumeZone", "volume_zone", "preFilter filter"),
-    _entry("PodTopologySpread", "pod_topology_spread", "preFilter filter preScore score"),
-    _entry("InterPodAffinity", "inter_pod_affinity", "preFilter filter preScore score"),
+    _entry("PodTopologySpread", "pod_topology_spread.plugin", "preFilter filter preScore score"),
+    _entry("InterPodAffinity", "inter_pod_affinity.plugin", "preFilter filter preScore score"),
     _entry(
         "DynamicResources",
-        "dynamic_resources",
+        "dynamic_resources.plugin",
         "preEnqueue preFilter filter postFilter reserve preBind",
     ),
-    _entry("DefaultPreemption", "default_preemption", "preEnqueue postFilter"),
+    _entry("DefaultPreemption", "default_preemption.plugin", "preEnqueue postFilter"),
     _entry(
-        "NodeResourcesBalancedAllocation", "node_resources_balanced_allocation", "preScore score"
+        "NodeResourcesBalancedAllocation", "node_resources.balanced_allocation", "preScore score"
     ),
     _entry("ImageLocality", "image_locality", "score"),
     _entry("DefaultBinder", "default_binder", "bind"),

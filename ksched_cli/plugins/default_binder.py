@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import BindPlugin
 from ksched_cli.framework.nodes import Node
-from ksched_cli.framework.state import CycleState
 from ksched_cli.framework.status import SUCCESS, Status
 
 

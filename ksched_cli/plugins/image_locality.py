@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.quantity import MAX_INT64, MIN_INT64
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.state import CycleState
-from ksched_cli.framework.verdicts import Scores
+from ksched_cli.framework.results import Scores
+from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64
 
 MIB = 1024 * 1024
 MIN_THRESHOLD = 23 * MIB

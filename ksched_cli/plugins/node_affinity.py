@@ -9,7 +9,6 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from ksched_cli.cluster.node_selection import matches_any, matches_required, preferred_weights
 from ksched_cli.cluster.objects import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -27,7 +26,13 @@ from ksched_cli.cluster.selectors import (
     preferred_terms,
     required_node_affinity,
 )
+from ksched_cli.cluster.topology.node_selection import (
+    matches_any,
+    matches_required,
+    preferred_weights,
+)
 from ksched_cli.config import types as config
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
@@ -40,10 +45,9 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.framework.verdicts import Scores, Verdicts
-from ksched_cli.plugins.normalize import by_highest
+from ksched_cli.plugins.helper.normalize import by_highest
 
 POD_REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED_REASON = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Status
-from ksched_cli.framework.verdicts import Verdicts
 
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.cluster.pod_info import ANY_HOST, HostPort, PodInfo
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
@@ -20,9 +21,8 @@ from ksched_cli.framework.interface import (
     Scope,
 )
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.framework.verdicts import Verdicts
 
 STATE_KEY = "PreFilterNodePorts"
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")

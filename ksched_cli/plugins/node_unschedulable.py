@@ -11,12 +11,12 @@ from typing import Any
 from ksched_cli.cluster.objects import Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.selectors import tolerated
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Status
-from ksched_cli.framework.verdicts import Verdicts
 
 REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

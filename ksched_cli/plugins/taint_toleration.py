@@ -14,6 +14,7 @@ import numpy as np
 from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.selectors import tolerated
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
@@ -24,10 +25,9 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
-from ksched_cli.framework.verdicts import Scores, Verdicts
-from ksched_cli.plugins.normalize import by_highest
+from ksched_cli.plugins.helper.normalize import by_highest
 
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")

@@ -13,6 +13,7 @@ import numpy as np
 from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
@@ -22,11 +23,16 @@ from ksched_cli.framework.interface import (
     Scope,
 )
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
-from ksched_cli.framework.verdicts import Verdicts
-from ksched_cli.plugins.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
-from ksched_cli.plugins.pod_claims import (
+from ksched_cli.plugins.volumes.csi_migration import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    ZONE,
+    ZONE_DELIMITER,
+)
+from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     CLASS,
     VOLUME,

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
-from ksched_cli.config.points import POINT_KEYS
-from ksched_cli.config.wire import to_wire
+from ksched_cli.config.go_types import to_wire
+from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.report.table import Limit, columns
 
 

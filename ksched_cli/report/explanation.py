@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.engine.explain import Explanation, NodeExplanation, NodeScore, Rejection
+from ksched_cli.analysis.explain import Explanation, NodeExplanation, NodeScore, Rejection
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut, listed
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from ksched_cli.config.points import POINT_KEYS
 from ksched_cli.framework.discovery import Discovery
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.report.table import Limit, columns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.engine.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
+from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
 from ksched_cli.framework.preemption import Refusal
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut, listed

@@ -6,8 +6,8 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from ksched_cli.config.findings import Finding
-from ksched_cli.config.names import VERSION
+from ksched_cli.config.checks.findings import Finding
+from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.config.review import Review
 from ksched_cli.report.table import Limit
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ksched_cli.cluster.load import load_state
+from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.objects import Pod, Record, decode_hook
 from ksched_cli.cluster.state import ClusterState
 

@@ -15,8 +15,7 @@ from ksched_cli.cluster.objects import (
     decode_hook,
     encode_hook,
 )
-
-from .build import container, pod, record
+from tests.cluster.build import container, pod, record
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.cluster.resources import node_allocatable, pod_resources
-
-from .build import container, pod, state
+from tests.cluster.build import container, pod, state
 
 MIB = 1 << 20
 

@@ -22,8 +22,7 @@ from ksched_cli.cluster.selectors import (
     required_node_affinity,
     tolerates,
 )
-
-from .build import pod, record
+from tests.cluster.build import pod, record
 
 LABELS = {"zone": "a", "cores": "16", "size": "big"}
 

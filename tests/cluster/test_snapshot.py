@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from clusters import states
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.trial import PodUsageColumns, SnapshotFork
+from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

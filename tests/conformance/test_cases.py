@@ -10,9 +10,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ksched_cli.cluster.load import load_state
+from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
-from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import schedule

@@ -7,8 +7,8 @@ import pytest
 from extenders.servers import Server
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
-from ksched_cli.engine.extending import ExtenderOptions
-from ksched_cli.engine.run import Options, Simulation
+from ksched_cli.engine.extender_runner import ExtenderOptions
+from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ksched_cli.config.points import POINTS
 from ksched_cli.framework import interface
 from ksched_cli.framework.interface import CONTRACTS, FilterPlugin, Plugin, ScorePlugin, points_of
+from ksched_cli.kube.extension_points import POINTS
 
 
 def test_contracts_and_points_are_the_same_in_the_same_order():

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 
 from clusters import states
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.nodes import Node, Nodes
-from ksched_cli.framework.state import CycleState
 from ksched_cli.testing import simulation
 
 STRATEGIES = [

@@ -1,7 +1,7 @@
 """DefaultBinder: a placed pod stays where it is assumed."""
 
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import Node
-from ksched_cli.framework.state import CycleState
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 

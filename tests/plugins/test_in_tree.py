@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters import states
-from ksched_cli.config.points import POINTS
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     FilterPlugin,
     NormalizeScore,
@@ -17,7 +17,7 @@ from ksched_cli.framework.interface import (
     points_of,
 )
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.state import CycleState
+from ksched_cli.kube.extension_points import POINTS
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.testing import simulation
 

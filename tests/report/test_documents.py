@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 
 from clusters import states
-from ksched_cli.engine.explain import explain
+from ksched_cli.analysis.explain import explain
 from ksched_cli.report import explanation, schedule
 from ksched_cli.report.forms import Form, Report, render
 from ksched_cli.testing import cluster, node, pod, run_cycle, simulate, simulation

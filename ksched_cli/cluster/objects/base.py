@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ksched_cli.cluster.quantity import MILLI, Quantity, QuantityError
+from ksched_cli.kube.quantity import MILLI, Quantity, QuantityError
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel", gc=False):

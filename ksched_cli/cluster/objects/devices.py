@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import KubeObject, NodeSelector, ObjectMeta, Record
-from ksched_cli.cluster.quantity import Quantity
+from ksched_cli.kube.quantity import Quantity
 
 
 class CELDeviceSelector(Record, frozen=True):

@@ -13,7 +13,7 @@ from ksched_cli.cluster.objects.base import (
     ResourceList,
 )
 from ksched_cli.cluster.objects.volumes import InTreeSources, PersistentVolumeClaimSpec
-from ksched_cli.cluster.quantity import Quantity
+from ksched_cli.kube.quantity import Quantity
 
 
 class HostPath(Record, frozen=True):

@@ -1,0 +1,189 @@
+"""What a call costs in CEL's units, so that an expression can be stopped where upstream stops it.
+
+Upstream: cel-go/interpreter/runtimecost.go (costCall), cel-go/ext (lists.go, sets.go),
+apiserver/pkg/cel/library/cost.go (CallCost), api/resource/v1/types.go
+(CELSelectorExpressionMaxCost).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ksched_cli.cel.functions.network import CIDR, IP
+from ksched_cli.cel.values import Optional, Semver
+from ksched_cli.kube.quantity import Quantity
+
+LIMIT = 1_000_000
+LIST_COST = 10
+MAP_COST = 30
+
+Cost = Callable[[Sequence[Any], Any], int]
+
+
+def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
+    """The cost of one call, of its arguments and its result. Kubernetes's rules go by name, CEL's
+    by overload, and only where the types leave a single one."""
+    by_name = _BY_FUNCTION.get(function)
+    if by_name is not None:
+        return _one if function in _BY_TYPE and len(overloads) > 1 else by_name
+    if function == "_==_":
+        return _equality
+    return _BY_OVERLOAD.get(overloads[0], _one) if len(overloads) == 1 else _one
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str | bytes | list | dict):
+        return len(value)
+    if isinstance(value, Optional) and value.present:
+        return _size(value.value)
+    if isinstance(value, IP | CIDR):
+        return -(-value.bits // 8)
+    return 1
+
+
+def _tenths(count: int) -> int:
+    """A tenth, rounded up."""
+    return -(-count // 10)
+
+
+def _quarters(count: int) -> int:
+    return -(-count // 4)
+
+
+def _one(arguments: Sequence[Any], result: Any) -> int:
+    return 1
+
+
+def _equality(arguments: Sequence[Any], result: Any) -> int:
+    if isinstance(arguments[0], Quantity | Semver | IP | CIDR):
+        return 1
+    return _shorter(arguments, result)
+
+
+def _shorter(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(min(_size(arguments[0]), _size(arguments[1])))
+
+
+def _longer(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(_size(arguments[0]) + _size(arguments[1]))
+
+
+def _first(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(_size(arguments[0]))
+
+
+def _first_twice(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(2 * _size(arguments[0]))
+
+
+def _result_twice(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(2 * _size(result))
+
+
+def _whole_list(arguments: Sequence[Any], result: Any) -> int:
+    return _size(arguments[1])
+
+
+def _regex(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(1 + _size(arguments[0])) * _quarters(_size(arguments[1]))
+
+
+def _substring(arguments: Sequence[Any], result: Any) -> int:
+    return _tenths(_size(arguments[0])) * _tenths(_size(arguments[1]))
+
+
+def _traversal(arguments: Sequence[Any], result: Any) -> int:
+    return _traversed(arguments[0])
+
+
+def _traversed(value: Any) -> int:
+    """Upstream: traversalCost, which counts bytes and rounds down."""
+    if isinstance(value, str | bytes):
+        return len(value.encode() if isinstance(value, str) else value) // 10
+    if isinstance(value, list):
+        return sum(map(_traversed, value))
+    if isinstance(value, dict):
+        return sum(_traversed(key) + _traversed(one) for key, one in value.items())
+    return 1
+
+
+def _parsed(arguments: Sequence[Any], result: Any) -> int:
+    """An address or network from text; the address of a network is there already."""
+    return 1 if isinstance(arguments[0], CIDR) else _first(arguments, result)
+
+
+def _network_contains(arguments: Sequence[Any], result: Any) -> int:
+    network, other = arguments
+    parsing = _tenths(len(other)) if isinstance(other, str) else 0
+    return _tenths(2 * _size(network)) + parsing
+
+
+def _network_covers(arguments: Sequence[Any], result: Any) -> int:
+    return _network_contains(arguments, result) + _tenths(_size(arguments[0])) + 1
+
+
+def _result_list(arguments: Sequence[Any], result: Any) -> int:
+    return _new_list(_size(result))
+
+
+def _flattened(arguments: Sequence[Any], result: Any) -> int:
+    return _new_list((arguments[1] if len(arguments) == 2 else 1) * _size(arguments[0]))
+
+
+def _first_sorted(arguments: Sequence[Any], result: Any) -> int:
+    return _self_compared(arguments[0])
+
+
+def _keys_sorted(arguments: Sequence[Any], result: Any) -> int:
+    return _self_compared(arguments[1])
+
+
+def _self_compared(values: Any) -> int:
+    """Upstream: ext/lists.go (trackListSelfCompare)."""
+    texts = bool(values) and isinstance(values[0], str | bytes)
+    return _new_list(int(len(values) ** 2 * (2.1 if texts else 2.0)))
+
+
+def _new_list(elements: int) -> int:
+    return elements + 1 + LIST_COST
+
+
+def _sets(factor: int) -> Cost:
+    def cost(arguments: Sequence[Any], result: Any) -> int:
+        return 1 + factor * _size(arguments[0]) * _size(arguments[1])
+
+    return cost
+
+
+_BY_FUNCTION: dict[str, Cost] = {
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _first),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _first),
+    **dict.fromkeys(("replace", "split"), _first_twice),
+    "join": _result_twice,
+    **dict.fromkeys(("find", "findAll"), _regex),
+    **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR"), _parsed),
+    "ip.isCanonical": _first_twice,
+    "containsIP": _network_contains,
+    "containsCIDR": _network_covers,
+    **dict.fromkeys(("slice", "lists.range", "reverse"), _result_list),
+    "flatten": _flattened,
+    **dict.fromkeys(("distinct", "sort"), _first_sorted),
+    "@sortByAssociatedKeys": _keys_sorted,
+    **dict.fromkeys(("sets.contains", "sets.intersects"), _sets(1)),
+    "sets.equivalent": _sets(2),
+}
+# Those of cel-go that have an overload per type.
+_BY_TYPE = ("sort", "@sortByAssociatedKeys")
+_COMPARISONS = ("less", "greater", "less_equals", "greater_equals")
+_BY_OVERLOAD: dict[str, Cost] = {
+    **dict.fromkeys(("starts_with_string", "ends_with_string", "strings_quote"), _first),
+    **dict.fromkeys(("string_to_bytes", "bytes_to_string", "string_format"), _first),
+    "in_list": _whole_list,
+    "not_equals": _shorter,
+    **{f"{name}_{kind}": _shorter for name in _COMPARISONS for kind in ("string", "bytes")},
+    **dict.fromkeys(("add_string", "add_bytes"), _longer),
+    "matches_string": _regex,
+    "contains_string": _substring,
+}

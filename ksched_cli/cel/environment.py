@@ -1,0 +1,259 @@
+"""Where CEL expressions over devices are checked: what they may name, and of which types.
+
+The library (cel-expr-python, Google's CEL for C++) parses and checks expressions, and runs its own
+functions. It has no values of foreign types, no map with a default and no cost limit, so the walk
+over the checked tree is ours, see cel_evaluator.
+
+Upstream: dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/environment/base.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from importlib import import_module
+from itertools import permutations
+from typing import Any
+
+from ksched_cli.cel.syntax import CheckedExpression, read
+from ksched_cli.cel.values import CelError, Uint, no_overload
+
+DRIVER, ATTRIBUTES, CAPACITY = "device.driver", "device.attributes", "device.capacity"
+DEVICE = "device"
+
+_EXTENSIONS = """
+name: kubernetes
+extensions:
+- {name: bindings, version: 0}
+- {name: lists, version: latest}
+- {name: optional, version: latest}
+- {name: sets, version: 0}
+- {name: strings, version: 2}
+- {name: two-var-comprehensions, version: 0}
+"""
+_BASIC = {"B": "BOOL", "D": "DOUBLE", "I": "INT", "S": "STRING", "U": "UINT"}
+_OPAQUE = {
+    "Q": "kubernetes.Quantity",
+    "V": "kubernetes.Semver",
+    "A": "net.IP",
+    "N": "net.CIDR",
+}
+# Function, overload id, result, parameters, whether it is a member of the first. Q: a quantity,
+# V: a version, A: an address, N: a network, L: a list of strings, the others as in _BASIC.
+_KUBERNETES = (
+    ("quantity", "string_to_quantity", "Q", "S", False),
+    ("isQuantity", "is_quantity_string", "B", "S", False),
+    ("sign", "quantity_sign", "I", "Q", False),
+    ("isGreaterThan", "quantity_is_greater_than", "B", "QQ", True),
+    ("isGreaterThan", "semver_is_greater_than", "B", "VV", True),
+    ("isLessThan", "quantity_is_less_than", "B", "QQ", True),
+    ("isLessThan", "semver_is_less_than", "B", "VV", True),
+    ("compareTo", "quantity_compare_to", "I", "QQ", True),
+    ("compareTo", "semver_compare_to", "I", "VV", True),
+    ("asApproximateFloat", "quantity_get_float", "D", "Q", True),
+    ("asInteger", "quantity_get_int", "I", "Q", True),
+    ("isInteger", "quantity_is_integer", "B", "Q", True),
+    ("add", "quantity_add", "Q", "QQ", True),
+    ("add", "quantity_add_int", "Q", "QI", True),
+    ("sub", "quantity_sub", "Q", "QQ", True),
+    ("sub", "quantity_sub_int", "Q", "QI", True),
+    ("semver", "string_to_semver", "V", "S", False),
+    ("semver", "string_bool_to_semver", "V", "SB", False),
+    ("isSemver", "is_semver_string", "B", "S", False),
+    ("isSemver", "is_semver_string_bool", "B", "SB", False),
+    ("major", "semver_major", "I", "V", True),
+    ("minor", "semver_minor", "I", "V", True),
+    ("patch", "semver_patch", "I", "V", True),
+    ("find", "string_find_string", "S", "SS", True),
+    ("findAll", "string_find_all_string", "L", "SS", True),
+    ("findAll", "string_find_all_string_int", "L", "SSI", True),
+    ("ip", "string_to_ip", "A", "S", False),
+    ("ip", "cidr_ip", "A", "N", True),
+    ("isIP", "is_ip", "B", "S", False),
+    ("ip.isCanonical", "ip_is_canonical", "B", "S", False),
+    ("family", "ip_family", "I", "A", True),
+    ("isUnspecified", "ip_is_unspecified", "B", "A", True),
+    ("isLoopback", "ip_is_loopback", "B", "A", True),
+    ("isLinkLocalMulticast", "ip_is_link_local_multicast", "B", "A", True),
+    ("isLinkLocalUnicast", "ip_is_link_local_unicast", "B", "A", True),
+    ("isGlobalUnicast", "ip_is_global_unicast", "B", "A", True),
+    ("cidr", "string_to_cidr", "N", "S", False),
+    ("isCIDR", "is_cidr", "B", "S", False),
+    ("containsIP", "cidr_contains_ip_string", "B", "NS", True),
+    ("containsIP", "cidr_contains_ip_ip", "B", "NA", True),
+    ("containsCIDR", "cidr_contains_cidr_string", "B", "NS", True),
+    ("containsCIDR", "cidr_contains_cidr", "B", "NN", True),
+    ("prefixLength", "cidr_prefix_length", "I", "N", True),
+    ("masked", "cidr_masked", "N", "N", True),
+)
+_ORDERED = ("INT", "UINT", "DOUBLE", "DURATION", "BOOL", "TIMESTAMP", "STRING", "BYTES")
+_SUMMABLE = ("int", "uint", "double", "duration")
+_COMPARISONS = {
+    "_<_": "less",
+    "_<=_": "less_equals",
+    "_>_": "greater",
+    "_>=_": "greater_equals",
+}
+_NUMBER_IDS = {"I": "int64", "U": "uint64", "D": "double"}
+_BINARY = ("+", "-", "*", "/", "%", "<", "<=", ">", ">=")
+_NUMBERS = ("int", "uint", "double")
+_MADE_BY: dict[type, str] = {Uint: "uint", datetime: "timestamp", timedelta: "duration"}
+_PLAIN = (bool, int, Uint, float, str, bytes, list, dict, type(None), datetime, timedelta)
+
+
+class CelCompileError(Exception):
+    """An expression that is not right, whatever the device."""
+
+
+class CelUnavailableError(Exception):
+    """The library cannot be loaded on this machine."""
+
+
+@cache
+def _library() -> Any:
+    try:
+        return import_module("cel_expr_python.cel")
+    except ImportError as error:
+        raise CelUnavailableError(
+            f"device selectors need the package cel-expr-python, which cannot be loaded: {error}"
+        ) from None
+
+
+@cache
+def _checker() -> Any:
+    """Expressions over `device`."""
+    cel = _library()
+    kinds = cel.Type
+    types = {letter: getattr(kinds, name) for letter, name in _BASIC.items()}
+    types |= {letter: kinds.AbstractType(name) for letter, name in _OPAQUE.items()}
+    types["L"] = kinds.List(kinds.STRING)
+    text = kinds.STRING
+    return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
+        # The fields are names of their own: as fields of `device` they would have to be those of a
+        # protobuf message, which cannot hold a map of maps.
+        variables={
+            DEVICE: kinds.Map(text, kinds.DYN),
+            DRIVER: text,
+            ATTRIBUTES: kinds.Map(text, kinds.Map(text, kinds("google.protobuf.Any"))),
+            CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
+        },
+        functions=_declarations(cel, types),
+        extensions=[
+            cel.CelExtension("numbers", _cross_type_comparisons(cel, types)),
+            cel.CelExtension("lists of Kubernetes", _list_functions(cel)),
+        ],
+    )
+
+
+def _declarations(cel: Any, types: dict[str, Any]) -> list[Any]:
+    found: dict[str, list[Any]] = {}
+    for function, overload, result, parameters, member in _KUBERNETES:
+        given = [types[letter] for letter in parameters]
+        declared = cel.Overload(
+            overload, return_type=types[result], parameters=given, is_member=member
+        )
+        found.setdefault(function, []).append(declared)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+
+
+def _list_functions(cel: Any) -> list[Any]:
+    found: dict[str, list[Any]] = {}
+    for function, declared in _list_overloads(cel):
+        found.setdefault(function, []).append(declared)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+
+
+def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
+    def overload(name: str, result: Any, *parameters: Any) -> Any:
+        return cel.Overload(name, return_type=result, parameters=list(parameters), is_member=True)
+
+    ordered = {name.lower(): getattr(cel.Type, name) for name in _ORDERED}
+    for name, kind in ordered.items():
+        of = cel.Type.List(kind)
+        yield "isSorted", overload(f"list_{name}_is_sorted_bool", cel.Type.BOOL, of)
+        yield "min", overload(f"list_{name}_min_{name}", kind, of)
+        yield "max", overload(f"list_{name}_max_{name}", kind, of)
+        if name in _SUMMABLE:
+            yield "sum", overload(f"list_{name}_sum_{name}", kind, of)
+    # The library takes no type parameters; cel_checks sees to it that the types agree.
+    for function, name in (("indexOf", "index_of"), ("lastIndexOf", "last_index_of")):
+        kind = cel.Type.DYN
+        yield function, overload(f"list_a_{name}_int", cel.Type.INT, cel.Type.List(kind), kind)
+
+
+def _cross_type_comparisons(cel: Any, types: dict[str, Any]) -> list[Any]:
+    """Upstream: cel.CrossTypeNumericComparisons."""
+    return [
+        cel.FunctionDecl(
+            operator,
+            [
+                cel.Overload(
+                    f"{name}_{_NUMBER_IDS[left]}_{_NUMBER_IDS[right]}",
+                    return_type=types["B"],
+                    parameters=[types[left], types[right]],
+                )
+                for left, right in permutations(_NUMBER_IDS, 2)
+            ],
+        )
+        for operator, name in _COMPARISONS.items()
+    ]
+
+
+@cache
+def _runner() -> Any:
+    """The library's own functions, on arguments of any type."""
+    cel = _library()
+    variables = {f"x{i}": cel.Type.DYN for i in range(4)}
+    return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_EXTENSIONS), variables=variables)
+
+
+def check(expression: str) -> CheckedExpression:
+    """Parses and type-checks. Raises CelCompileError, CelUnavailableError."""
+    try:
+        return read(_checker().compile(expression).serialize())
+    except RuntimeError as error:
+        said = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+        raise CelCompileError(f"compilation failed: {said}") from None
+
+
+def library_call(function: str, arguments: Sequence[Any], is_member: bool) -> Any:
+    """A function as the library has it. Raises CelError."""
+    plain = all(type(argument) in _PLAIN for argument in arguments)
+    # The library makes numbers of booleans, CEL's own specification does not.
+    if not plain or (function in _NUMBERS and type(arguments[0]) is bool):
+        raise no_overload(function, *arguments)
+    # The library takes these from outside only as text or plain numbers.
+    made_by = tuple(_MADE_BY.get(type(argument), "") for argument in arguments)
+    given = {f"x{i}": _plain(argument) for i, argument in enumerate(arguments)}
+    found = _program(function, made_by, is_member).eval(data=given)
+    kind = found.type().name()
+    value = found.plain_value()
+    if kind == "ERROR":
+        raise CelError(str(value).partition(": ")[2] or str(value))
+    if kind == "UINT":
+        return Uint(value)
+    return bytes(value) if isinstance(value, bytearray) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return f"{value / timedelta(microseconds=1):.0f}us"
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+@cache
+def _program(function: str, made_by: tuple[str, ...], is_member: bool) -> Any:
+    names = [f"{maker}(x{i})" if maker else f"x{i}" for i, maker in enumerate(made_by)]
+    operator = function.strip("_")
+    if operator in _BINARY and len(names) == 2:
+        text = f"{names[0]} {operator} {names[1]}"
+    elif is_member:
+        text = f"{names[0]}.{function}({', '.join(names[1:])})"
+    else:
+        text = f"{function}({', '.join(names)})"
+    try:
+        return _runner().compile(text)
+    except RuntimeError:
+        raise CelError(f"no such overload: {function}") from None

@@ -1,0 +1,170 @@
+"""What Kubernetes adds to CEL's functions: quantities, semantic versions, searches in strings.
+
+Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go, regex.go).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from ksched_cli.cel.values import (
+    CelError,
+    QuantitySum,
+    Semver,
+    no_overload,
+    normalized_semver,
+    order,
+    text,
+)
+from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError
+
+Function = Callable[..., Any]
+
+
+def _quantity(written: Any) -> Quantity:
+    try:
+        return Quantity.parse(text("quantity", written))
+    except QuantityError as error:
+        raise CelError(str(error)) from None
+
+
+def _is_quantity(written: Any) -> bool:
+    return _succeeds(_quantity, text("isQuantity", written))
+
+
+def _as_quantity(function: str, value: Any) -> Quantity:
+    if not isinstance(value, Quantity):
+        raise no_overload(function, value)
+    return value
+
+
+def _sign(value: Any) -> int:
+    return _as_quantity("sign", value).sign()
+
+
+def _whole(value: Quantity) -> int | None:
+    """The amount where it is an int64 upstream too: one kept as a decimal never is."""
+    if value.wide:
+        return None
+    shifted = value.unscaled * 10**value.scale if value.scale >= 0 else None
+    if shifted is None:
+        shifted, rest = divmod(value.unscaled, 10**-value.scale)
+        if rest:
+            return None
+    return shifted if MIN_INT64 <= shifted <= MAX_INT64 else None
+
+
+def _is_integer(value: Any) -> bool:
+    return _whole(_as_quantity("isInteger", value)) is not None
+
+
+def _as_integer(value: Any) -> int:
+    found = _whole(_as_quantity("asInteger", value))
+    if found is None:
+        raise CelError("cannot convert value to integer")
+    return found
+
+
+def _as_float(value: Any) -> float:
+    amount = _as_quantity("asApproximateFloat", value)
+    return float(amount.unscaled) * float(10**amount.scale)
+
+
+def _quantity_add(left: Any, right: Any) -> Quantity:
+    return QuantitySum.of(_as_quantity("add", left) + _operand("add", right))
+
+
+def _quantity_sub(left: Any, right: Any) -> Quantity:
+    other = _operand("sub", right)
+    negative = Quantity(-other.unscaled, other.scale, other.form, other.wide)
+    return QuantitySum.of(_as_quantity("sub", left) + negative)
+
+
+def _operand(function: str, value: Any) -> Quantity:
+    return Quantity(value) if type(value) is int else _as_quantity(function, value)
+
+
+def _semver(written: Any, normalize: Any = False) -> Semver:
+    found = text("semver", written)
+    if type(normalize) is not bool:
+        raise no_overload("semver", written, normalize)
+    return Semver.parse(normalized_semver(found) if normalize else found)
+
+
+def _is_semver(written: Any, normalize: Any = False) -> bool:
+    return _succeeds(_semver, text("isSemver", written), normalize)
+
+
+def _version_part(name: str) -> Function:
+    def part(value: Any) -> int:
+        if not isinstance(value, Semver):
+            raise no_overload(name, value)
+        return int(getattr(value, name))
+
+    return part
+
+
+def _is_greater(left: Any, right: Any) -> bool:
+    return order(left, right, "isGreaterThan") > 0
+
+
+def _is_less(left: Any, right: Any) -> bool:
+    return order(left, right, "isLessThan") < 0
+
+
+def _compare_to(left: Any, right: Any) -> int:
+    return order(left, right, "compareTo")
+
+
+def _succeeds(function: Function, *arguments: Any) -> bool:
+    try:
+        function(*arguments)
+    except CelError:
+        return False
+    return True
+
+
+def _find(whole: Any, pattern: Any) -> str:
+    found = _pattern(text("find", pattern)).search(text("find", whole))
+    return found.group() if found else ""
+
+
+def _find_all(whole: Any, pattern: Any, count: Any = -1) -> list[str]:
+    if type(count) is not int:
+        raise no_overload("findAll", whole, pattern, count)
+    matches = _pattern(text("findAll", pattern)).finditer(text("findAll", whole))
+    found = [match.group() for match in matches]
+    return found if count < 0 else found[:count]
+
+
+@lru_cache(maxsize=256)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise CelError(f"Illegal regex: {error}") from None
+
+
+KUBERNETES: dict[str, Function] = {
+    "find": _find,
+    "findAll": _find_all,
+    "quantity": _quantity,
+    "isQuantity": _is_quantity,
+    "sign": _sign,
+    "isInteger": _is_integer,
+    "asInteger": _as_integer,
+    "asApproximateFloat": _as_float,
+    "add": _quantity_add,
+    "sub": _quantity_sub,
+    "semver": _semver,
+    "isSemver": _is_semver,
+    "major": _version_part("major"),
+    "minor": _version_part("minor"),
+    "patch": _version_part("patch"),
+    "isGreaterThan": _is_greater,
+    "isLessThan": _is_less,
+    "compareTo": _compare_to,
+}

@@ -1,0 +1,203 @@
+"""The functions of lists and sets, Kubernetes's and those of cel-go's extensions.
+
+Upstream: apiserver/pkg/cel/library/lists.go, cel-go/ext (lists.go, sets.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any
+
+from ksched_cli.cel.environment import library_call
+from ksched_cli.cel.values import (
+    CelError,
+    Uint,
+    add,
+    compare,
+    contains,
+    equal,
+    no_overload,
+    type_name,
+)
+
+Function = Callable[..., Any]
+
+_ORDERED = (bool, int, Uint, float, str, bytes, datetime, timedelta)
+_ZEROS = {int: 0, Uint: Uint(0), float: 0.0, timedelta: timedelta()}
+
+
+def _list(function: str, values: Any) -> list[Any]:
+    if type(values) is not list:
+        raise no_overload(function, values)
+    return values
+
+
+def _order(left: Any, right: Any) -> int:
+    """Upstream takes no notice of what cannot be compared."""
+    try:
+        return compare("compare", left, right)
+    except CelError:
+        return 0
+
+
+# -- Kubernetes's --------------------------------------------------------------------------------
+
+
+def _ordered(function: str, values: Any) -> Iterator[Any]:
+    """The elements. Raises CelError at the first that has no order."""
+    for value in _list(function, values):
+        if type(value) not in _ORDERED:
+            raise no_overload(function, value)
+        yield value
+
+
+def _is_sorted(values: Any) -> bool:
+    return all(_order(a, b) <= 0 for a, b in pairwise(_ordered("isSorted", values)))
+
+
+def _extreme(function: str, sign: int) -> Function:
+    def extreme(values: Any) -> Any:
+        elements = _ordered(function, values)
+        best = next(elements, None)
+        if best is None:
+            raise CelError(f"{function} called on empty list")
+        for value in elements:
+            if _order(value, best) == sign:
+                best = value
+        return best
+
+    return extreme
+
+
+def _sum(values: Any) -> Any:
+    """The first element tells what zero is, where the types did not."""
+    found = _list("sum", values)
+    return _added(_ZEROS.get(type(found[0])) if found else 0, found)
+
+
+def _sum_from(zero: Any) -> Function:
+    return lambda values: _added(zero, values)
+
+
+def _added(zero: Any, values: Sequence[Any]) -> Any:
+    found = zero
+    for value in values:
+        found = add(found, value)
+    return found
+
+
+def _place(values: Any, wanted: Any, *start: Any) -> int:
+    if type(values) is not list:
+        return int(library_call("indexOf", (values, wanted, *start), True))
+    return _first(range(len(values)), values, wanted)
+
+
+def _last_place(values: Any, wanted: Any, *start: Any) -> int:
+    if type(values) is not list:
+        return int(library_call("lastIndexOf", (values, wanted, *start), True))
+    return _first(reversed(range(len(values))), values, wanted)
+
+
+def _first(places: Iterable[int], values: Sequence[Any], wanted: Any) -> int:
+    for place in places:
+        try:
+            if equal(values[place], wanted):
+                return place
+        except CelError:
+            continue
+    return -1
+
+
+# -- the extensions' ------------------------------------------------------------------------------
+
+
+def _slice(values: Any, start: Any, end: Any) -> list[Any]:
+    found = _list("slice", values)
+    if type(start) is not int or type(end) is not int:
+        raise no_overload("slice", values, start, end)
+    if not 0 <= start <= end <= len(found):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(found)}")
+    return found[start:end]
+
+
+def _flatten(values: Any, depth: Any = 1) -> list[Any]:
+    if type(depth) is not int:
+        raise no_overload("flatten", values, depth)
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    return list(_flat(_list("flatten", values), depth))
+
+
+def _flat(values: list[Any], depth: int) -> Iterator[Any]:
+    for value in values:
+        if type(value) is list and depth:
+            yield from _flat(value, depth - 1)
+        else:
+            yield value
+
+
+def _reverse(values: Any) -> list[Any]:
+    return _list("reverse", values)[::-1]
+
+
+def _distinct(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in _list("distinct", values):
+        if not contains(found, value):
+            found.append(value)
+    return found
+
+
+def _sort(values: Any) -> list[Any]:
+    return _sort_by_keys(_list("sort", values), values)
+
+
+def _sort_by_keys(values: Any, keys: Any) -> list[Any]:
+    """Upstream: sortListByAssociatedKeys."""
+    if keys and type(keys[0]) not in _ORDERED:
+        raise CelError("list elements must be comparable")
+    if len({type_name(key) for key in keys}) > 1:
+        raise CelError("list elements must have the same type")
+    by_key = cmp_to_key(lambda i, j: _order(keys[i], keys[j]))
+    return [values[i] for i in sorted(range(len(values)), key=by_key)]
+
+
+def _has_all(values: Any, wanted: Any) -> bool:
+    known = _list("sets.contains", values)
+    return all(contains(known, value) for value in _list("sets.contains", wanted))
+
+
+def _are_equivalent(left: Any, right: Any) -> bool:
+    return _has_all(left, right) and _has_all(right, left)
+
+
+def _intersect(left: Any, right: Any) -> bool:
+    others = _list("sets.intersects", right)
+    return any(contains(others, value) for value in _list("sets.intersects", left))
+
+
+# Sums by overload too: what an empty list comes to depends on its type.
+LISTS: dict[str, Function] = {
+    "isSorted": _is_sorted,
+    "min": _extreme("min", -1),
+    "max": _extreme("max", 1),
+    "sum": _sum,
+    "list_int_sum_int": _sum_from(0),
+    "list_uint_sum_uint": _sum_from(Uint(0)),
+    "list_double_sum_double": _sum_from(0.0),
+    "list_duration_sum_duration": _sum_from(timedelta()),
+    "indexOf": _place,
+    "lastIndexOf": _last_place,
+    "slice": _slice,
+    "flatten": _flatten,
+    "reverse": _reverse,
+    "distinct": _distinct,
+    "sort": _sort,
+    "@sortByAssociatedKeys": _sort_by_keys,
+    "sets.contains": _has_all,
+    "sets.equivalent": _are_equivalent,
+    "sets.intersects": _intersect,
+}

@@ -1,0 +1,353 @@
+"""Checked CEL expressions as trees, read from the library's serialised form.
+
+Upstream: cel-spec/proto/cel/expr (syntax.proto, checked.proto). Only what expressions over devices
+can hold is read; comprehensions are what macros such as `exists` and `map` have become.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ksched_cli.cel.values import Uint
+
+_PRIMITIVES = ("", "bool", "int", "uint", "double", "string", "bytes")
+_WELL_KNOWN = ("", "any", "timestamp", "duration")
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """name: qualified, as in `device.driver`. type_name: set where it stands for a type."""
+
+    name: str
+    is_type: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """test_only: `has(operand.field)`."""
+
+    operand: Expr
+    field: str
+    test_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """arguments: the target of a member call first. overloads: the ids that the types allow.
+    types: of each argument."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    is_member: bool
+    overloads: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """optional: the places of `?element`. types: of each element."""
+
+    elements: tuple[Expr, ...]
+    optional: frozenset[int]
+    types: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: Expr
+    value: Expr
+    optional: bool
+    types: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral:
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLiteral:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """second_variable: "" where there is one. The accumulator starts as `start`."""
+
+    variable: str
+    second_variable: str
+    over: Expr
+    accumulator: str
+    start: Expr
+    condition: Expr
+    step: Expr
+    result: Expr
+
+
+Expr: TypeAlias = (
+    Constant
+    | Identifier
+    | Select
+    | Call
+    | ListLiteral
+    | MapLiteral
+    | MessageLiteral
+    | Comprehension
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedExpression:
+    """result_type: as cel-go writes it."""
+
+    root: Expr
+    result_type: str
+
+
+def read(serialized: bytes) -> CheckedExpression:
+    """serialized: a google.protobuf.Any with a CheckedExpr in it."""
+    any_fields = _Message(serialized)
+    checked = _Message(any_fields.bytes(2))
+    references = dict(_entries(checked, 2))
+    types = dict(_entries(checked, 3))
+    reader = _Reader(references, types)
+    root = checked.bytes(4)
+    result_type = types.get(_Message(root).integer(2), b"")
+    return CheckedExpression(reader.node(root), _type_text(_Message(result_type)))
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The nodes right below it."""
+    match node:
+        case Select():
+            return (node.operand,)
+        case Call():
+            return node.arguments
+        case ListLiteral():
+            return node.elements
+        case MapLiteral():
+            return tuple(part for entry in node.entries for part in (entry.key, entry.value))
+        case Comprehension():
+            return (node.over, node.start, node.condition, node.step, node.result)
+        case _:
+            return ()
+
+
+class _Reader:
+    """Reads nodes. references, types: by the id of an expression, still encoded."""
+
+    def __init__(self, references: dict[int, bytes], types: dict[int, bytes]) -> None:
+        self._references = references
+        self._types = types
+
+    def node(self, data: bytes) -> Expr:
+        message = _Message(data)
+        number = message.integer(2)
+        match message.only_of(range(3, 10)):
+            case 3, body:
+                return Constant(_constant(body))
+            case 4, body:
+                return self._identifier(number, _Message(body).text(1))
+            case 5, body:
+                select = _Message(body)
+                operand = self.node(select.bytes(1))
+                return Select(operand, select.text(2), bool(select.integer(3)))
+            case 6, body:
+                return self._call(number, _Message(body))
+            case 7, body:
+                return self._list(_Message(body))
+            case 8, body:
+                return self._struct(_Message(body))
+            case 9, body:
+                return self._comprehension(_Message(body))
+        raise ValueError("an expression of an unknown kind")
+
+    def _identifier(self, number: int, name: str) -> Expr:
+        reference = _Message(self._references.get(number, b""))
+        if reference.has(4):
+            return Constant(_constant(reference.bytes(4)))
+        of_type = _Message(self._types.get(number, b"")).has(11)
+        return Identifier(reference.text(1) or name, of_type)
+
+    def _call(self, number: int, call: _Message) -> Expr:
+        reference = _Message(self._references.get(number, b""))
+        overloads = tuple(one.decode() for one in reference.all_bytes(3))
+        target = call.all_bytes(1)
+        arguments = (*target, *call.all_bytes(3))
+        nodes, types = map(self.node, arguments), map(self._type, arguments)
+        return Call(call.text(2), tuple(nodes), bool(target), overloads, tuple(types))
+
+    def _list(self, literal: _Message) -> Expr:
+        elements = literal.all_bytes(1)
+        optional = frozenset(literal.integers(2))
+        types = tuple(self._type(e, i in optional) for i, e in enumerate(elements))
+        return ListLiteral(tuple(self.node(e) for e in elements), optional, types)
+
+    def _struct(self, literal: _Message) -> Expr:
+        if literal.text(1):
+            return MessageLiteral(literal.text(1))
+        found = []
+        for data in literal.all_bytes(2):
+            entry = _Message(data)
+            key, value, optional = entry.bytes(3), entry.bytes(4), bool(entry.integer(5))
+            types = (self._type(key), self._type(value, optional))
+            found.append(Entry(self.node(key), self.node(value), optional, types))
+        return MapLiteral(tuple(found))
+
+    def _comprehension(self, fold: _Message) -> Expr:
+        return Comprehension(
+            variable=fold.text(1),
+            second_variable=fold.text(8),
+            over=self.node(fold.bytes(2)),
+            accumulator=fold.text(3),
+            start=self.node(fold.bytes(4)),
+            condition=self.node(fold.bytes(5)),
+            step=self.node(fold.bytes(6)),
+            result=self.node(fold.bytes(7)),
+        )
+
+    def _type(self, expression: bytes, optional: bool = False) -> str:
+        """An expression's type; of an optional one, that of its content."""
+        found = _Message(self._types.get(_Message(expression).integer(2), b""))
+        return _type_text(_Message(_Message(found.bytes(14)).bytes(2)) if optional else found)
+
+
+def _type_text(message: _Message) -> str:
+    """Upstream: cel-go/common/types/types.go (Type.String)."""
+    for field, value in message.fields:
+        inner = value if isinstance(value, bytes) else b""
+        match field:
+            case 2:
+                return "null_type"
+            case 3:
+                return _PRIMITIVES[message.integer(3)]
+            case 5:
+                return _WELL_KNOWN[message.integer(5)]
+            case 6:
+                return f"list({_type_text(_Message(_Message(inner).bytes(1)))})"
+            case 7:
+                of = _Message(inner)
+                key, element = (_type_text(_Message(of.bytes(i))) for i in (1, 2))
+                return f"map({key}, {element})"
+            case 9 | 10:
+                return inner.decode()
+            case 11:
+                return "type"
+            case 14:
+                of = _Message(inner)
+                parameters = ", ".join(_type_text(_Message(one)) for one in of.all_bytes(2))
+                return f"{of.text(1)}({parameters})" if parameters else of.text(1)
+    return "dyn"
+
+
+def _constant(data: bytes) -> object:
+    message = _Message(data)
+    for field, value in message.fields:
+        match field:
+            case 1:
+                return None
+            case 2:
+                return bool(value)
+            case 3:
+                return message.signed(3)
+            case 4:
+                return Uint(message.integer(4))
+            case 5:
+                return struct.unpack("<d", message.bytes(5))[0]
+            case 6:
+                return message.text(6)
+            case 7:
+                return message.bytes(7)
+    raise ValueError("a constant of an unknown kind")
+
+
+def _entries(message: _Message, field: int) -> Iterator[tuple[int, bytes]]:
+    """A map field's keys and values."""
+    for data in message.all_bytes(field):
+        entry = _Message(data)
+        yield entry.integer(1), entry.bytes(2)
+
+
+class _Message:
+    """A protobuf message taken apart, one level deep. fields: number and raw value, in order."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, data: bytes) -> None:
+        self.fields: list[tuple[int, int | bytes]] = []
+        at = 0
+        while at < len(data):
+            tag, at = _varint(data, at)
+            field, kind = tag >> 3, tag & 7
+            value: int | bytes
+            if kind == _VARINT:
+                value, at = _varint(data, at)
+            else:
+                size = {_FIXED64: 8, _FIXED32: 4}.get(kind)
+                if size is None:
+                    size, at = _varint(data, at)
+                value, at = data[at : at + size], at + size
+            self.fields.append((field, value))
+
+    def has(self, field: int) -> bool:
+        return any(number == field for number, _ in self.fields)
+
+    def only_of(self, wanted: range) -> tuple[int, bytes] | None:
+        """The first of the fields `wanted` that is there."""
+        for number, value in self.fields:
+            if number in wanted and isinstance(value, bytes):
+                return number, value
+        return None
+
+    def integer(self, field: int) -> int:
+        found = [value for number, value in self.fields if number == field]
+        return found[-1] if found and isinstance(found[-1], int) else 0
+
+    def signed(self, field: int) -> int:
+        value = self.integer(field)
+        return value - (1 << 64) if value >= 1 << 63 else value
+
+    def integers(self, field: int) -> list[int]:
+        """A repeated field of numbers, packed or not."""
+        found: list[int] = []
+        for number, value in self.fields:
+            if number != field:
+                continue
+            if isinstance(value, int):
+                found.append(value)
+                continue
+            at = 0
+            while at < len(value):
+                one, at = _varint(value, at)
+                found.append(one)
+        return found
+
+    def all_bytes(self, field: int) -> list[bytes]:
+        return [v for number, v in self.fields if number == field and isinstance(v, bytes)]
+
+    def bytes(self, field: int) -> bytes:
+        found = self.all_bytes(field)
+        return found[-1] if found else b""
+
+    def text(self, field: int) -> str:
+        return self.bytes(field).decode()
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7

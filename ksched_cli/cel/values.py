@@ -1,0 +1,291 @@
+"""The values of CEL expressions over devices, and how they are compared and added.
+
+CEL's int, double, bool, string, bytes, null, list and map are Python's int, float, bool, str,
+bytes, None, list and dict; timestamps and durations are datetime and timedelta; the rest is here.
+
+Upstream: cel-go/common/types, k8s.io/apiserver/pkg/cel (quantity.go, semver.go),
+github.com/blang/semver.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64, Quantity
+
+MAX_UINT64 = (1 << 64) - 1
+_DIGITS = frozenset("0123456789")
+_ALPHANUMERIC = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
+
+
+class CelError(Exception):
+    """An expression has an error in the place of a value; `&&` and `||` may make up for it."""
+
+
+class CelAbortError(Exception):
+    """Ends the evaluation, whatever stands around it."""
+
+
+class Uint(int):
+    """CEL's unsigned integer."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """What `type(x)` gives."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """CEL's optional value. Upstream: types.Optional."""
+
+    present: bool
+    value: Any = None
+
+
+NONE = Optional(False)
+
+
+class DomainMap(dict[str, dict[str, Any]]):
+    """The attributes or capacities of a device, by domain: a lookup of another domain finds an
+    empty map, while `in`, `size` and comprehensions see what is there.
+
+    Upstream: dynamic-resource-allocation/cel/compile.go (newStringInterfaceMapWithDefault).
+    """
+
+    __slots__ = ()
+
+
+class QuantitySum(Quantity):
+    """What `add` and `sub` give. Upstream holds it in another way, and then nothing equals it."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, amount: Quantity) -> QuantitySum:
+        return cls(amount.unscaled, amount.scale, amount.form, amount.wide)
+
+
+@dataclass(frozen=True, slots=True)
+class Semver:
+    """pre_release: each part as a sortable pair; build metadata never counts."""
+
+    major: int
+    minor: int
+    patch: int
+    pre_release: tuple[tuple[bool, int | str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Semver:
+        """Raises CelError."""
+        return _parse_semver(text)
+
+    def order(self) -> tuple[int, int, int, bool, tuple[tuple[bool, int | str], ...]]:
+        """A release goes after its pre-releases; a shorter pre-release before a longer one."""
+        return self.major, self.minor, self.patch, not self.pre_release, self.pre_release
+
+
+@lru_cache(maxsize=4096)
+def _parse_semver(text: str) -> Semver:
+    parts = text.split(".", 2)
+    if len(parts) != 3:
+        raise CelError("No Major.Minor.Patch elements found")
+    major, minor, rest = parts
+    rest, plus, build = rest.partition("+")
+    if plus and not all(part and _ALPHANUMERIC.issuperset(part) for part in build.split(".")):
+        raise CelError(f'Invalid build meta data "{build}"')
+    patch, dash, pre = rest.partition("-")
+    return Semver(
+        _version_number(major),
+        _version_number(minor),
+        _version_number(patch),
+        tuple(map(_pre_release, pre.split("."))) if dash else (),
+    )
+
+
+def _version_number(text: str) -> int:
+    if not text or not _DIGITS.issuperset(text) or (len(text) > 1 and text[0] == "0"):
+        raise CelError(f'Invalid number "{text}" in version')
+    number = int(text)
+    if number > MAX_UINT64:
+        raise CelError(f"value out of range: {text}")
+    return number
+
+
+def _pre_release(text: str) -> tuple[bool, int | str]:
+    """Numbers go before words."""
+    if _DIGITS.issuperset(text):
+        return False, _version_number(text)
+    if not _ALPHANUMERIC.issuperset(text):
+        raise CelError(f'Invalid character(s) found in prerelease "{text}"')
+    return True, text
+
+
+def normalized_semver(text: str) -> str:
+    """Without a leading v and leading zeros, with minor and patch. Raises CelError.
+
+    Upstream: apiserver/pkg/cel/library/semverlib.go (normalizeAndParse).
+    """
+    parts = text.removeprefix("v").split(".", 2)
+    for i, part in enumerate(parts):
+        if len(part) > 1:
+            stripped = part.lstrip("0")
+            parts[i] = stripped if stripped and stripped[0] in _DIGITS else f"0{stripped}"
+    if len(parts) < 3 and set("+-") & set(parts[-1]):
+        raise CelError("short version cannot contain PreRelease/Build meta data")
+    return ".".join((*parts, "0", "0")[:3])
+
+
+def type_name(value: object) -> str:
+    """As cel-go names a value's type."""
+    if isinstance(value, TypeName):
+        return "type"
+    return _TYPE_NAMES.get(type(value), type(value).__name__)
+
+
+_TYPE_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    Uint: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    list: "list",
+    dict: "map",
+    DomainMap: "map",
+    type(None): "null_type",
+    Optional: "optional_type",
+    Quantity: "kubernetes.Quantity",
+    QuantitySum: "kubernetes.Quantity",
+    Semver: "kubernetes.Semver",
+    datetime: "google.protobuf.Timestamp",
+    timedelta: "google.protobuf.Duration",
+}
+_NUMBERS = (int, Uint, float)
+_VALUES_OF_CEL = (bool, str, bytes, datetime, timedelta, TypeName)
+
+
+def no_overload(function: str, *arguments: object) -> CelError:
+    kinds = ", ".join(map(type_name, arguments))
+    return CelError(f"no such overload: {function}({kinds})")
+
+
+def equal(left: Any, right: Any) -> bool:
+    """Values of different types are not equal, but a quantity or version compared with something
+    else is an error. Raises CelError."""
+    if left is None or right is None:
+        return left is right
+    kind = type(left)
+    if kind in _NUMBERS:
+        return type(right) in _NUMBERS and left == right
+    if kind is list:
+        same = type(right) is list and len(left) == len(right)
+        return same and all(_element_equal(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict):
+        if not isinstance(right, dict) or len(left) != len(right):
+            return False
+        return all(key in right and _element_equal(left[key], right[key]) for key in left)
+    if isinstance(left, Quantity | Semver):
+        return _objects_equal(left, right)
+    if kind is Optional:
+        both = type(right) is Optional and left.present == right.present
+        return both and (not left.present or equal(left.value, right.value))
+    if kind is type(right):
+        return left == right
+    if kind in _VALUES_OF_CEL:
+        return False
+    # Objects of Kubernetes's own do not compare with anything else.
+    raise no_overload("_==_", left, right)
+
+
+def _objects_equal(left: Quantity | Semver, right: object) -> bool:
+    if isinstance(left, Quantity) and type(right) is Quantity:
+        return left == right
+    if isinstance(left, Semver) and isinstance(right, Semver):
+        return left.order() == right.order()
+    raise no_overload("_==_", left, right)
+
+
+def _element_equal(left: Any, right: Any) -> bool:
+    """Inside lists and maps upstream takes what cannot be compared for equal."""
+    try:
+        return equal(left, right)
+    except CelError:
+        return True
+
+
+def contains(values: Sequence[Any], wanted: Any) -> bool:
+    """Whether a list has the value; what cannot be compared is passed over."""
+    for value in values:
+        try:
+            found = equal(wanted, value)
+        except CelError:
+            continue
+        if found:
+            return True
+    return False
+
+
+def compare(function: str, left: Any, right: Any) -> int:
+    """-1, 0 or 1. Raises CelError for values without an order, or of different types."""
+    if type(left) in _NUMBERS and type(right) in _NUMBERS:
+        if math.isnan(left) or math.isnan(right):
+            raise CelError("NaN values cannot be ordered")
+        return (left > right) - (left < right)
+    if type(left) is type(right) and isinstance(left, str | bytes | bool | datetime | timedelta):
+        return (left > right) - (left < right)
+    raise no_overload(function, left, right)
+
+
+def order(left: Any, right: Any, function: str) -> int:
+    """-1, 0 or 1 of two quantities or two versions. Raises CelError."""
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return (left > right) - (left < right)
+    if isinstance(left, Semver) and isinstance(right, Semver):
+        return (left.order() > right.order()) - (left.order() < right.order())
+    raise no_overload(function, left, right)
+
+
+def checked_int(value: int, kind: type) -> int:
+    """The result of an operation on integers. Raises CelError where it does not fit."""
+    if kind is Uint:
+        if not 0 <= value <= MAX_UINT64:
+            raise CelError("unsigned integer overflow")
+        return Uint(value)
+    if not MIN_INT64 <= value <= MAX_INT64:
+        raise CelError("integer overflow")
+    return value
+
+
+def add(left: Any, right: Any) -> Any:
+    """Raises CelError."""
+    if type(left) is not type(right):
+        raise no_overload("_+_", left, right)
+    if isinstance(left, int) and not isinstance(left, bool):
+        return checked_int(int(left) + int(right), type(left))
+    if isinstance(left, float | str | bytes | list | timedelta):
+        return left + right
+    raise no_overload("_+_", left, right)
+
+
+def size(value: Any) -> int:
+    """Of strings in characters. Raises CelError."""
+    if isinstance(value, str | bytes | list | dict):
+        return len(value)
+    raise no_overload("size", value)
+
+
+def text(function: str, value: Any) -> str:
+    """The argument of a function that takes strings only. Raises CelError."""
+    if not isinstance(value, str):
+        raise no_overload(function, value)
+    return value

@@ -1,0 +1,129 @@
+"""The kinds of objects that a scheduler reads, and how each is decoded.
+
+Upstream: the informers that pkg/scheduler and its plugins ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.loading import defaults
+from ksched_cli.cluster.loading.device_versions import upgrade_claim, upgrade_slice
+from ksched_cli.cluster.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DeviceClass,
+    KubeObject,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    Service,
+    StatefulSet,
+    StorageClass,
+    VolumeAttachment,
+    decode_hook,
+)
+
+DRA_GROUP = "resource.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """group:    of the API; others have kinds of the same name (Knative's Service)
+    attribute:  the field of ClusterState
+    default:    fills in what depends on other fields
+    upgrade:    brings plain data of an older API version into today's shape
+    """
+
+    name: str
+    group: str
+    attribute: str
+    decoder: msgspec.json.Decoder[Any]
+    namespaced: bool
+    default: Callable[[Any], KubeObject] | None = None
+    upgrade: Callable[[dict[str, Any]], None] | None = None
+
+
+def _kind(
+    attribute: str,
+    kind: type[KubeObject],
+    group: str = "",
+    *,
+    namespaced: bool = False,
+    default: Callable[[Any], KubeObject] | None = None,
+    upgrade: Callable[[dict[str, Any]], None] | None = None,
+) -> Kind:
+    decoder = msgspec.json.Decoder(kind, dec_hook=decode_hook)
+    return Kind(kind.__name__, group, attribute, decoder, namespaced, default, upgrade)
+
+
+_STORAGE = "storage.k8s.io"
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        _kind("nodes", Node, default=defaults.default_node),
+        _kind("pods", Pod, namespaced=True),
+        _kind("namespaces", Namespace, default=defaults.default_namespace),
+        _kind("priority_classes", PriorityClass, "scheduling.k8s.io"),
+        _kind("pod_disruption_budgets", PodDisruptionBudget, "policy", namespaced=True),
+        _kind("persistent_volumes", PersistentVolume),
+        _kind("persistent_volume_claims", PersistentVolumeClaim, namespaced=True),
+        _kind("storage_classes", StorageClass, _STORAGE),
+        _kind("csi_nodes", CSINode, _STORAGE),
+        _kind("csi_drivers", CSIDriver, _STORAGE),
+        _kind("csi_storage_capacities", CSIStorageCapacity, _STORAGE, namespaced=True),
+        _kind("volume_attachments", VolumeAttachment, _STORAGE),
+        _kind("services", Service, namespaced=True),
+        _kind(
+            "replication_controllers",
+            ReplicationController,
+            namespaced=True,
+            default=defaults.default_replication_controller,
+        ),
+        _kind("replica_sets", ReplicaSet, "apps", namespaced=True),
+        _kind("stateful_sets", StatefulSet, "apps", namespaced=True),
+        _kind(
+            "resource_claims",
+            ResourceClaim,
+            DRA_GROUP,
+            namespaced=True,
+            default=defaults.default_claim,
+            upgrade=upgrade_claim,
+        ),
+        _kind(
+            "resource_claim_templates",
+            ResourceClaimTemplate,
+            DRA_GROUP,
+            namespaced=True,
+            default=defaults.default_claim_template,
+            upgrade=upgrade_claim,
+        ),
+        _kind("resource_slices", ResourceSlice, DRA_GROUP, upgrade=upgrade_slice),
+        _kind("device_classes", DeviceClass, DRA_GROUP),
+    )
+}
+
+
+@lru_cache(maxsize=1024)
+def find_kind(api_version: str, name: str) -> Kind | None:
+    """None for a kind that no plugin reads. An absent apiVersion fits every kind."""
+    kind = KINDS.get(name)
+    if kind is None or (api_version and api_version.rpartition("/")[0] != kind.group):
+        return None
+    return kind

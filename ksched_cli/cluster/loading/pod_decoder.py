@@ -1,0 +1,160 @@
+"""Pods from JSON, fast: what pods of one template have in common is decoded once.
+
+A pod's spec is kept by its bytes, with what differs between pods of one template cut out: the node
+it is bound to, and the random end of the name of its service account token's volume.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from ksched_cli.cluster.loading.defaults import default_pod_spec
+from ksched_cli.cluster.objects import (
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+    decode_hook,
+)
+
+# Beyond these many different ones nothing is kept: in a state where no two pods are alike, the
+# bytes of all would be.
+_MAX_KEPT = 20_000
+
+_TOKEN_VOLUME = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
+_NODE_NAME_KEY = b'"nodeName"'
+_EMPTY = msgspec.Raw(b"{}")
+_SECONDS = len("2026-01-01T00:00:00")
+
+
+class _Meta(msgspec.Struct, rename="camel", gc=False):
+    """ObjectMeta with maps that are not decoded yet."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: msgspec.Raw = _EMPTY
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    resource_version: str = ""
+    generation: int = 0
+
+
+class PodParts(msgspec.Struct, rename="camel", gc=False):
+    """An object cut into its parts, none of them decoded."""
+
+    metadata: msgspec.Raw = _EMPTY
+    spec: msgspec.Raw = _EMPTY
+    status: msgspec.Raw = _EMPTY
+
+
+class _Bound(msgspec.Struct, rename="camel", gc=False):
+    node_name: str = ""
+
+
+class PartError(Exception):
+    """A part of a pod is wrong. path: where the part stands in it, as "spec"."""
+
+    def __init__(self, path: str, cause: Exception) -> None:
+        self.path, self.cause = path, cause
+        super().__init__(path)
+
+
+class PodDecoder:
+    """Decodes pods and remembers their specs and labels."""
+
+    def __init__(self) -> None:
+        self._meta = msgspec.json.Decoder(_Meta)
+        self._status = msgspec.json.Decoder(PodStatus, dec_hook=decode_hook)
+        self._bound = msgspec.json.Decoder(_Bound)
+        self._spec = msgspec.json.Decoder(PodSpec, dec_hook=decode_hook)
+        self._map = msgspec.json.Decoder(dict[str, str])
+        self._specs: dict[bytes, PodSpec] = {}
+        self._maps: dict[bytes, dict[str, str]] = {}
+
+    def decode(self, parts: PodParts, raw: msgspec.Raw) -> Pod:
+        """raw: what the pod keeps of its JSON. Raises PartError."""
+        part = "metadata"
+        try:
+            metadata = self._metadata_of(self._meta.decode(parts.metadata))
+            part = "status"
+            status = self._status.decode(parts.status)
+            part = "spec"
+            spec, node_name = self._spec_of(bytes(parts.spec))
+        except msgspec.ValidationError as error:
+            raise PartError(part, error) from None
+        started = _utc(status.start_time, "status.startTime")
+        if started is not status.start_time:
+            status = replace(status, start_time=started)
+        return Pod(metadata, spec, status, node_name, raw)
+
+    def _metadata_of(self, meta: _Meta) -> ObjectMeta:
+        namespace = meta.namespace or "default"
+        return ObjectMeta(
+            meta.name,
+            namespace,
+            meta.uid or f"{namespace}/{meta.name}",
+            self._labels_of(bytes(meta.labels)),
+            meta.annotations,
+            meta.owner_references,
+            meta.finalizers,
+            _utc(meta.creation_timestamp, "metadata.creationTimestamp"),
+            _utc(meta.deletion_timestamp, "metadata.deletionTimestamp"),
+            meta.resource_version,
+            meta.generation,
+        )
+
+    def _labels_of(self, data: bytes) -> dict[str, str]:
+        labels = self._maps.get(data)
+        if labels is None:
+            try:
+                labels = self._map.decode(data)
+            except msgspec.ValidationError as error:
+                raise PartError("metadata.labels", error) from None
+            if len(self._maps) < _MAX_KEPT:
+                self._maps[data] = labels
+        return labels
+
+    def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
+        """The spec, shared, and the name of the node."""
+        node_name, key = self._split(data)
+        spec = self._specs.get(key)
+        if spec is None:
+            spec = default_pod_spec(self._spec.decode(data))
+            if len(self._specs) < _MAX_KEPT:
+                self._specs[key] = spec
+        return spec, node_name
+
+    def _split(self, data: bytes) -> tuple[str, bytes]:
+        """The name of the node, and the spec without it: not JSON any more, but a key."""
+        key = _TOKEN_VOLUME.sub(b"", data) if b'"kube-api-access-' in data else data
+        if _NODE_NAME_KEY not in data:
+            return "", key
+        node_name = self._bound.decode(data).node_name
+        # A nodeSelector may have a key of that name too; then nothing is cut out.
+        if node_name and key.find(_NODE_NAME_KEY) == key.rfind(_NODE_NAME_KEY):
+            quoted = node_name.encode()
+            key = key.replace(b'"nodeName":"%b"' % quoted, b"")
+            key = key.replace(b'"nodeName": "%b"' % quoted, b"")
+        return node_name, key
+
+
+def _utc(text: str, path: str) -> str:
+    """A timestamp in the one form that sorts as text; `text` itself where it has it."""
+    if not text or text[_SECONDS:] == "Z":
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        problem = f'"{text}" is not a time, as 2026-01-31T12:00:00Z'
+        raise PartError(path, ValueError(problem)) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

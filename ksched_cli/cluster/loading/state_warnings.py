@@ -1,0 +1,151 @@
+"""What a state lacks that its pods need, one line each, with what comes out less exact for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ksched_cli.cluster.loading.defaults import SYSTEM_PRIORITIES
+from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec
+from ksched_cli.cluster.state import ClusterState
+
+_OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+_SHOWN = 3
+
+
+def gaps(state: ClusterState) -> Iterator[str]:
+    """The warnings about a state."""
+    pods = [pod for pod in state.pods if not pod.finished]
+    specs = Counter(pod.spec for pod in pods)
+    yield from _absent_nodes(state, pods)
+    yield from _storage_gaps(state, specs)
+    yield from _device_gaps(state, specs)
+    yield from _selector_gaps(state, specs)
+    yield from _owner_gaps(state, pods)
+
+
+def _absent_nodes(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
+    names = {node.name for node in state.nodes}
+    bound = [pod for pod in pods if pod.node_name and pod.node_name not in names]
+    if bound:
+        absent = list(dict.fromkeys(pod.node_name for pod in bound))
+        shown = ", ".join(absent[:_SHOWN]) + (", …" if len(absent) > _SHOWN else "")
+        yield (
+            f"{_pods(len(bound))} bound to {_count(len(absent), 'node')} not in the state "
+            f"({shown}); they are left out"
+        )
+
+
+def _storage_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+    users = sum(count for spec, count in specs.items() if _uses_claims(spec))
+    if not users:
+        return
+    claims = state.persistent_volume_claims.values()
+    if not claims:
+        yield (
+            f"no PersistentVolumeClaims in the state, but {_pods(users)} using them: "
+            "volume plugins find no claim"
+        )
+    if any(claim.spec.volume_name for claim in claims) and not state.persistent_volumes:
+        yield (
+            "no PersistentVolumes in the state, but claims are bound to some: "
+            "volume plugins cannot tell from which nodes they are reached"
+        )
+    unbound = any(not c.spec.volume_name and c.spec.storage_class_name for c in claims)
+    if unbound and not state.storage_classes:
+        yield (
+            "no StorageClasses in the state, but unbound claims name some: "
+            "VolumeBinding cannot tell where volumes would be made"
+        )
+    csi = any(volume.spec.csi for volume in state.persistent_volumes.values())
+    if csi and not state.csi_nodes:
+        yield (
+            "no CSINodes in the state, but volumes of CSI drivers: "
+            "NodeVolumeLimits takes every node to have no limit"
+        )
+
+
+def _uses_claims(spec: PodSpec) -> bool:
+    return any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
+
+
+def _device_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+    users = sum(count for spec, count in specs.items() if spec.resource_claims)
+    if not users:
+        return
+    for found, kind, weakens in (
+        (state.resource_claims, "ResourceClaims", "DynamicResources finds no claim"),
+        (state.resource_slices, "ResourceSlices", "DynamicResources finds no device"),
+        (state.device_classes, "DeviceClasses", "DynamicResources cannot match devices"),
+    ):
+        if not found:
+            yield f"no {kind} in the state, but {_pods(users)} with resource claims: {weakens}"
+
+
+def _selector_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+    users = sum(count for spec, count in specs.items() if _selects_namespaces(spec))
+    if users and not state.namespaces:
+        yield (
+            f"no Namespaces in the state, but {_pods(users)} selecting some by label: "
+            "InterPodAffinity matches none of them"
+        )
+    classes = sum(count for spec, count in specs.items() if _lacks_policy(spec))
+    if classes and not state.priority_classes:
+        yield (
+            f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
+            "whether it forbids them to preempt is not known"
+        )
+
+
+def _selects_namespaces(spec: PodSpec) -> bool:
+    if spec.affinity is None:
+        return False
+    selectors = [
+        term.namespace_selector
+        for affinity in (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+        if affinity is not None
+        for term in _terms(affinity)
+    ]
+    # An empty selector takes all namespaces, known or not.
+    return any(s is not None and (s.match_labels or s.match_expressions) for s in selectors)
+
+
+def _terms(affinity: PodAffinity) -> list[PodAffinityTerm]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    required = affinity.required_during_scheduling_ignored_during_execution
+    return [*required, *(weighted.pod_affinity_term for weighted in preferred)]
+
+
+def _lacks_policy(spec: PodSpec) -> bool:
+    name = spec.priority_class_name
+    return bool(name) and name not in SYSTEM_PRIORITIES and not spec.preemption_policy
+
+
+def _owner_gaps(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
+    """Default spread constraints select by the services and owners of a pod."""
+    known = dict(
+        zip(
+            _OWNERS,
+            (state.replication_controllers, state.replica_sets, state.stateful_sets),
+            strict=True,
+        )
+    )
+    waiting: Counter[str] = Counter()
+    for pod in pods:
+        if not pod.node_name and not pod.spec.topology_spread_constraints:
+            owner = pod.metadata.controller
+            if owner is not None and not known.get(owner.kind, True):
+                waiting[owner.kind] += 1
+    for kind, count in waiting.items():
+        yield (
+            f"no {kind}s in the state, but {_count(count, 'pending pod')} of some: "
+            "PodTopologySpread's default constraints cannot follow them"
+        )
+
+
+def _pods(count: int) -> str:
+    return _count(count, "pod")
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

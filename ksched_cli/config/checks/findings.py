@@ -1,0 +1,101 @@
+"""What there is to say about a configuration, each with its place in the file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ksched_cli.errors import Position
+from ksched_cli.kube.documents import Locator, Path
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+class Severity(StrEnum):
+    """error: kube-scheduler refuses or crashes; warning: likely not meant; info: good to know."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """path: as profiles[0].plugins.score; line, column: from 1, None where there is no place."""
+
+    severity: Severity
+    path: str
+    line: int | None
+    column: int | None
+    message: str
+    hint: str
+    rule: str
+
+
+class Findings:
+    """Collects; knows where in the text a path stands. One finding per rule, path and message."""
+
+    def __init__(self, text: str) -> None:
+        self._locator = Locator(text)
+        self._found: dict[tuple[str, str, str], Finding] = {}
+
+    def error(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+        self.add(Severity.ERROR, rule, path, message, hint)
+
+    def warn(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+        self.add(Severity.WARNING, rule, path, message, hint)
+
+    def inform(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+        self.add(Severity.INFO, rule, path, message, hint)
+
+    def add(self, severity: Severity, rule: str, path: Path, message: str, hint: str = "") -> None:
+        """Adds what is at a path of the document."""
+        at = self._locator.locate(path)
+        line, column = (at.line, at.column) if at else (None, None)
+        self.put(Finding(severity, path_text(path), line, column, message, hint, rule))
+
+    def put(self, finding: Finding) -> None:
+        """Adds a finding whose place is known."""
+        self._found.setdefault((finding.rule, finding.path, finding.message), finding)
+
+    def has_errors(self) -> bool:
+        return any(item.severity is Severity.ERROR for item in self._found.values())
+
+    def has_error_at(self, path: Path) -> bool:
+        """Whether an error names a path already."""
+        wanted = path_text(path)
+        return any(
+            item.severity is Severity.ERROR and item.path == wanted for item in self._found.values()
+        )
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """Errors first, then by place."""
+        order = list(Severity)
+        return tuple(
+            sorted(
+                self._found.values(),
+                key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
+            )
+        )
+
+
+def at_position(
+    rule: str, path: Path, position: Position | None, message: str, hint: str = ""
+) -> Finding:
+    """An error whose place is known."""
+    line, column = (position.line, position.column) if position else (None, None)
+    return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule)
+
+
+def path_text(path: Path) -> str:
+    """profiles[0].plugins.score"""
+    out = ""
+    for step in path:
+        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else step
+    return out
+
+
+def parse_path(text: str) -> Path:
+    """The reverse of path_text, also for the paths of upstream's errors."""
+    return tuple(name or int(index) for name, index in _STEP.findall(text))

@@ -1,0 +1,258 @@
+"""What kube-scheduler accepts without a word and that is probably not meant.
+
+Each function is one rule over a profile or the whole configuration; RULES and PROFILE_RULES list
+them. `given` is the file as it was decoded, `profile` its profile with defaults and merged plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.refusals import unknown_plugin
+from ksched_cli.config.effective import KnownPlugins, Profile
+from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
+from ksched_cli.config.types import (
+    ARGS_TYPES,
+    DEFAULT_SCHEDULER_NAME,
+    Extender,
+    NodeResourcesFitArgs,
+    Plugin,
+    Plugins,
+    PodTopologySpreadArgs,
+    SchedulerConfiguration,
+    SchedulerProfile,
+)
+from ksched_cli.kube.documents import Path
+from ksched_cli.kube.extension_points import POINT_KEYS
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One profile under a rule. effective is None where the profile cannot start."""
+
+    path: Path
+    given: SchedulerProfile
+    effective: Profile | None
+    known: KnownPlugins
+    findings: Findings
+
+    def enabled(self, point: str) -> Iterator[tuple[Path, Plugin]]:
+        """What the file enables at a point, with its path."""
+        chosen = plugin_set(self.given.plugins or Plugins(), point).enabled
+        for index, plugin in enumerate(chosen or ()):
+            yield (*self.path, "plugins", point, "enabled", index), plugin
+
+    def disabled(self, point: str) -> Iterator[tuple[Path, Plugin]]:
+        """What the file disables at a point, with its path."""
+        chosen = plugin_set(self.given.plugins or Plugins(), point).disabled
+        for index, plugin in enumerate(chosen or ()):
+            yield (*self.path, "plugins", point, "disabled", index), plugin
+
+    def extends(self, name: str, point: str) -> bool:
+        return name in self.known and point in self.known[name].points
+
+    def placed(self, point: str) -> set[str]:
+        """The plugins that run at a point."""
+        return {ref.name for ref in self.effective.plugins[point]} if self.effective else set()
+
+
+def zero_weights(subject: Subject) -> None:
+    """A weight of 0 counts as 1 (framework.go, getScoreWeights)."""
+    for point in ("score", MULTI_POINT):
+        for path, plugin in subject.enabled(point):
+            if plugin.weight == 0 and subject.extends(plugin.name, "score"):
+                hint = "to leave the plugin out of scoring, disable it at score"
+                message = f"weight 0 of {plugin.name} counts as 1"
+                subject.findings.warn("weight-zero", (*path, "weight"), message, hint)
+
+
+def negative_weights(subject: Subject) -> None:
+    """Upstream takes negative weights, and overflows where another weight follows."""
+    for point in ("score", MULTI_POINT):
+        for path, plugin in subject.enabled(point):
+            if (plugin.weight or 0) < 0 and subject.extends(plugin.name, "score"):
+                message = f"{plugin.name} has a negative weight: it prefers what it scores lowest"
+                subject.findings.warn("weight-negative", (*path, "weight"), message)
+
+
+def ignored_weights(subject: Subject) -> None:
+    """Only score, and multiPoint for plugins that score, read a weight."""
+    for point in (*POINT_KEYS, MULTI_POINT):
+        for path, plugin in subject.enabled(point):
+            scores = point == "score" or (
+                point == MULTI_POINT and subject.extends(plugin.name, "score")
+            )
+            if plugin.weight is not None and plugin.name in subject.known and not scores:
+                why = "it does not score" if point == MULTI_POINT else f"{point} reads none"
+                message = f"the weight of {plugin.name} is ignored: {why}"
+                hint = "weights belong under score or multiPoint"
+                subject.findings.warn("weight-ignored", (*path, "weight"), message, hint)
+        for path, plugin in subject.disabled(point):
+            if plugin.weight is not None:
+                message = f"the weight of {plugin.name} in a disabled list is ignored"
+                subject.findings.warn("weight-ignored", (*path, "weight"), message)
+
+
+def hidden_weights(subject: Subject) -> None:
+    """A plugin under both score and multiPoint has score's weight."""
+    here = {plugin.name: plugin.weight or 1 for _, plugin in subject.enabled("score")}
+    for path, plugin in subject.enabled(MULTI_POINT):
+        weight = plugin.weight
+        if weight is not None and here.get(plugin.name, weight) != weight:
+            message = (
+                f"weight {weight} of {plugin.name} has no effect:"
+                f" score gives it {here[plugin.name]}"
+            )
+            subject.findings.warn("weight-hidden", (*path, "weight"), message, "keep one of them")
+
+
+def outvoted_strategy(subject: Subject) -> None:
+    """Plugins that spread by default pull against a strategy that packs."""
+    if subject.effective is None:
+        return
+    fit, weights = subject.effective.args.get("NodeResourcesFit"), subject.effective.weights
+    if not isinstance(fit, NodeResourcesFitArgs) or "NodeResourcesFit" not in weights:
+        return
+    strategy = fit.scoring_strategy.type if fit.scoring_strategy else ""
+    if strategy not in ("MostAllocated", "RequestedToCapacityRatio"):
+        return
+    spread = subject.effective.args.get("PodTopologySpread")
+    spreads = isinstance(spread, PodTopologySpreadArgs) and spread.defaulting_type == "System"
+    against = {
+        name: weights[name]
+        for name in ("NodeResourcesBalancedAllocation", "PodTopologySpread")
+        if name in weights and (spreads or name != "PodTopologySpread")
+    }
+    own = weights["NodeResourcesFit"]
+    if sum(against.values()) >= own:
+        listed = ", ".join(f"{name} {weight}" for name, weight in against.items())
+        message = f"{strategy} has weight {own}; plugins that spread pods outvote it: {listed}"
+        hint = "raise NodeResourcesFit's weight under score, or disable those at score"
+        path = _args_path(subject, "NodeResourcesFit")
+        subject.findings.warn("strategy-outvoted", path, message, hint)
+
+
+def _args_path(subject: Subject, name: str) -> Path:
+    for index, config in enumerate(subject.given.plugin_config or ()):
+        if config.name == name:
+            return (*subject.path, "pluginConfig", index)
+    return subject.path
+
+
+_PAIRS = (
+    ("score", "preScore", "half-scored", "scores without its preScore, which prepares it"),
+    ("preScore", "score", "idle-prescore", "runs preScore for a score that is disabled"),
+    ("filter", "preFilter", "half-filtered", "filters without its preFilter, which prepares it"),
+)
+
+
+def halves(subject: Subject) -> None:
+    """A plugin whose other half is switched off."""
+    for point, other, rule, what in _PAIRS:
+        for name in sorted(subject.placed(point) - subject.placed(other)):
+            if subject.extends(name, other):
+                path = _disabling(subject, name, other)
+                hint = f"disable {name} at {point} too, or leave it on at {other}"
+                subject.findings.warn(rule, path, f"{name} {what}", hint)
+
+
+def _disabling(subject: Subject, name: str, point: str) -> Path:
+    """The entry that takes a plugin from a point."""
+    for path, plugin in subject.disabled(point):
+        if plugin.name in (name, ALL):
+            return path
+    return (*subject.path, "plugins", point)
+
+
+def unused_args(subject: Subject) -> None:
+    """pluginConfig for a plugin that the profile does not run."""
+    enabled = set().union(*(subject.placed(point) for point in POINT_KEYS))
+    for index, config in enumerate(subject.given.plugin_config or ()):
+        path = (*subject.path, "pluginConfig", index)
+        if config.name not in subject.known:
+            message, hint = unknown_plugin(config.name, subject.known)
+            told = f"{message}; these args have no effect"
+            subject.findings.warn("args-of-unknown", (*path, "name"), told, hint)
+        elif subject.effective is not None and config.name not in enabled:
+            message = f"the profile does not enable {config.name}; these args have no effect"
+            hint = "enable it, or remove them"
+            subject.findings.warn("args-unused", (*path, "name"), message, hint)
+        elif config.name not in ARGS_TYPES and subject.known[config.name].origin == "in-tree":
+            message = f"{config.name} takes no args; these have no effect"
+            subject.findings.warn("args-unused", (*path, "name"), message, "remove them")
+
+
+def vain_disabling(subject: Subject) -> None:
+    """Names in a disabled list that were not on."""
+    for point in (*POINT_KEYS, MULTI_POINT):
+        for path, plugin in subject.disabled(point):
+            name = plugin.name
+            if name == ALL or (point == MULTI_POINT and name in subject.known):
+                continue
+            if name not in subject.known:
+                _, hint = unknown_plugin(name, subject.known)
+                message = f'there is no plugin "{name}" to disable'
+                subject.findings.warn("disables-nothing", path, message, hint)
+            elif not subject.extends(name, point):
+                extends = [key for key in POINT_KEYS if key in subject.known[name].points]
+                message = f"{name} does not extend {point}; there is nothing to disable"
+                hint = f"it extends {', '.join(extends)}"
+                subject.findings.warn("disables-nothing", path, message, hint)
+
+
+def dropped_default(
+    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, findings: Findings
+) -> None:
+    """Pods name default-scheduler unless told otherwise."""
+    names = {profile.scheduler_name for profile in defaulted.profiles or ()}
+    if DEFAULT_SCHEDULER_NAME not in names and any(names):
+        message = "no profile is named default-scheduler: pods without a schedulerName stay pending"
+        hint = "add a profile with schedulerName: default-scheduler"
+        findings.warn("no-default-profile", ("profiles",), message, hint)
+
+
+def extenders(
+    given: SchedulerConfiguration, _defaulted: SchedulerConfiguration, findings: Findings
+) -> None:
+    """Extenders that cannot be reached or do nothing."""
+    for index, extender in enumerate(given.extenders or ()):
+        _extender(("extenders", index), extender, findings)
+
+
+def _extender(path: Path, extender: Extender, findings: Findings) -> None:
+    scheme, found, rest = extender.url_prefix.partition("://")
+    if not found or scheme not in ("http", "https") or not rest.strip("/"):
+        message = f'"{extender.url_prefix}" is no URL; every call to this extender will fail'
+        findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
+    elif extender.enable_https and scheme == "http":
+        message = "enableHTTPS does not change the URL, which says http"
+        findings.warn("extender-https", (*path, "urlPrefix"), message, "write https://")
+    placing = extender.filter_verb or extender.prioritize_verb or extender.bind_verb
+    if not (placing or extender.preempt_verb):
+        message = "the extender has no verb, so it is never called"
+        hint = "set filterVerb, prioritizeVerb, preemptVerb or bindVerb"
+        findings.warn("extender-idle", path, message, hint)
+    if extender.weight and not extender.prioritize_verb:
+        message = "the extender's weight is ignored: it has no prioritizeVerb"
+        findings.warn("extender-weight", (*path, "weight"), message)
+    if extender.http_timeout < 0:
+        message = "a negative httpTimeout makes every call fail at once"
+        findings.warn("extender-timeout", (*path, "httpTimeout"), message)
+
+
+PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (
+    zero_weights,
+    negative_weights,
+    ignored_weights,
+    hidden_weights,
+    outvoted_strategy,
+    halves,
+    unused_args,
+    vain_disabling,
+)
+RULES: tuple[Callable[[SchedulerConfiguration, SchedulerConfiguration, Findings], None], ...] = (
+    dropped_default,
+    extenders,
+)

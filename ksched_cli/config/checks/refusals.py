@@ -1,0 +1,264 @@
+"""kube-scheduler's refusals as findings: the same checks, each with its place and a hint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ksched_cli.config.checks.findings import Findings, parse_path
+from ksched_cli.config.checks.known_names import (
+    DISTRIBUTIONS,
+    FOREIGN_PLUGINS,
+    OLD_VERSIONS,
+    OTHER_KINDS,
+    POLICY_NAMES,
+    REMOVED_PLUGINS,
+    VERSION,
+    did_you_mean,
+    nearest,
+)
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
+from ksched_cli.config.startup import StartupError
+from ksched_cli.config.types import (
+    API_VERSION,
+    ARGS_TYPES,
+    GROUP,
+    KIND,
+    Plugin,
+    Plugins,
+    SchedulerConfiguration,
+)
+from ksched_cli.kube.documents import Path
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.field_errors import Fault, FieldError
+
+_KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
+_KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
+
+
+def check_kind(data: Any, findings: Findings) -> bool:
+    """Whether the object is a KubeSchedulerConfiguration of any version; says what it is else."""
+    if not isinstance(data, dict):
+        found = {type(None): "empty", list: "a list"}.get(type(data), "a single value")
+        hint = f"a file begins with apiVersion: {API_VERSION} and kind: {KIND}"
+        findings.error("not-an-object", (), f"the document is {found}, not an object", hint)
+        return False
+    kind = data.get("kind")
+    if kind != KIND:
+        _wrong_kind(data, kind, findings)
+    version = data.get("apiVersion")
+    if version != API_VERSION and (kind == KIND or "apiVersion" not in data):
+        _wrong_version(data, version, findings)
+    return kind == KIND or kind is None
+
+
+def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
+    if not kind:
+        path: Path = ("kind",) if "kind" in data else ()
+        findings.error("no-kind", path, "kind is missing", f"add kind: {KIND}")
+        return
+    hint = OTHER_KINDS.get(str(kind)) or did_you_mean(str(kind), [KIND]) or f"expected {KIND}"
+    findings.error("wrong-kind", ("kind",), f'"{kind}" is no scheduler configuration', hint)
+
+
+def _wrong_version(data: dict[str, Any], version: Any, findings: Findings) -> None:
+    if not version:
+        path: Path = ("apiVersion",) if "apiVersion" in data else ()
+        hint = f"add apiVersion: {API_VERSION}"
+        findings.error("no-version", path, "apiVersion is missing", hint)
+        return
+    group, _, name = str(version).rpartition("/")
+    if group == GROUP and name in OLD_VERSIONS:
+        last, changes = OLD_VERSIONS[name]
+        message = f"{name} was read by kube-scheduler up to {last}; {VERSION} reads v1 only"
+        hint = f"write apiVersion: {API_VERSION}, after looking at what changed"
+        findings.error("old-version", ("apiVersion",), message, hint)
+        for change in changes:
+            findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")
+        return
+    message = f'"{version}" is no version of {KIND}'
+    findings.error("wrong-version", ("apiVersion",), message, f"write apiVersion: {API_VERSION}")
+
+
+def check_args_kind(configuration: SchedulerConfiguration, data: Any, findings: Findings) -> None:
+    """Args may repeat kind and apiVersion, and then rightly."""
+    for at, profile in enumerate(configuration.profiles or ()):
+        for index, config in enumerate(profile.plugin_config or ()):
+            args = _at(data, ("profiles", at, "pluginConfig", index, "args"))
+            if config.name not in ARGS_TYPES or not isinstance(args, dict):
+                continue
+            path: Path = ("profiles", at, "pluginConfig", index, "args")
+            kind, version = args.get("kind"), args.get("apiVersion")
+            if isinstance(kind, str) and kind not in ("", f"{config.name}Args"):
+                message = f"these are {kind}, but the plugin is {config.name}"
+                hint = f"write kind: {config.name}Args, or leave it out"
+                findings.error("args-kind", (*path, "kind"), message, hint)
+            if isinstance(version, str) and version not in ("", API_VERSION):
+                message = f'"{version}" is no version of these args'
+                hint = f"write apiVersion: {API_VERSION}, or leave it out"
+                findings.error("args-version", (*path, "apiVersion"), message, hint)
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
+    """One of upstream's field errors in plain words. prefix: where its path begins in the file."""
+    path = (*prefix, *_path_in_file(error.path))
+    message, hint = _message(error, str(path[-1]) if path else "")
+    rule = _RULES[error.fault]
+    findings.error(rule, path, message, hint)
+
+
+_RULES = {
+    Fault.INVALID: "invalid-value",
+    Fault.REQUIRED: "missing-value",
+    Fault.DUPLICATE: "duplicate-value",
+    Fault.FORBIDDEN: "forbidden-value",
+    Fault.UNSUPPORTED: "unsupported-value",
+}
+
+
+def _path_in_file(path: str) -> Path:
+    """Upstream leaves out a level of the shape's path, and capitalises a Go field's name."""
+    nested = path.replace("scoringStrategy.shape", "scoringStrategy.requestedToCapacityRatio.shape")
+    return parse_path(nested.replace(".queueSort.Enabled", ".queueSort.enabled"))
+
+
+def _message(error: FieldError, key: str) -> tuple[str, str]:
+    match error.fault:
+        case Fault.REQUIRED if key == "schedulerName":
+            several = "with several profiles, each needs a name of its own"
+            return "the profile has no schedulerName", several
+        case Fault.REQUIRED:
+            return f"{key} is missing", error.detail
+        case Fault.DUPLICATE if key == "schedulerName":
+            return "another profile has this schedulerName already", "give each its own"
+        case Fault.DUPLICATE:
+            return f"{error.value} is given twice", "keep one of them"
+        case Fault.FORBIDDEN:
+            return f"{key} is not allowed here: {error.detail}", ""
+        case Fault.UNSUPPORTED:
+            options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
+            near = nearest(error.value.strip('"'), options)
+            hint = f'did you mean "{near}"?' if near else error.detail
+            return f"{error.value} is not a value of {key}", hint
+    if "shape" in error.detail and key == "shape":
+        return "shape needs the feature gate StorageCapacityScoring, which is off", "remove it"
+    if key == "queueSort":
+        return "queueSort differs from the first profile's", "all profiles share one queue"
+    return f"{key}: {error.value} is {_not_valid(error.detail)}", ""
+
+
+def _not_valid(detail: str) -> str:
+    return detail if detail.startswith("not ") else f"not valid: {detail}"
+
+
+def check_names(
+    configuration: SchedulerConfiguration, known: KnownPlugins, findings: Findings
+) -> None:
+    """Every plugin that the file enables: is it there, does it extend the point, is it twice?"""
+    for path, point, plugin, earlier in _enabled(configuration):
+        if plugin.name in earlier and point != MULTI_POINT:
+            message = f"{plugin.name} is enabled twice at {point}"
+            findings.error("plugin-twice", path, message, "keep one of them")
+        if plugin.name not in known:
+            message, hint = unknown_plugin(plugin.name, known)
+            findings.error("unknown-plugin", path, message, hint)
+        elif point != MULTI_POINT and point not in known[plugin.name].points:
+            extends = [key for key in POINT_KEYS if key in known[plugin.name].points]
+            message = f"{plugin.name} does not extend {point}"
+            findings.error("wrong-point", path, message, f"it extends {', '.join(extends)}")
+
+
+def _enabled(
+    configuration: SchedulerConfiguration,
+) -> Iterator[tuple[Path, str, Plugin, set[str]]]:
+    """Path, point, plugin, and the names that come before it in its list."""
+    for index, profile in enumerate(configuration.profiles or ()):
+        for point in (*POINT_KEYS, MULTI_POINT):
+            earlier: set[str] = set()
+            chosen = plugin_set(profile.plugins or Plugins(), point)
+            for at, plugin in enumerate(chosen.enabled or ()):
+                yield ("profiles", index, "plugins", point, "enabled", at), point, plugin, earlier
+                earlier = earlier | {plugin.name}
+
+
+def unknown_plugin(name: str, known: KnownPlugins) -> tuple[str, str]:
+    """Message and hint for a plugin that is not there: removed, of another build, or misspelt."""
+    if not name:
+        return "the plugin has no name", ""
+    if name == ALL:
+        return '"*" cannot be enabled', "it stands for all plugins, in a disabled list"
+    if name in REMOVED_PLUGINS:
+        return f"{name} is no plugin of {VERSION} any more", REMOVED_PLUGINS[name]
+    if name in POLICY_NAMES:
+        message = f"{name} is a name of the Policy API, which is gone"
+        return message, f"{POLICY_NAMES[name]} does its work"
+    if name in FOREIGN_PLUGINS:
+        message = f"{name} is known but not installed"
+        hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
+        if name in DISTRIBUTIONS:
+            hint += f"; pip install {DISTRIBUTIONS[name]} lets ksched simulate it"
+        return message, hint
+    hint = did_you_mean(name, known) or did_you_mean(name, FOREIGN_PLUGINS)
+    return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"
+
+
+def start_fault(fault: StartupError, given: SchedulerConfiguration, findings: Findings) -> None:
+    """Why the scheduler would not start, unless check_names has said so already."""
+    if fault.extender is not None:
+        said = fault.message.partition(": ")[2]
+        path: Path = ("extenders", fault.extender, "tlsConfig")
+        hint = "kube-scheduler reads these files when it starts, on its own machine"
+        findings.error("extender-tls", path, f"no TLS for this extender: {said}", hint)
+        return
+    profile: Path = ("profiles", fault.profile or 0)
+    args = (*profile, *_args_path(fault, given))
+    if fault.fields:
+        for error in fault.fields:
+            field_error(error, args, findings)
+    elif fault.panics and not fault.point:
+        message = "RequestedToCapacityRatio has no shape; kube-scheduler crashes at start"
+        hint = "add scoringStrategy.requestedToCapacityRatio.shape"
+        findings.error("no-shape", (*args, "scoringStrategy"), message, hint)
+    else:
+        _placement(fault, profile, given, findings)
+
+
+def _args_path(fault: StartupError, given: SchedulerConfiguration) -> Path:
+    profiles = given.profiles or ()
+    configs = profiles[fault.profile or 0].plugin_config if profiles else ()
+    at = [index for index, config in enumerate(configs or ()) if config.name == fault.plugin]
+    return ("pluginConfig", at[-1], "args") if at else ("pluginConfig",)
+
+
+def _placement(
+    fault: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
+) -> None:
+    where = [
+        path
+        for path, point, plugin, _ in _enabled(given)
+        if plugin.name == fault.plugin
+        and path[:2] == profile
+        and point in (fault.point, MULTI_POINT)
+    ]
+    if any(findings.has_error_at(path) for path in where):
+        return
+    path = where[-1] if where else (*profile, "plugins", fault.point)
+    if fault.plugin:
+        said = fault.message.rpartition(": ")[2]
+        findings.error("plugin-set", path, said, "")
+    elif fault.point == "bind":
+        findings.error("no-bind", path, "no plugin is left that binds pods", _KEEP_BIND)
+    else:
+        count = fault.message.rpartition(" ")[2]
+        message = f"the profile has {count} queueSort plugins; one is needed"
+        findings.error("queue-sort-count", path, message, _KEEP_QUEUE_SORT)

@@ -1,0 +1,151 @@
+"""How a configuration's fields travel as JSON: the Go type behind each field of config/types.py.
+
+The types carry it as field metadata; schema.py decodes by it and `to_wire` prints by it.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from typing import Any, ClassVar, Protocol
+
+from ksched_cli.kube.formatting import duration_text
+
+
+class Kind(Enum):
+    """What encoding/json makes of a scalar."""
+
+    STRING = auto()
+    BOOL = auto()
+    INTEGER = auto()
+    FLOAT = auto()
+    DURATION = auto()
+    BYTES = auto()
+    RAW = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """go: the type's name in messages; bits: of a number."""
+
+    kind: Kind
+    go: str
+    zero: Any
+    bits: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    element: Wire
+
+
+@dataclass(frozen=True, slots=True)
+class StringMap:
+    """map[string]string"""
+
+
+class Wired(Protocol):
+    """A dataclass of config/types.py. GO: its Go type, as messages name it."""
+
+    GO: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf:
+    cls: type[Wired]
+
+
+Wire = Scalar | ListOf | StringMap | StructOf
+
+STRING = Scalar(Kind.STRING, "string", "")
+BOOL = Scalar(Kind.BOOL, "bool", False)
+INT32 = Scalar(Kind.INTEGER, "int32", 0, 32)
+INT64 = Scalar(Kind.INTEGER, "int64", 0, 64)
+FLOAT32 = Scalar(Kind.FLOAT, "float32", 0.0, 32)
+DURATION = Scalar(Kind.DURATION, "v1.Duration", 0)
+BYTES = Scalar(Kind.BYTES, "[]uint8", b"")
+RAW = Scalar(Kind.RAW, "runtime.RawExtension", None)
+
+
+def named(go: str) -> Scalar:
+    """A string type of its own name, as v1.ScoringStrategyType."""
+    return Scalar(Kind.STRING, go, "")
+
+
+def go_name(wire: Wire) -> str:
+    """The type as Go's reflect prints it."""
+    match wire:
+        case Scalar():
+            return wire.go
+        case ListOf(element):
+            return "[]" + go_name(element)
+        case StringMap():
+            return "map[string]string"
+        case StructOf(cls):
+            return cls.GO
+
+
+@dataclass(frozen=True, slots=True)
+class WireField:
+    """key: in JSON; attribute: in the dataclass; pointer: null and absence are None."""
+
+    key: str
+    attribute: str
+    wire: Wire
+    pointer: bool
+    omit_empty: bool
+
+
+def field(key: str, wire: Wire, *, pointer: bool = False, omit: bool = True) -> Any:
+    """A dataclass field with Go's zero value as its default."""
+    metadata = {"wire": (key, wire, pointer, omit)}
+    if isinstance(wire, StructOf) and not pointer:
+        return dataclasses.field(default_factory=wire.cls, metadata=metadata)
+    zero = wire.zero if isinstance(wire, Scalar) and not pointer else None
+    return dataclasses.field(default=zero, metadata=metadata)
+
+
+@cache
+def fields_of(cls: type[Wired]) -> dict[str, WireField]:
+    """A type's fields by JSON key."""
+    found = {}
+    for item in dataclasses.fields(cls):
+        if "wire" in item.metadata:
+            key, wire, pointer, omit = item.metadata["wire"]
+            found[key] = WireField(key, item.name, wire, pointer, omit)
+    return found
+
+
+def to_wire(value: Any) -> Any:
+    """A configuration value as plain JSON data, with Go's omitempty."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return [to_wire(item) for item in value] if isinstance(value, tuple) else value
+    out = {}
+    for spec in fields_of(type(value)).values():
+        item = getattr(value, spec.attribute)
+        if spec.omit_empty and (item is None or (not spec.pointer and _is_empty(spec.wire, item))):
+            continue
+        out[spec.key] = None if item is None else _plain(spec.wire, item)
+    return out
+
+
+def _is_empty(wire: Wire, value: Any) -> bool:
+    return not isinstance(wire, StructOf) and not value
+
+
+def _plain(wire: Wire, value: Any) -> Any:
+    if isinstance(wire, Scalar):
+        if wire.kind is Kind.DURATION:
+            return duration_text(value)
+        if wire.kind is Kind.BYTES:
+            return base64.b64encode(value).decode()
+        if wire.kind is Kind.RAW:
+            return to_wire(value)
+        return value
+    if isinstance(wire, ListOf):
+        return [_plain(wire.element, item) for item in value]
+    return dict(value) if isinstance(wire, StringMap) else to_wire(value)

@@ -1,0 +1,263 @@
+"""A file's text to a SchedulerConfiguration, or to the error kube-scheduler's decoder gives.
+
+Upstream: apimachinery runtime/serializer (recognizer, json.Serializer.Decode, strict mode,
+SimpleMetaFactory.Interpret), versioning.codec.Decode, and DecodeNestedObjects of
+k8s.io/kube-scheduler/config/v1/types.go for plugin args.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from ksched_cli.config.decoder import Decoder
+from ksched_cli.config.types import (
+    API_VERSION,
+    ARGS_TYPES,
+    GROUP,
+    KIND,
+    PluginConfig,
+    SchedulerConfiguration,
+    SchedulerProfile,
+)
+from ksched_cli.errors import Position
+from ksched_cli.kube import json_tree
+from ksched_cli.kube.documents import Document, position_at, read_documents
+from ksched_cli.kube.formatting import json_text, quote
+from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+
+_SCHEME = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
+_KINDS = {KIND, *(f"{name}Args" for name in ARGS_TYPES)}
+_META_TYPE = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\"";'
+    r' Kind string "json:\"kind,omitempty\"" }'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxFault:
+    """The text cannot be read at all."""
+
+    problem: str
+    position: Position | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a text says.
+
+    error:         kube-scheduler's, None where it decodes
+    data:          the first document, plain (None where the text is unreadable)
+    configuration: what could be decoded of it, errors or not
+    fault:         set where the text is neither YAML nor JSON
+    documents:     how many the text has; kube-scheduler reads the first
+    """
+
+    error: str | None
+    data: Any
+    configuration: SchedulerConfiguration
+    fault: SyntaxFault | None = None
+    duplicates: tuple[Duplicate, ...] = ()
+    documents: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def group_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def is_json_buffer(text: str) -> bool:
+    """Whether kube-scheduler reads the text as JSON: its first character is a brace."""
+    return text.lstrip(" \t\r\n\v\f\x85\xa0").startswith("{")
+
+
+def decode(text: str) -> Decoded:
+    """Every step of upstream's decoding, going on after an error for the sake of later checks."""
+    if is_json_buffer(text):
+        try:
+            return _decode_document(text, Document(json_tree.parse(text), ()), 1)
+        except json_tree.JsonError as error:
+            return _broken_json(text, error)
+    documents: list[Document] = []
+    try:
+        documents = list(islice(read_documents(text), 1))
+        first = documents[0] if documents else Document(None, ())
+    except YamlError as error:
+        at = Position(error.line, error.column or 1) if error.line else None
+        fault = SyntaxFault(error.message.removeprefix("yaml: "), at)
+        return Decoded(error.message, None, SchedulerConfiguration(), fault)
+    return _decode_document(text, first, _count_documents(text))
+
+
+def _count_documents(text: str) -> int:
+    """kube-scheduler never reads past the first, so what is wrong further down is no error."""
+    try:
+        return sum(1 for _ in read_documents(text))
+    except YamlError:
+        return 2
+
+
+def _broken_json(text: str, error: json_tree.JsonError) -> Decoded:
+    said = f"couldn't get version/kind; json parse error: {error.message}"
+    fault = SyntaxFault(error.message, position_at(text, error.offset))
+    return Decoded(said, None, SchedulerConfiguration(), fault)
+
+
+def _decode_document(text: str, document: Document, documents: int) -> Decoded:
+    data = document.data
+    error, kind = _interpret(data)
+    if error is None and kind is not None:
+        error = _registered(kind, text)
+    decoder = Decoder()
+    configuration = decoder.decode(data if isinstance(data, dict) else {}, SchedulerConfiguration)
+    strict = [*_duplicate_text(document.duplicates), *decoder.strict]
+    configuration, nested_fatal, nested_strict = _decode_args(configuration)
+    if error is None and kind is not None and kind.kind != KIND:
+        error = _other_kind(kind, document)
+    if error is None:
+        error = decoder.fatal or nested_fatal
+    if error is None and (strict or nested_strict):
+        error = _strict_error([*strict, *nested_strict])
+    return Decoded(error, data, configuration, None, document.duplicates, documents)
+
+
+def _other_kind(kind: _Kind, document: Document) -> str:
+    """Plugin args at the top: they decode, but are no configuration."""
+    decoder = Decoder()
+    decoder.decode(document.data, ARGS_TYPES[kind.kind.removesuffix("Args")])
+    strict = [*_duplicate_text(document.duplicates), *decoder.strict]
+    if decoder.fatal is not None or strict:
+        return decoder.fatal or _strict_error(strict)
+    shown = f"{kind.group_version}, Kind={kind.kind}"
+    return f"couldn't decode as KubeSchedulerConfiguration, got {shown}: "
+
+
+def _duplicate_text(duplicates: tuple[Duplicate, ...]) -> list[str]:
+    if not duplicates:
+        return []
+    return ["\n".join(["yaml: unmarshal errors:", *(f"  {item.text()}" for item in duplicates)])]
+
+
+def _strict_error(errors: list[str]) -> str:
+    return "strict decoding error: " + ", ".join(errors)
+
+
+def _interpret(data: Any) -> tuple[str | None, _Kind | None]:
+    """apiVersion and kind of an object; encoding/json finds them in any case of letters."""
+    prefix = "couldn't get version/kind; json parse error: json: cannot unmarshal"
+    if data is None:
+        return None, _Kind("", "", "")
+    if not isinstance(data, dict):
+        kind = {str: "string", bool: "bool", list: "array"}.get(type(data), "number")
+        return f"{prefix} {kind} into Go value of type {_META_TYPE}", None
+    found = {"apiversion": "", "kind": ""}
+    fault = None
+    for key, value in getattr(data, "pairs", sorted(data.items())):
+        name = key.casefold()
+        if name not in found or value is None:
+            continue
+        if isinstance(value, str):
+            found[name] = value
+        elif fault is None:
+            shown = {dict: "object", bool: "bool", list: "array"}.get(type(value), "number")
+            field = {"apiversion": "apiVersion"}.get(name, name)
+            shown = "object" if isinstance(value, dict) else shown
+            fault = f"{prefix} {shown} into Go struct field .{field} of type string"
+    if fault is not None:
+        return fault, None
+    version = found["apiversion"]
+    if version.count("/") > 1:
+        return f"unexpected GroupVersion string: {version}", None
+    group, slash, name = version.rpartition("/")
+    return None, _Kind(group, name if slash or version else "", found["kind"])
+
+
+def _registered(kind: _Kind, text: str) -> str | None:
+    if not kind.kind:
+        return f"Object 'Kind' is missing in '{text}'"
+    if not kind.version:
+        return f"Object 'apiVersion' is missing in '{text}'"
+    return _unregistered(kind)
+
+
+def _unregistered(kind: _Kind) -> str | None:
+    if kind.group_version == API_VERSION and kind.kind in _KINDS:
+        return None
+    return (
+        f"no kind {quote(kind.kind)} is registered for version"
+        f" {quote(kind.group_version)} in scheme {quote(_SCHEME)}"
+    )
+
+
+def _decode_args(
+    configuration: SchedulerConfiguration,
+) -> tuple[SchedulerConfiguration, str | None, list[str]]:
+    """Typed args for in-tree plugins; the first fatal error; the strict ones."""
+    fatal: str | None = None
+    strict: list[str] = []
+    profiles: list[SchedulerProfile] = []
+    for at, profile in enumerate(configuration.profiles or ()):
+        configs: list[PluginConfig] = []
+        for index, config in enumerate(profile.plugin_config or ()):
+            args, error, unstrict = _plugin_args(config)
+            configs.append(replace(config, args=args))
+            where = f"decoding .profiles[{at}].pluginConfig[{index}]: "
+            if error is not None and fatal is None:
+                fatal = where + error
+            if unstrict:
+                said = f"decoding args for plugin {config.name}: {_strict_error(unstrict)}"
+                strict.append(where + _strict_error([said]))
+        kept = None if profile.plugin_config is None else tuple(configs)
+        profiles.append(replace(profile, plugin_config=kept))
+    if configuration.profiles is None:
+        return configuration, fatal, strict
+    return replace(configuration, profiles=tuple(profiles)), fatal, strict
+
+
+def _plugin_args(config: PluginConfig) -> tuple[Any, str | None, list[str]]:
+    """The args of one pluginConfig entry, a fatal error, strict errors."""
+    cls = ARGS_TYPES.get(config.name)
+    if cls is None:
+        return _ordered(config.args), None, []
+    said = f"decoding args for plugin {config.name}: "
+    error, kind = _interpret(config.args)
+    if error is not None or kind is None:
+        return cls(), said + (error or ""), []
+    kind = _defaulted(kind, f"{config.name}Args")
+    raw = "" if config.args is None else json_text(_ordered(config.args))
+    error = _registered(kind, raw)
+    if error is not None:
+        return cls(), said + error, []
+    decoder = Decoder()
+    if kind.kind != f"{config.name}Args":
+        wanted, got = f"{config.name}Args.{GROUP}", f"{kind.kind}.{kind.group}"
+        return cls(), f"args for plugin {config.name} were not of type {wanted}, got {got}", []
+    args = decoder.decode(config.args or {}, cls)
+    if decoder.fatal is not None:
+        return args, said + decoder.fatal, []
+    return args, None, decoder.strict
+
+
+def _ordered(data: Any) -> Any:
+    """Members as raw JSON has them: its own order, or sorted where YAML was turned into JSON."""
+    if isinstance(data, list):
+        return [_ordered(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    pairs = data.items() if isinstance(data, json_tree.JsonObject) else sorted(data.items())
+    return {key: _ordered(item) for key, item in pairs}
+
+
+def _defaulted(kind: _Kind, wanted: str) -> _Kind:
+    """json.Serializer's gvkWithDefaults."""
+    group, version = kind.group, kind.version
+    if not version and (not group or group == GROUP):
+        group, version = GROUP, API_VERSION.rpartition("/")[2]
+    return _Kind(group, version, kind.kind or wanted)

@@ -1,0 +1,226 @@
+"""kube-scheduler's checks of a whole configuration, after defaulting.
+
+Upstream: pkg/scheduler/apis/config/validation/validation.go (ValidateKubeSchedulerConfiguration)
+and component-base/config/validation. Errors come in upstream's order; `text` sorts them, as
+upstream collects some of them from a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ksched_cli.config.args_validation import CHECKS
+from ksched_cli.config.go_types import to_wire
+from ksched_cli.config.merge import plugin_set
+from ksched_cli.config.types import (
+    API_VERSION,
+    ClientConnection,
+    Extender,
+    LeaderElection,
+    PluginConfig,
+    PluginSet,
+    SchedulerConfiguration,
+    SchedulerProfile,
+)
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.field_errors import (
+    FieldError,
+    duplicate,
+    invalid,
+    is_extended_resource_name,
+    qualified_name_faults,
+    required,
+)
+from ksched_cli.kube.formatting import duration_text
+
+REMOVED_IN_V1 = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+# Upstream looks the check of NodeResourcesFit up under this name, so that it never runs here.
+_MISNAMED = "NodeResourcesFitArgs"
+_PERCENT = "not in valid range [0-100]"
+
+Errors = Iterator[FieldError]
+
+
+def validate(configuration: SchedulerConfiguration) -> list[FieldError]:
+    """Every error, in upstream's order. configuration: with defaults."""
+    return list(_errors(configuration))
+
+
+def text(errors: Iterable[FieldError]) -> str:
+    """The errors as one text, a line each, sorted."""
+    return "\n".join(sorted(error.text() for error in errors))
+
+
+def _errors(configuration: SchedulerConfiguration) -> Errors:
+    yield from _client_connection(configuration.client_connection)
+    yield from _leader_election(configuration.leader_election)
+    parallelism = configuration.parallelism or 0
+    if parallelism <= 0:
+        detail = "should be an integer value greater than zero"
+        yield invalid("parallelism", parallelism, detail)
+    profiles = configuration.profiles or ()
+    yield from _profiles(profiles)
+    yield from _queue_sort(profiles)
+    yield from _percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
+    yield from _backoff(configuration)
+    yield from _extenders(configuration.extenders or ())
+
+
+def _client_connection(connection: ClientConnection) -> Errors:
+    if connection.burst < 0:
+        yield invalid("clientConnection.burst", connection.burst, "must be non-negative")
+
+
+def _leader_election(election: LeaderElection) -> Errors:
+    """Required values cannot be missing after defaulting, so they are not asked for."""
+    if not election.leader_elect:
+        return
+    path = "leaderElection."
+    for key, value in (
+        ("leaseDuration", election.lease_duration),
+        ("renewDeadline", election.renew_deadline),
+        ("retryPeriod", election.retry_period),
+    ):
+        if value <= 0:
+            yield invalid(path + key, duration_text(value), "must be greater than zero")
+    if election.lease_duration <= election.renew_deadline:
+        deadline = duration_text(election.renew_deadline)
+        yield invalid(path + "leaseDuration", deadline, "must be greater than `RenewDeadline`")
+    if election.resource_lock != "leases":
+        detail = 'resourceLock value must be "leases"'
+        yield invalid(path + "resourceLock", election.resource_lock, detail)
+
+
+def _percentage(path: str, value: int | None) -> Errors:
+    if value is not None and not 0 <= value <= 100:
+        yield invalid(path, value, _PERCENT)
+
+
+def _backoff(configuration: SchedulerConfiguration) -> Errors:
+    initial = configuration.pod_initial_backoff_seconds or 0
+    longest = configuration.pod_max_backoff_seconds or 0
+    if initial <= 0:
+        yield invalid("podInitialBackoffSeconds", initial, "must be greater than 0")
+    if longest < initial:
+        detail = "must be greater than or equal to PodInitialBackoffSeconds"
+        yield invalid("podMaxBackoffSeconds", longest, detail)
+
+
+def _profiles(profiles: tuple[SchedulerProfile, ...]) -> Errors:
+    seen = set()
+    for index, profile in enumerate(profiles):
+        path = f"profiles[{index}]"
+        name = profile.scheduler_name or ""
+        if not name:
+            yield required(f"{path}.schedulerName")
+        yield from _percentage(
+            f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
+        )
+        yield from _removed_plugins(path, profile)
+        yield from _plugin_config(path, profile.plugin_config or ())
+        if name in seen:
+            # Upstream hands over a path where a value belongs; as JSON it is an empty object.
+            yield duplicate(f"{path}.schedulerName", {})
+        seen.add(name)
+
+
+def _removed_plugins(path: str, profile: SchedulerProfile) -> Errors:
+    if profile.plugins is None:
+        return
+    for point in POINT_KEYS:
+        for index, plugin in enumerate(plugin_set(profile.plugins, point).enabled or ()):
+            if plugin.name in REMOVED_IN_V1:
+                yield _removed(f"{path}.plugins.{point}.enabled[{index}]", plugin.name)
+
+
+def _removed(path: str, name: str) -> FieldError:
+    """Upstream compares with core/v1's version, hence the "v1"."""
+    detail = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+    return invalid(path, name, detail)
+
+
+def _plugin_config(path: str, configs: tuple[PluginConfig, ...]) -> Errors:
+    seen = set()
+    for index, config in enumerate(configs):
+        where = f"{path}.pluginConfig[{index}]"
+        if config.name in seen:
+            yield duplicate(where, config.name)
+        seen.add(config.name)
+        if config.name in REMOVED_IN_V1:
+            yield _removed(where, config.name)
+        elif config.name == _MISNAMED:
+            yield invalid(f"{where}.args", config.args, "has to match plugin args")
+        elif config.name in CHECKS and config.name != "NodeResourcesFit":
+            yield from CHECKS[config.name](config.args, f"{where}.args")
+
+
+def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:
+    """validateCommonQueueSort."""
+    sets = [
+        plugin_set(profile.plugins, "queueSort") if profile.plugins else PluginSet()
+        for profile in profiles
+    ]
+    canon = sets[0]
+    enabled = canon.enabled or ()
+    if len(enabled) > 1:
+        detail = "only one queue sort plugin can be enabled"
+        yield invalid("profiles[0].plugins.queueSort.Enabled", len(enabled), detail)
+    name = enabled[0].name if enabled else ""
+    first = [config.args for config in profiles[0].plugin_config or () if config.name == name]
+    args = first[-1] if name and first else None
+    for index in range(1, len(profiles)):
+        if _pairs(sets[index]) != _pairs(canon):
+            path = f"profiles[{index}].plugins.queueSort"
+            yield invalid(path, _printed(sets[index]), "must be the same for all profiles")
+        for config in profiles[index].plugin_config or ():
+            if config.name == name and config.args != args:
+                path = f"profiles[{index}].pluginConfig.args"
+                detail = "queueSort must be the same for all profiles"
+                yield invalid(path, to_wire(config.args), detail)
+
+
+def _pairs(chosen: PluginSet) -> Any:
+    """What apiequality compares: nil and empty are the same."""
+    return tuple(
+        [(plugin.name, plugin.weight or 0) for plugin in plugins or ()]
+        for plugins in (chosen.enabled, chosen.disabled)
+    )
+
+
+def _printed(chosen: PluginSet) -> dict[str, Any]:
+    """The internal type has no JSON tags, so Go's field names are printed."""
+    return {
+        key: None
+        if plugins is None
+        else [{"Name": plugin.name, "Weight": plugin.weight or 0} for plugin in plugins]
+        for key, plugins in (("Enabled", chosen.enabled), ("Disabled", chosen.disabled))
+    }
+
+
+def _extenders(extenders: tuple[Extender, ...]) -> Errors:
+    binders = sum(1 for extender in extenders if extender.bind_verb)
+    managed: set[str] = set()
+    for index, extender in enumerate(extenders):
+        path = f"extenders[{index}]"
+        if extender.prioritize_verb and extender.weight <= 0:
+            detail = "must have a positive weight applied to it"
+            yield invalid(f"{path}.weight", extender.weight, detail)
+        for at, resource in enumerate(extender.managed_resources or ()):
+            where = f"{path}.managedResources[{at}].name"
+            yield from _extended_resource(where, resource.name)
+            if resource.name in managed:
+                yield invalid(where, resource.name, "duplicate extender managed resource name")
+            managed.add(resource.name)
+    if binders > 1:
+        found = f"found {binders} extenders implementing bind"
+        yield invalid("extenders", found, "only one extender can implement bind")
+
+
+def _extended_resource(path: str, name: str) -> Errors:
+    """validateExtendedResourceName."""
+    faults = qualified_name_faults(name)
+    for fault in faults:
+        yield invalid(path, name, fault)
+    if not faults and not is_extended_resource_name(name):
+        yield invalid(path, name, "is an invalid extended resource name")

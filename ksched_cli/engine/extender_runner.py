@@ -1,0 +1,196 @@
+"""The extenders' part in a cycle: between Filter and Score, beside Score, and in place of Bind.
+
+Their part in preemption is where the candidates are (plugins/preemption_extenders.py).
+
+Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes,
+extendersBinding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+import msgspec
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.config.types import Extender
+from ksched_cli.engine.records import ExtenderBinding, ScoreRecord
+from ksched_cli.extenders.wire import MAX_EXTENDER_PRIORITY
+from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.interface import MAX_NODE_SCORE
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.results import Scores
+from ksched_cli.framework.status import Status
+
+if TYPE_CHECKING:
+    from ksched_cli.extenders.build import Extenders
+    from ksched_cli.extenders.http_extender import Filtered, HTTPExtender
+
+SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions:
+    """used: whether extenders are asked at all. bind: really call binders.
+    record, replay: files, or "". warn: takes a line of warning."""
+
+    used: bool = True
+    bind: bool = False
+    record: str = ""
+    replay: str = ""
+    warn: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderStep:
+    """What one extender made of the nodes it was asked about."""
+
+    extender: str
+    asked: Nodes
+    answer: Filtered
+
+    def statuses(self) -> Mapping[str, Status]:
+        """Per node that it says something about; it may be one that passed, or none at all."""
+        failed = {name: Status.unschedulable(why) for name, why in self.answer.failed.items()}
+        final = self.answer.failed_and_unresolvable.items()
+        return failed | {name: Status.unresolvable(why) for name, why in final}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderScores:
+    """hosts: name and score, as often as the extender named it."""
+
+    extender: str
+    weight: int
+    hosts: Sequence[tuple[str, int]]
+
+    def record(self, names: Sequence[str]) -> ScoreRecord:
+        """Of the nodes in question; those that the extender does not name are left out."""
+        asked = set(names)
+        raw = {host: score for host, score in self.hosts if host in asked}
+        scaled = {host: _wrapped(score * SCALE) for host, score in raw.items()}
+        weighted = {host: _wrapped(score * SCALE * self.weight) for host, score in raw.items()}
+        return ScoreRecord(self.extender, self.weight, raw, scaled, weighted)
+
+
+class ExtenderRunner:
+    """Asks the extenders of a run, each once where the rules ask it.
+
+    sends_bindings: whether binders are really called
+    """
+
+    def __init__(self, made: Extenders | None = None, sends_bindings: bool = False) -> None:
+        self.extenders: tuple[HTTPExtender, ...] = () if made is None else made.all
+        self.filters = any(one.is_filter for one in self.extenders)
+        self.prioritizes = any(one.is_prioritizer for one in self.extenders)
+        self._sends_bindings = sends_bindings
+        self._made = made
+        self._end = None if made is None else finalize(self, made.close)
+
+    @classmethod
+    def of(
+        cls, configured: Sequence[Extender], nominator: Nominator, options: ExtenderOptions
+    ) -> ExtenderRunner:
+        """Raises KschedError where TLS or a file is of no use."""
+        if not options.used or not configured:
+            return cls()
+        # The HTTP client is loaded for those who need it.
+        from ksched_cli.extenders.build import Extenders
+
+        warn = options.warn or (lambda line: None)
+        made = Extenders.build(configured, nominator, warn, options.record, options.replay)
+        return cls(made, options.bind)
+
+    def check(self) -> None:
+        """To be called after plugins have asked extenders, for a plugin's failure ends an attempt
+        only. Raises UsageError where the run cannot go on."""
+        if self._made is not None and self._made.missing is not None:
+            raise self._made.missing
+
+    def close(self) -> None:
+        """Ends connections and files; at the latest this happens with the program's end."""
+        if self._end is not None:
+            self._end()
+
+    def __bool__(self) -> bool:
+        return bool(self.extenders)
+
+    def filter(self, pod: PodInfo, nodes: Nodes, statuses: NodeStatuses) -> Nodes:
+        """The nodes that pass, in the order of the last answer; the others' statuses go to
+        `statuses`. Raises ExtenderError where an extender fails that must not."""
+        for step in self.steps(pod, nodes):
+            for name, status in step.statuses().items():
+                statuses.set_by_name(name, status)
+            nodes = step.answer.nodes
+        return nodes
+
+    def steps(self, pod: PodInfo, nodes: Nodes) -> Iterator[ExtenderStep]:
+        """Each extender is asked about what the one before left. Raises ExtenderError."""
+        for extender in self.extenders:
+            if not len(nodes):
+                return
+            if not extender.is_filter or not extender.is_interested(pod):
+                continue
+            try:
+                answer = extender.filter(pod, nodes)
+            except ExtenderError:
+                if extender.ignorable:
+                    continue
+                raise
+            yield ExtenderStep(extender.name, nodes, answer)
+            nodes = answer.nodes
+
+    def prioritize(self, pod: PodInfo, nodes: Nodes) -> list[ExtenderScores]:
+        """All are asked at the same time; one that fails gives no scores."""
+        asked = [
+            (extender, extender.prioritize(pod, nodes))
+            for extender in self.extenders
+            if extender.is_interested(pod)
+        ]
+        found = []
+        for extender, wait in asked:
+            try:
+                hosts, weight = wait()
+            except ExtenderError:
+                continue
+            found.append(ExtenderScores(extender.name, weight, hosts))
+        return found
+
+    def extenders_bind(self, pod: PodInfo, node: str) -> ExtenderBinding | None:
+        """What binds the pod in place of the Bind plugins, or None where they have to."""
+        for extender in self.extenders:
+            if not extender.is_binder or not extender.is_interested(pod):
+                continue
+            call = extender.binding(pod, node)
+            error = ""
+            if self._sends_bindings:
+                try:
+                    extender.bind(call)
+                except ExtenderError as failure:
+                    if extender.ignorable:
+                        continue
+                    error = str(failure)
+            request = msgspec.json.decode(call.body, type=dict[str, str])
+            return ExtenderBinding(extender.name, call.url, request, self._sends_bindings, error)
+        return None
+
+
+def extender_totals(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
+    """What the extenders add to each node's total, in the order of `nodes`. As in Go, what is too
+    large for 64 bits starts anew at the other end."""
+    sums: dict[str, int] = {}
+    for one in scores:
+        factor = one.weight * SCALE
+        for host, score in one.hosts:
+            sums[host] = sums.get(host, 0) + score * factor
+    return np.array([_wrapped(sums.get(name, 0)) for name in nodes.names()], dtype=np.int64)
+
+
+def _wrapped(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63

@@ -1,0 +1,246 @@
+"""A whole run: pass after pass over the queue, until nothing changes any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from ksched_cli.cluster.loading.gc_control import seldom_collected
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.effective import Configuration
+from ksched_cli.engine.binding_cycle import Binding, Outcome
+from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
+from ksched_cli.engine.queue import Backlog, Queue, fill
+from ksched_cli.engine.records import Attempt, Eviction, RunRecord
+from ksched_cli.engine.retry_loop import Passes
+from ksched_cli.engine.scheduling_cycle import Cycle, TieBreak, first_by_name
+from ksched_cli.framework.caller import Guard
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.preemption import Preemption
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.waiting_pods import WaitingPods
+
+MAX_PASSES = 10
+
+# In whose name a waiting pod is sent back to make room.
+PREEMPTOR = "DefaultPreemption"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
+    remember: keep plugins' answers for pods that look the same; changes nothing but the time.
+    on_progress: called after each attempt with how many pods have a node, and of how many.
+    extenders: whether and how they are asked."""
+
+    tie_break: TieBreak = first_by_name
+    detailed: bool = False
+    preempt: bool = True
+    remember: bool = True
+    on_progress: Callable[[int, int], None] | None = None
+    extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
+
+
+@dataclass(slots=True)
+class Simulation:
+    """A cluster state under a configuration: what a command asks its questions to.
+
+    catalog:    makes PodInfos of the state's pods
+    frameworks: by scheduler name
+    waiting:    the pods that Permit told to wait, and the clock
+    changes:    how often a pod was bound or evicted
+    waiting_rejections:      how often waiting pods gave back their room
+    settled:    the pods that wait no longer, until somebody has taken note
+    failed:     keys of the pods whose last attempt a plugin's defect ended
+    """
+
+    state: ClusterState
+    configuration: Configuration
+    registry: Mapping[str, PluginEntry]
+    options: Options = field(default_factory=Options)
+    guard: Guard = field(default_factory=Guard)
+    catalog: PodCatalog = field(default_factory=PodCatalog)
+    nominator: Nominator = field(default_factory=Nominator)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    snapshot: Snapshot = field(init=False)
+    frameworks: dict[str, Framework] = field(init=False)
+    extending: ExtenderRunner = field(init=False)
+    cycle: Cycle = field(init=False)
+    placements: dict[str, str] = field(default_factory=dict)
+    evicted: list[Eviction] = field(default_factory=list)
+    changes: int = 0
+    waiting_rejections: int = 0
+    settled: list[tuple[PodInfo, Outcome]] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.snapshot = Snapshot(self.state.nodes)
+        for pod in self.state.pods:
+            row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
+            if row is not None and not pod.finished:
+                self.snapshot.add(self.catalog.info(pod), row)
+        self.extending = ExtenderRunner.of(
+            self.configuration.extenders, self.nominator, self.options.extenders
+        )
+        shared: dict[str, object] = {}
+        self.frameworks = {
+            profile.scheduler_name: Framework(
+                profile,
+                self.registry,
+                Handle(
+                    self.snapshot,
+                    self.state,
+                    self.nominator,
+                    extenders=self.extending.extenders,
+                    shared=shared,
+                    waiting=self.waiting,
+                ),
+                self.guard,
+            )
+            for profile in self.configuration.profiles
+        }
+        self.cycle = Cycle(
+            self.snapshot,
+            self.nominator,
+            Binding(self.snapshot, self.nominator, self.waiting, self.extending),
+            self.configuration.percentage_of_nodes_to_score,
+            self.options.tie_break,
+            self.options.detailed,
+            extending=self.extending,
+        )
+
+    def close(self) -> None:
+        """Ends the connections to extenders, and the file that a recording goes to."""
+        self.extending.close()
+
+    def pending(self) -> list[PodInfo]:
+        """The pods that want a node from one of the profiles, in the order of the state."""
+        return [
+            self.catalog.info(pod)
+            for pod in self.state.pods
+            if not pod.node_name
+            and not pod.finished
+            and not pod.deleting
+            and pod.spec.scheduler_name in self.frameworks
+        ]
+
+    @contextmanager
+    def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
+        """The pod as if it were still to be placed, and the node that it is taken off meanwhile,
+        or ""."""
+        row = self.snapshot.row.get(pod.pod.node_name) if pod.pod.node_name else None
+        if row is None or pod.pod.finished:
+            yield pod, ""
+            return
+        before = list(self.snapshot.pods[row])
+        self.snapshot.remove(pod, row)
+        try:
+            yield self.catalog.info(structs.replace(pod.pod, node_name="")), pod.pod.node_name
+        finally:
+            self.snapshot.add(pod, row)
+            self.snapshot.pods[row][:] = before
+
+    def queue(self) -> Queue:
+        """Who waits for a node; the nominations that the state tells of are made."""
+        queue = fill(self.pending(), self.frameworks)
+        self.waiting.clock.jump(max((one.timestamp for one in queue.queued), default=0.0))
+        for pod in queue.active:
+            if pod.pod.status.nominated_node_name:
+                self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
+        return queue
+
+    def run(self, leave_out: PodInfo | None = None) -> RunRecord:
+        """Tries every pending pod, and again those that failed while others came or went.
+
+        leave_out: a pod that is not tried, to be asked about afterwards
+        """
+        queue = self.queue()
+        active = [pod for pod in queue.active if leave_out is None or pod.uid != leave_out.uid]
+        if self.options.remember:
+            for framework in self.frameworks.values():
+                framework.memory.expect(active)
+        passes = Passes(
+            self, Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else "")
+        )
+        with seldom_collected():
+            passes.run(MAX_PASSES)
+        return RunRecord(
+            tuple(passes.attempts),
+            dict(self.placements),
+            tuple(passes.backlog.entries),
+            passes.backlog.gated,
+            tuple(self.evicted),
+            passes.last,
+            tuple(sorted(self.failed)),
+        )
+
+    def try_pod(self, pod: PodInfo) -> list[Attempt]:
+        """One attempt, and where it made room, the one right after."""
+        return [outcome.attempt for outcome in self.outcomes(pod)]
+
+    def outcomes(self, pod: PodInfo) -> list[Outcome]:
+        """As `try_pod`, with what is still to be done."""
+        framework = self.frameworks[pod.spec.scheduler_name]
+        noted = self.guard.noted
+        outcome = self.cycle.attempt(framework, pod)
+        outcomes = [outcome]
+        if self.options.preempt:
+            for action in outcome.afterwards:
+                action()
+        if outcome.nomination and self.options.preempt:
+            self._make_room(pod, outcome.nomination, outcome.preemption or Preemption())
+            outcome = self.cycle.attempt(framework, pod)
+            outcomes.append(outcome)
+        self._conclude(pod, outcome, noted)
+        return outcomes
+
+    def settle(self) -> None:
+        """Binds or undoes the waiting pods that are decided, one after the other, and those that
+        this decides."""
+        if not self.waiting:
+            return
+        noted = self.guard.noted
+        while (decided := self.waiting.decided()) is not None:
+            outcome = self.cycle.binding.settle(decided, self.waiting.clock.now)
+            self._conclude(decided.pod, outcome, noted)
+            self.settled.append((decided.pod, outcome))
+            noted = self.guard.noted
+
+    def _conclude(self, pod: PodInfo, outcome: Outcome, noted: int) -> None:
+        """noted: how many defects were known before."""
+        # A node that is nominated now was found in a second attempt, or is not to be acted on.
+        if outcome.nomination == "":
+            self.nominator.clear(pod)
+        if outcome.row is not None and not outcome.waits:
+            self.placements[pod.key] = outcome.attempt.node
+            self.changes += 1
+        if self.guard.noted > noted and outcome.row is None:
+            self.failed.add(pod.key)
+        else:
+            self.failed.discard(pod.key)
+
+    def _make_room(self, pod: PodInfo, node: str, preemption: Preemption) -> None:
+        """The victims leave, those that only wait go back to the queue; lesser promises on their
+        node lapse, the pod gets its own."""
+        for victim in preemption.victims:
+            waiting = self.waiting.get(victim.uid)
+            if waiting is not None:
+                waiting.reject(PREEMPTOR, "preempted")
+                continue
+            self.snapshot.remove(victim, self.snapshot.row[node])
+            self.placements.pop(victim.key, None)
+            self.evicted.append(Eviction(victim.key, node, pod.key))
+            self.changes += 1
+        self.settle()
+        if preemption.victims:
+            for other in self.nominator.on_node(node):
+                if other.priority < pod.priority:
+                    self.nominator.clear(other)
+        self.nominator.nominate(pod, node)

@@ -1,0 +1,131 @@
+"""A plugin's args: checked by what the plugin brings, and made into what it wants to be given.
+
+A JSON Schema checks plain data. A msgspec.Struct or a dataclass checks types, fills in defaults,
+and refuses in its `__post_init__` with a ValueError. A dataclass's fields are camelCase there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias, get_type_hints
+
+import msgspec
+
+from ksched_cli.kube.field_errors import Fault, FieldError, shown
+
+# What a plugin class has as `args`.
+ArgsSpec: TypeAlias = Mapping[str, Any] | type[Any] | None
+
+_META = ("apiVersion", "kind")
+_AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]+)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
+
+
+def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
+    """What is wrong with args as a configuration has them; None stands for none given."""
+    if spec is None:
+        return ()
+    if given is not None and not isinstance(given, Mapping):
+        return (FieldError("", Fault.INVALID, shown(given), "must be an object"),)
+    data = _without_meta(given)
+    if isinstance(spec, Mapping):
+        return _check_schema(spec, data)
+    try:
+        make(spec, given)
+    except msgspec.ValidationError as error:
+        return (_field_error(str(error), data),)
+    except ValueError as error:
+        return (FieldError("", Fault.INVALID, shown(data), str(error)),)
+    return ()
+
+
+def make(spec: ArgsSpec, given: Any) -> Any:
+    """What the plugin is made with. Raises ValueError for what `check` finds fault with."""
+    if spec is None:
+        return given
+    data = _without_meta(given)
+    if isinstance(spec, Mapping):
+        return data
+    if issubclass(spec, msgspec.Struct):
+        _refuse_unknown(spec, data)
+        return msgspec.convert(data, spec)
+    if not dataclasses.is_dataclass(spec):
+        raise TypeError(f"args is {spec.__name__}, expected a msgspec.Struct or a dataclass")
+    read = msgspec.convert(data, _struct_of(spec))
+    return spec(**{name: getattr(read, name) for name in type(read).__struct_fields__})
+
+
+def _without_meta(given: Any) -> dict[str, Any]:
+    """Args may carry an apiVersion and kind, which are not the plugin's."""
+    return {key: value for key, value in (given or {}).items() if key not in _META}
+
+
+def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...]:
+    from jsonschema import Draft202012Validator
+
+    problems = sorted(Draft202012Validator(schema).iter_errors(data), key=lambda one: one.json_path)
+    return tuple(
+        FieldError(
+            one.json_path.removeprefix("$").removeprefix("."),
+            Fault.INVALID,
+            shown(one.instance),
+            one.message,
+        )
+        for one in problems
+    )
+
+
+@lru_cache(maxsize=64)
+def _struct_of(cls: type[Any]) -> type[msgspec.Struct]:
+    """A Struct with the fields of a dataclass."""
+    hints = get_type_hints(cls)
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for one in dataclasses.fields(cls):
+        if one.default is not dataclasses.MISSING:
+            fields.append((one.name, hints[one.name], one.default))
+        elif one.default_factory is not dataclasses.MISSING:
+            default = msgspec.field(default_factory=one.default_factory)
+            fields.append((one.name, hints[one.name], default))
+        else:
+            fields.append((one.name, hints[one.name]))
+    return msgspec.defstruct(
+        cls.__name__, fields, rename="camel", forbid_unknown_fields=True, kw_only=True
+    )
+
+
+def _refuse_unknown(spec: type[msgspec.Struct], data: Mapping[str, Any]) -> None:
+    known = set(spec.__struct_encode_fields__)
+    for key in data:
+        if key not in known:
+            raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
+
+
+def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
+    """From msgspec's words and place."""
+    at = _AT.search(text)
+    path = at["path"] if at else ""
+    said = _AT.sub("", text)
+    for pattern, fault, detail in (
+        (_MISSING, Fault.REQUIRED, ""),
+        (_UNKNOWN, Fault.FORBIDDEN, "the plugin knows no such field"),
+    ):
+        found = pattern.match(said)
+        if found:
+            inner = f"{path}.{found['field']}" if path else found["field"]
+            return FieldError(inner, fault, "", detail)
+    plain = said.replace("`", "")
+    return FieldError(path, Fault.INVALID, shown(_value_at(data, path)), plain)
+
+
+def _value_at(data: Any, path: str) -> Any:
+    """The value at a path such as "weights[0].name"; None where it leads nowhere."""
+    for key, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        try:
+            data = data[int(position)] if position else data[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data

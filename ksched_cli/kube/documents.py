@@ -1,0 +1,209 @@
+"""Text of a file to plain data, and back from a path in the data to line and column.
+
+JSON never goes through the YAML parser. Positions cost nothing until they are asked for: `locate`
+composes the text once more, when there is an error to report.
+"""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ksched_cli.errors import InputError, Position
+from ksched_cli.kube import json_tree, yaml_tree
+from ksched_cli.kube.yaml_tree import Builder, Duplicate, YamlError
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its plain data, and the keys that are written twice in it (YAML only)."""
+
+    data: Any
+    duplicates: tuple[Duplicate, ...]
+
+
+def read_file(path: str) -> tuple[bytes, str]:
+    """A file's bytes and the name to use for it in messages; "-" is standard input.
+
+    Raises InputError where it cannot be read.
+    """
+    if path == "-":
+        return sys.stdin.buffer.read(), "standard input"
+    try:
+        with open(path, "rb") as file:
+            return file.read(), path
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file") from None
+    except IsADirectoryError:
+        raise InputError(path, "this is a folder; a file is expected") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(path, f"cannot be read: {reason.lower()}") from None
+
+
+def decode_text(raw: bytes, source_name: str) -> str:
+    """The text of a file. Raises InputError where it is not UTF-8."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(source_name, "the text is UTF-16; UTF-8 is expected")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before) - (before.rfind(b"\n") + 1) + 1
+        byte = raw[error.start]
+        raise InputError(
+            source_name,
+            f"byte 0x{byte:02x} is not UTF-8; is this a text file?",
+            position=Position(line, column),
+        ) from None
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is read as JSON: it begins with a brace, as upstream's IsJSONBuffer asks.
+
+    A bracket counts too, as kubectl never prints a list that way but people do.
+    """
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def load_documents(text: str, source_name: str) -> Iterator[Any]:
+    """Plain data of every document that is not empty.
+
+    Text that begins with a brace or bracket is tried as JSON, then as YAML's flow style. Raises
+    InputError with line and column where the text is neither, is empty, nests too deeply or grows
+    too much by aliases.
+    """
+    if not text.strip():
+        raise InputError(source_name, "the file is empty", hint="Expected YAML or JSON objects.")
+    if is_json(text):
+        try:
+            yield json_tree.parse(text)
+            return
+        except json_tree.JsonError as error:
+            if not _reads_as_yaml(text):
+                raise json_failure(text, error, source_name) from None
+    try:
+        for document in read_documents(text):
+            if document.data is not None:
+                yield document.data
+    except YamlError as error:
+        raise yaml_failure(error, source_name) from None
+
+
+def _reads_as_yaml(text: str) -> bool:
+    try:
+        return sum(1 for _ in yaml_tree.compose(text)) > 0
+    except YamlError:
+        return False
+
+
+def read_documents(text: str) -> Iterator[Document]:
+    """Every YAML document with its duplicates. Raises YamlError."""
+    aliased = "*" in text and "&" in text
+    for node in yaml_tree.compose(text):
+        builder = Builder(aliased=aliased)
+        try:
+            data = builder.build(node)
+        except RecursionError:
+            raise YamlError("yaml: exceeded max depth") from None
+        yield Document(data, tuple(builder.duplicates))
+
+
+def yaml_failure(error: YamlError, source_name: str) -> InputError:
+    """A YamlError as the user reads it."""
+    at = Position(error.line, error.column or 1) if error.line else None
+    problem = error.message.removeprefix("yaml: ")
+    if error.line:
+        for line in (error.line, error.line - 1):
+            problem = problem.removeprefix(f"line {line}: ")
+    return InputError(source_name, f"not YAML: {problem}", position=at)
+
+
+def json_failure(text: str, error: json_tree.JsonError, source_name: str) -> InputError:
+    """A JsonError as the user reads it."""
+    return InputError(
+        source_name, f"not JSON: {error.message}", position=position_at(text, error.offset)
+    )
+
+
+def position_at(text: str, offset: int) -> Position:
+    """Line and column of an offset in characters."""
+    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+def locate(text: str, document_index: int, path: Path) -> Position | None:
+    """Where the key (or list item) of `path` stands; its nearest parent, where it is not there.
+
+    document_index counts the documents as load_documents yields them, from 0.
+    """
+    return Locator(text, document_index).locate(path)
+
+
+class Locator:
+    """Positions in one document; composes it when first asked, once."""
+
+    def __init__(self, text: str, document_index: int = 0) -> None:
+        self._text = text
+        self._index = document_index
+        self._node: Node | None = None
+        self._composed = False
+
+    def locate(self, path: Path) -> Position | None:
+        """As the function `locate`."""
+        if is_json(self._text):
+            try:
+                return _locate_json(self._text, path)
+            except (ValueError, IndexError, RecursionError):
+                pass  # flow-style YAML, which the composer reads
+        if not self._composed:
+            self._node, self._composed = self._compose(), True
+        return None if self._node is None else _locate_node(self._node, path)
+
+    def _compose(self) -> Node | None:
+        index = -1
+        try:
+            for node in yaml_tree.compose(self._text):
+                index += not (isinstance(node, ScalarNode) and yaml_tree.scalar(node) is None)
+                if index == self._index:
+                    return node
+        except YamlError:
+            return None
+        return None
+
+
+def _locate_json(text: str, path: Path) -> Position | None:
+    for length in range(len(path), -1, -1):
+        offset = json_tree.find(text, path[:length])
+        if offset is not None:
+            return position_at(text, offset)
+    return None
+
+
+def _locate_node(node: Node, path: Path) -> Position:
+    mark = node.start_mark
+    for step in path:
+        found = _step(node, step)
+        if found is None:
+            break
+        mark, node = found
+    return Position(mark.line + 1, mark.column + 1)
+
+
+def _step(node: Node, step: str | int) -> tuple[Any, Node] | None:
+    """The mark of a key or item and the node under it."""
+    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+        item = node.value[step]
+        return item.start_mark, item
+    if isinstance(node, MappingNode):
+        for key, value in reversed(node.value):
+            if isinstance(key, ScalarNode) and key.value == str(step):
+                return key.start_mark, value
+    return None

@@ -1,0 +1,18 @@
+"""Go's division of integers, which rounds towards zero where Python and NumPy round down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+A = TypeVar("A", int, "NDArray[np.int64]")
+
+
+def divide(amount: A, by: A | int) -> A:
+    """Of numbers, or of columns element by element."""
+    quotient, rest = divmod(amount, by)
+    result: A = quotient + ((rest != 0) & ((amount < 0) != (by < 0)))
+    return result

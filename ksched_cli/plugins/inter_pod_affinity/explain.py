@@ -1,0 +1,96 @@
+"""The pods and numbers behind what InterPodAffinity says about a node.
+
+Nothing here runs in a cycle: it may look at every pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains
+from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.topology.pod_index import TermCounter, TermKind
+from ksched_cli.cluster.topology.pod_selection import PodSelection
+from ksched_cli.framework.nodes import Node
+
+MOST_NAMED = 3
+MOST_DOMAINS = 8
+
+
+@dataclass(slots=True)
+class Witnesses:
+    """Some pods by name, and how many there are."""
+
+    names: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, name: str) -> None:
+        self.count += 1
+        if len(self.names) < MOST_NAMED:
+            self.names.append(name)
+
+    def __str__(self) -> str:
+        more = self.count - len(self.names)
+        return ", ".join(self.names) + (f" and {more} more" if more else "")
+
+
+ByDomain = dict[tuple[object, int], Witnesses]
+"""By a term (the identity of its counter) and a domain's code."""
+
+
+def pods_on(snapshot: Snapshot) -> Iterator[tuple[PodInfo, int, str]]:
+    """Every pod with its row, and as people name it."""
+    for row, pods in enumerate(snapshot.pods):
+        for pod in pods:
+            yield pod, row, f"{pod.key} on {snapshot.names[row]}"
+
+
+def note(found: ByDomain, term: DomainCounter, row: int, name: str) -> None:
+    code = term.domains.codes.item(row)
+    if code != MISSING:
+        found.setdefault((term, code), Witnesses()).add(name)
+
+
+def domain_of(domains: Domains, node: Node) -> tuple[int, str]:
+    """The code of the node's domain, and the domain as a label is written."""
+    code = domains.codes.item(node.row)
+    return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
+
+
+def affinity_line(selection: PodSelection, counter: DomainCounter, node: Node) -> str:
+    """Why a node does not meet the required affinity on one topology key, or "" where it does."""
+    domains = counter.domains
+    code, domain = domain_of(domains, node)
+    if code == MISSING:
+        return f"the node has {domain}"
+    if counter.counts[code] > 0:
+        return ""
+    said = f"no pod with {selection} runs in {domain}"
+    near = np.flatnonzero(counter.counts)
+    if not len(near):
+        return f"{said}, nor in any other {domains.key}"
+    fullest = near[np.argsort(-counter.counts[near], kind="stable")[:MOST_DOMAINS]]
+    listed = ", ".join(f"{domains.values[c]} ({counter.counts[c]})" for c in fullest)
+    more = f" and {len(near) - MOST_DOMAINS} more" if len(near) > MOST_DOMAINS else ""
+    return f"{said}; they run in {listed}{more}"
+
+
+def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: Node) -> str:
+    """What one term adds to the node's raw score, or "" where it adds nothing."""
+    code, domain = domain_of(counter.domains, node)
+    count = int(counter.counts[code])
+    if not count:
+        return ""
+    many = f"{count} pod{'' if count == 1 else 's'} in {domain}"
+    if not isinstance(counter, TermCounter):
+        said = f"{many} with {selection}"
+    elif counter.kind is TermKind.REQUIRES:
+        said = f"{many} with required affinity to {selection}"
+    else:
+        said = f"{many} with preferred {'anti-' if weight < 0 else ''}affinity to {selection}"
+    return f"{said}, {weight:+d} each: {count * weight:+d}"

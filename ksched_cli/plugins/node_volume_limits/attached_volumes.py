@@ -1,0 +1,321 @@
+"""Which CSI volumes take up room on which nodes: those of the pods there, and attachments.
+
+Upstream: plugins/nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo,
+getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksched_cli.cluster.objects import (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    PodSpec,
+    Volume,
+)
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Column, Mask
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.status import PluginError
+from ksched_cli.plugins.node_volume_limits.csi_nodes import CSINodes, csi_nodes
+from ksched_cli.plugins.volumes.csi_migration import (
+    BY_NAME,
+    PORTWORX,
+    InTreePlugin,
+    TranslationError,
+    inline_handle,
+    plugin_of,
+    volume_handle,
+)
+from ksched_cli.plugins.volumes.pod_claims import (
+    CLAIM,
+    claim_class,
+    ephemeral_claim,
+    not_found,
+    ownership_fault,
+)
+
+# No real handle begins so. Upstream takes random letters.
+UNPROVISIONED = "(not provisioned)"
+
+# Volumes by name, driver/handle, with their drivers.
+Drivers = dict[str, str]
+
+
+class ClaimMissingError(Exception):
+    """A pod to be scheduled names a claim that does not exist. The text is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Which in-tree volumes count as volumes of a CSI driver on a node.
+
+    known:    the node has a CSINode; without one, none do
+    portworx: the CSINode lists Portworx as migrated; the others need no such mark
+    """
+
+    known: bool
+    portworx: bool
+
+    def covers(self, plugin: InTreePlugin) -> bool:
+        if not self.known or not plugin.migrated:
+            return False
+        return self.portworx or plugin is not PORTWORX
+
+
+def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
+    """The kinds of nodes that there are, and which nodes are of each."""
+    portworx = nodes.migrated(PORTWORX.name)
+    for kind, mask in (
+        (Migration(False, False), ~nodes.known),
+        (Migration(True, False), nodes.known & ~portworx),
+        (Migration(True, True), portworx),
+    ):
+        if mask.any():
+            yield kind, mask
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a pod that runs takes up; fault: why that cannot be told, or ""."""
+
+    volumes: Drivers
+    fault: str = ""
+
+
+class VolumeNames:
+    """The volumes of pods, by the names under which a node counts them; they do not change."""
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+        self._counting: dict[PodSpec, bool] = {}
+        self._running: dict[tuple[str, bool], Running] = {}
+
+    def of_running(self, pod: Pod, *, portworx: bool) -> Running:
+        """portworx: as in Migration, of the node that it runs on."""
+        key = (pod.metadata.uid, portworx)
+        found = self._running.get(key)
+        if found is None:
+            try:
+                found = Running(self.of_pod(pod, Migration(True, portworx), new=False))
+            except PluginError as fault:
+                found = Running({}, str(fault))
+            self._running[key] = found
+        return found
+
+    def of_pod(self, pod: Pod, migration: Migration, *, new: bool) -> Drivers:
+        """new: the pod is to be scheduled, and its claims must exist; others' are passed over.
+
+        Raises ClaimMissingError, and PluginError where upstream cannot tell.
+        """
+        counting = self._counting.get(pod.spec)
+        if counting is None:
+            counting = any(is_counted(volume) for volume in pod.spec.volumes)
+            self._counting[pod.spec] = counting
+        found: Drivers = {}
+        for volume in pod.spec.volumes if counting else ():
+            if volume.persistent_volume_claim is not None:
+                name = volume.persistent_volume_claim.claim_name
+            elif volume.ephemeral is not None:
+                name = ephemeral_claim(pod, volume)
+            else:
+                found |= _inline(volume, migration)
+                continue
+            if not name:
+                raise PluginError("PersistentVolumeClaim had no name")
+            claim = self._cluster.persistent_volume_claims.get((pod.namespace, name))
+            if claim is None and new:
+                said = not_found(CLAIM, name)
+                raise ClaimMissingError(f"looking up PVC {pod.namespace}/{name}: {said}")
+            if claim is None:
+                continue
+            fault = ownership_fault(pod, claim) if volume.ephemeral is not None else ""
+            if fault:
+                raise PluginError(fault)
+            found |= self._of_claim(claim, migration)
+        return found
+
+    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> Drivers:
+        volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+        if volume is not None:
+            return _of_volume(volume, migration)
+        storage_class = self._cluster.storage_classes.get(claim_class(claim))
+        if storage_class is None:
+            return {}
+        driver = storage_class.provisioner
+        plugin = BY_NAME.get(driver)
+        if plugin is not None:
+            driver = plugin.driver if migration.covers(plugin) else ""
+        return _named(driver, f"{UNPROVISIONED}-{claim.key}")
+
+
+def is_counted(volume: Volume) -> bool:
+    """Whether a pod's volume may be one that nodes limit."""
+    by_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
+    return by_claim or plugin_of(volume) is not None
+
+
+def _inline(volume: Volume, migration: Migration) -> Drivers:
+    plugin = plugin_of(volume)
+    if plugin is None or not migration.covers(plugin):
+        return {}
+    try:
+        handle = inline_handle(volume)
+    except TranslationError as error:
+        said = f"converting volume({volume.name}) from inline to csi: {error}"
+        raise PluginError(said) from None
+    # An empty handle counts here, and nowhere else.
+    return {f"{plugin.driver}/{handle}": plugin.driver}
+
+
+def _of_volume(volume: PersistentVolume, migration: Migration) -> Drivers:
+    if volume.spec.csi is not None:
+        return _named(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+    plugin = plugin_of(volume.spec)
+    if plugin is None or not migration.covers(plugin):
+        return {}
+    try:
+        return _named(plugin.driver, volume_handle(volume))
+    except TranslationError:
+        return {}
+
+
+def _named(driver: str, handle: str) -> Drivers:
+    return {f"{driver}/{handle}": driver} if driver and handle else {}
+
+
+def spoken(name: str, driver: str) -> str:
+    """A volume for people: its handle, or the claim that it is to be made for."""
+    handle = name.removeprefix(f"{driver}/")
+    claim = handle.removeprefix(f"{UNPROVISIONED}-")
+    return handle if claim == handle else f"one to be made for claim {claim}"
+
+
+class Attachments:
+    """What VolumeAttachments say; they do not change in a run.
+
+    rows:   volume → the nodes that it is attached to
+    counts: driver → how many volumes on each node
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        cluster, snapshot = handle.cluster, handle.snapshot
+        self.rows: dict[str, set[int]] = {}
+        self.counts: dict[str, Column] = {}
+        for attachment in cluster.volume_attachments.values():
+            spec = attachment.spec
+            row = snapshot.row.get(spec.node_name)
+            volume = cluster.persistent_volumes.get(spec.source.persistent_volume_name or "")
+            if row is None or not spec.attacher or volume is None or volume.spec.csi is None:
+                continue
+            rows = self.rows.setdefault(f"{spec.attacher}/{volume.spec.csi.volume_handle}", set())
+            if row not in rows:
+                rows.add(row)
+                _column(self.counts, spec.attacher, len(snapshot))[row] += 1
+
+
+class AttachedVolumes:
+    """The volumes of the pods on nodes with limits; each counts once per node.
+
+    users: volume → row → how many pods there use it
+    """
+
+    def __init__(
+        self, handle: Handle, names: VolumeNames, attachments: Attachments | None = None
+    ) -> None:
+        self._handle = handle
+        self._names = names
+        self._attachments = attachments or Attachments(handle)
+        self._nodes = csi_nodes(handle)
+        self._portworx = self._nodes.migrated(PORTWORX.name)
+        self._count = len(handle.snapshot)
+        self.users: dict[str, dict[int, int]] = {}
+        # driver → volumes of pods that no VolumeAttachment has counted.
+        self._unattached: dict[str, Column] = {}
+        self._faults: dict[int, dict[str, str]] = {}
+
+    @classmethod
+    def following(cls, handle: Handle, names: VolumeNames) -> AttachedVolumes:
+        """Counts the pods of the run's snapshot, from now on too."""
+        attached = cls(handle, names)
+        attached._add_all(Nodes(handle.snapshot))
+        handle.snapshot.watchers.append(attached)
+        return attached
+
+    def seen_by(self, nodes: Nodes) -> AttachedVolumes:
+        """What is on these nodes; in a trial, which nobody follows, it is counted anew."""
+        if nodes.snapshot is self._handle.snapshot:
+            return self
+        attached = AttachedVolumes(self._handle, self._names, self._attachments)
+        attached._add_all(nodes)
+        return attached
+
+    def _add_all(self, nodes: Nodes) -> None:
+        limited = nodes.indices()[nodes.gather(self._nodes.limited)]
+        for row in limited.tolist():
+            for pod in nodes.snapshot.pods[row]:
+                self.pod_added(pod, row)
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._moved(pod, row, 1)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._moved(pod, row, -1)
+
+    def _moved(self, pod: PodInfo, row: int, number: int) -> None:
+        if not self._nodes.limited.item(row):
+            return
+        running = self._names.of_running(pod.pod, portworx=self._portworx.item(row))
+        if running.fault:
+            self._note(row, pod.uid, running.fault if number > 0 else "")
+        for name, driver in running.volumes.items():
+            rows = self.users.setdefault(name, {})
+            before = rows.get(row, 0)
+            if before + number:
+                rows[row] = before + number
+            else:
+                del rows[row]
+            if 0 in (before, before + number) and row not in self._attachments.rows.get(name, ()):
+                _column(self._unattached, driver, self._count)[row] += number
+
+    def _note(self, row: int, uid: str, fault: str) -> None:
+        """fault: "" takes back what was noted of the pod."""
+        found = self._faults.setdefault(row, {})
+        if fault:
+            found[uid] = fault
+        else:
+            del found[uid]
+        if not found:
+            del self._faults[row]
+
+    def faults(self) -> Mapping[int, str]:
+        """Rows with a pod whose volumes cannot be told, and why."""
+        return {row: next(iter(found.values())) for row, found in self._faults.items()}
+
+    def count(self, driver: str) -> Column:
+        """How many volumes of the driver each node has."""
+        none = np.zeros(self._count, dtype=np.int64)
+        return self._attachments.counts.get(driver, none) + self._unattached.get(driver, none)
+
+    def missing(self, names: Iterable[str]) -> Column:
+        """How many of these volumes no pod on the node uses. That one is attached does not count:
+        upstream then counts it twice."""
+        wanted = list(names)
+        missing = np.full(self._count, len(wanted), dtype=np.int64)
+        for name in wanted:
+            missing[list(self.users.get(name, ()))] -= 1
+        return missing
+
+
+def _column(columns: dict[str, Column], key: str, count: int) -> Column:
+    column = columns.get(key)
+    if column is None:
+        column = columns[key] = np.zeros(count, dtype=np.int64)
+    return column

@@ -1,0 +1,71 @@
+"""What the nodes' CSINode objects say, as columns: drivers' limits, plugins migrated to CSI.
+
+Upstream: plugins/nodevolumelimits/{csi,utils}.go, plugins/volumebinding/binder.go
+(isPluginMigratedToCSIOnNode).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksched_cli.cluster.objects import CSINode
+from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
+from ksched_cli.framework.handle import Handle
+from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
+
+SHARED_KEY = "csi_nodes"
+NO_LIMIT = -1
+
+
+class CSINodes:
+    """known: the nodes that have a CSINode; limited: those with a limit for any driver."""
+
+    def __init__(self, snapshot: Snapshot, found: dict[int, CSINode]) -> None:
+        self._found = found
+        self._count = len(snapshot)
+        self._limits: dict[str, Column] = {}
+        self._migrated: dict[str, Mask] = {}
+        self.known = self._mask(list(found))
+        self.limited = np.zeros(self._count, dtype=np.bool_)
+        for row, node in found.items():
+            for driver in node.spec.drivers:
+                if driver.allocatable is None or driver.allocatable.count is None:
+                    continue
+                column = self._limits.get(driver.name)
+                if column is None:
+                    column = np.full(self._count, NO_LIMIT, dtype=np.int64)
+                    self._limits[driver.name] = column
+                column[row] = driver.allocatable.count
+                self.limited[row] = True
+
+    def limits(self, driver: str) -> Column | None:
+        """How many of the driver's volumes each node takes, or NO_LIMIT; None: no limits."""
+        return self._limits.get(driver)
+
+    def migrated(self, plugin: str) -> Mask:
+        """The nodes that list an in-tree plugin as migrated."""
+        mask = self._migrated.get(plugin)
+        if mask is None:
+            rows = [row for row, node in self._found.items() if plugin in _migrated_plugins(node)]
+            mask = self._migrated[plugin] = self._mask(rows)
+        return mask
+
+    def _mask(self, rows: list[int]) -> Mask:
+        mask = np.zeros(self._count, dtype=np.bool_)
+        mask[rows] = True
+        return mask
+
+
+def csi_nodes(handle: Handle) -> CSINodes:
+    """One for the whole run."""
+    found: CSINodes | None = handle.shared.get(SHARED_KEY)
+    if found is None:
+        rows = handle.snapshot.row
+        objects = handle.cluster.csi_nodes
+        known = {rows[name]: node for name, node in objects.items() if name in rows}
+        found = handle.shared[SHARED_KEY] = CSINodes(handle.snapshot, known)
+    return found
+
+
+def _migrated_plugins(node: CSINode) -> list[str]:
+    return node.metadata.annotations.get(MIGRATED_PLUGINS, "").split(",")

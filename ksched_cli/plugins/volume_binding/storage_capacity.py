@@ -1,0 +1,70 @@
+"""How large a volume each node can still get of a storage class, where its driver tells.
+
+Upstream: plugins/volumebinding/binder.go (hasEnoughCapacity, nodeHasAccess). As there, what was
+provisioned in the meantime is not subtracted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ksched_cli.cluster.objects import CSIStorageCapacity, LabelSelector, StorageClass
+from ksched_cli.cluster.selectors import SelectorError, label_selector
+from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
+from ksched_cli.cluster.topology.node_selection import meets
+from ksched_cli.framework.handle import Handle
+
+SHARED_KEY = "storage_capacity"
+NOTHING = -1
+
+
+class StorageCapacity:
+    """One for the whole run; a column per storage class, made on first use."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._snapshot = handle.snapshot
+        self._drivers = handle.cluster.csi_drivers
+        self._capacities: dict[str, list[CSIStorageCapacity]] = {}
+        for one in handle.cluster.csi_storage_capacities.values():
+            self._capacities.setdefault(one.storage_class_name, []).append(one)
+        self._largest: dict[str, Column] = {}
+
+    def largest(self, storage_class: StorageClass) -> Column | None:
+        """Bytes of the largest volume per node, or NOTHING; None where the driver does not tell."""
+        driver = self._drivers.get(storage_class.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return None
+        name = storage_class.name
+        column = self._largest.get(name)
+        if column is None:
+            column = self._largest[name] = self._make(self._capacities.get(name, []))
+        return column
+
+    def _make(self, capacities: list[CSIStorageCapacity]) -> Column:
+        column = np.full(len(self._snapshot), NOTHING, dtype=np.int64)
+        for one in capacities:
+            # The more precise of the two.
+            limit = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
+            if limit is not None:
+                reached = _reached(self._snapshot, one.node_topology)
+                column[reached] = np.maximum(column[reached], limit.value())
+        return column
+
+
+def storage_capacity(handle: Handle) -> StorageCapacity:
+    found: StorageCapacity | None = handle.shared.get(SHARED_KEY)
+    if found is None:
+        found = handle.shared[SHARED_KEY] = StorageCapacity(handle)
+    return found
+
+
+def _reached(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:
+    """The nodes of a topology; none for a selector that is absent or cannot be parsed."""
+    try:
+        selector = label_selector(topology)
+    except SelectorError:
+        selector = label_selector(None)
+    mask = np.full(len(snapshot), selector.selectable)
+    for requirement in selector.requirements:
+        mask &= meets(snapshot, requirement)
+    return mask

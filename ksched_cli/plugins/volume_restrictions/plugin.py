@@ -1,0 +1,148 @@
+"""Rejects nodes where another pod has the same old in-tree disk; and every node while another pod
+has a claim that a single pod may use.
+
+Upstream: plugins/volumerestrictions/volume_restrictions.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+)
+from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of, is_disk
+from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found
+
+STATE_KEY = "PreFilterVolumeRestrictions"
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+DISK_REASON = Status.unschedulable("node(s) had no available disk")
+CLAIM_REASON = Status.unschedulable(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+STATE_MISSING = Status.error(f'cannot read "{STATE_KEY}" from cycleState')
+
+
+@dataclass(slots=True)
+class Exclusive:
+    """claims: names of the pod's claims that a single pod may use; conflicts: who else does."""
+
+    claims: frozenset[str]
+    conflicts: int
+
+    def clone(self) -> Exclusive:
+        return Exclusive(self.claims, self.conflicts)
+
+    def count(self, pod: PodInfo) -> int:
+        """Volumes of the pod that stand for one of the claims. Upstream overlooks the namespace."""
+        return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
+
+
+class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Explains):
+    name = "VolumeRestrictions"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._snapshot = handle.snapshot
+        self._claims = handle.cluster.persistent_volume_claims
+
+    def scope_for(self, pod: PodInfo) -> Scope:
+        if any(not use.ephemeral for use in claim_uses(pod.pod)):
+            return Scope.CLUSTER
+        has_disks = any(is_disk(volume) for volume in pod.spec.volumes)
+        return Scope.ROW if has_disks else Scope.NODE
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        exclusive = set()
+        for use in claim_uses(pod.pod):
+            if use.ephemeral:
+                continue
+            claim = self._claims.get((pod.namespace, use.claim))
+            if claim is None:
+                return None, Status.unresolvable(not_found(CLAIM, use.claim))
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                exclusive.add(use.claim)
+        # A claim counts once here, however many pods use it.
+        used = DiskUse.of(self._snapshot).claims if exclusive else {}
+        conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
+        if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
+            return None, SKIP
+        state.write(STATE_KEY, Exclusive(frozenset(exclusive), conflicts))
+        return None, SUCCESS
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+        return _follow(state, added, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
+        return _follow(state, removed, -1)
+
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        exclusive: Exclusive | None = state.data.get(STATE_KEY)
+        return exclusive is None or exclusive.count(other) > 0
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        verdicts = Verdicts.passing(len(nodes))
+        everywhere = np.ones(len(nodes), dtype=np.bool_)
+        wanted = disks_of(pod.spec)
+        if wanted:
+            conflicting = self._use_on(nodes).conflicting(wanted, len(nodes.snapshot))
+            verdicts.reject(nodes.gather(conflicting), DISK_REASON)
+        exclusive: Exclusive | None = state.data.get(STATE_KEY)
+        if exclusive is None:
+            verdicts.reject(everywhere, STATE_MISSING)
+        elif exclusive.conflicts > 0:
+            verdicts.reject(everywhere, CLAIM_REASON)
+        return verdicts
+
+    def _use_on(self, nodes: Nodes) -> DiskUse:
+        """In a trial nobody follows the pods."""
+        if nodes.snapshot is self._snapshot:
+            return DiskUse.of(nodes.snapshot)
+        return DiskUse.on(nodes)
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+        lines = []
+        for other in node.pods:
+            use = DiskUse()
+            use.pod_added(other, node.row)
+            lines += [
+                f"{' '.join(disk)} is in use by {other.key}"
+                for disk, reads in disks_of(pod.spec)
+                if use.conflicting([(disk, reads)], len(node.snapshot))[node.row]
+            ]
+        if STATE_KEY in state.data:
+            lines += self._claim_users(state.data[STATE_KEY].claims, pod)
+        return lines
+
+    def _claim_users(self, claims: frozenset[str], pod: PodInfo) -> list[str]:
+        used = DiskUse.of(self._snapshot).claims
+        return [
+            f"claim {pod.namespace}/{claim} is for a single pod, and {other.key} on "
+            f"{self._snapshot.names[row]} has it"
+            for claim in sorted(claims)
+            for other, row in used.get((pod.namespace, claim), {}).values()
+        ]
+
+
+def _follow(state: CycleState, other: PodInfo, number: int) -> Status:
+    exclusive: Exclusive | None = state.data.get(STATE_KEY)
+    if exclusive is None:
+        return STATE_MISSING
+    exclusive.conflicts += number * exclusive.count(other)
+    return SUCCESS

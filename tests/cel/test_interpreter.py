@@ -1,0 +1,91 @@
+"""What upstream's compiler makes of expressions, from cel_expressions.jsonl.
+
+Each line: an expression; what it gives for DEVICE: true, false, "error" (at run time) or "compile
+error"; and what that costs, where upstream's own count is the same every time.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.cel.checks import check_literals
+from ksched_cli.cel.environment import CelCompileError, check
+from ksched_cli.cel.interpretable import DeviceInput
+from ksched_cli.cel.interpreter import Program
+from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.plugins.dynamic_resources.selectors import Failure, compiled
+
+DRIVER = "d.io"
+CASES = [
+    json.loads(line)
+    for line in Path(__file__).with_name("cel_expressions.jsonl").read_text().splitlines()
+]
+DEVICE = DeviceInput(
+    DRIVER,
+    DomainMap(
+        {
+            DRIVER: {"model": "a100", "idx": 3, "ecc": True, "ver": Semver.parse("1.2.3")},
+            "other.com": {"x": "y"},
+        }
+    ),
+    DomainMap({DRIVER: {"memory": Quantity.parse("40Gi")}}),
+)
+
+
+def outcome(expression):
+    """What it gives, and the cost or None."""
+    try:
+        checked = check(expression)
+        check_literals(checked)
+        program = Program(checked)
+    except CelCompileError:
+        return "compile error", None
+    try:
+        return program.evaluate(DEVICE)
+    except (CelError, CelAbortError):
+        return "error", None
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["expression"] for case in CASES])
+def test_expression(case):
+    gives, cost = outcome(case["expression"])
+    assert gives == case["gives"]
+    if "cost" in case:
+        assert cost == case["cost"]
+
+
+def test_an_expression_may_not_cost_too_much():
+    dear = "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true"
+    with pytest.raises(CelAbortError, match="cost limit exceeded"):
+        compiled(dear).evaluate(DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("device.foo == 1", "undefined field 'foo'"),
+        ("device.driver", "must evaluate to bool or the unknown type, not string"),
+        ("device.driver == 1", "found no matching overload for '_==_' applied to '(string, int)'"),
+        ("device.driver.matches('(')", "invalid matches argument"),
+        ("[1, 'a'].exists(x, true)", "a list's elements must all be of one type"),
+        ("1 +", "Syntax error"),
+    ],
+)
+def test_an_expression_that_does_not_compile_says_why(expression, text):
+    found = compiled(expression)
+    assert isinstance(found, Failure)
+    assert found.phase == "compile"
+    assert text in found.text
+
+
+@pytest.mark.parametrize(
+    "expression", ["google.protobuf.Int64Value{value: 1} == 1", "has(device.driver)"]
+)
+def test_what_is_not_done_as_upstream_does_it_is_an_error(expression):
+    assert outcome(expression)[0] in ("error", "compile error")
+
+
+def test_an_expression_is_compiled_once():
+    assert compiled("device.driver == 'once'") is compiled("device.driver == 'once'")

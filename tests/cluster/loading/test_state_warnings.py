@@ -1,0 +1,106 @@
+"""A state that lacks what its pods need is warned about, and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.build import manifest, state
+
+NODE = {"kind": "Node", "metadata": {"name": "n"}}
+CLAIM_USE = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+
+
+def affinity(selector: dict[str, Any]) -> dict[str, Any]:
+    term = {"topologyKey": "zone", "namespaceSelector": selector}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def owned(kind: str) -> dict[str, Any]:
+    pod = manifest()
+    pod["metadata"]["ownerReferences"] = [{"kind": kind, "name": "o", "controller": True}]
+    return pod
+
+
+def claim(**spec: Any) -> dict[str, Any]:
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": spec}
+
+
+def volume(**spec: Any) -> dict[str, Any]:
+    return {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("objects", "begins", "names"),
+    [
+        (
+            [manifest("a", nodeName="x"), manifest("b", nodeName="x"), manifest("c", nodeName="n")],
+            "2 pods bound to 1 node not in the state (x)",
+            "left out",
+        ),
+        ([manifest(**CLAIM_USE)], "no PersistentVolumeClaims", "volume plugins"),
+        (
+            [manifest(**CLAIM_USE), claim(volumeName="v")],
+            "no PersistentVolumes",
+            "volume plugins",
+        ),
+        (
+            [manifest(**CLAIM_USE), claim(storageClassName="s")],
+            "no StorageClasses",
+            "VolumeBinding",
+        ),
+        (
+            [manifest(**CLAIM_USE), claim(volumeName="v"), volume(csi={"driver": "d"})],
+            "no CSINodes",
+            "NodeVolumeLimits",
+        ),
+        (
+            [manifest(affinity=affinity({"matchLabels": {"a": "b"}}))],
+            "no Namespaces",
+            "InterPodAffinity",
+        ),
+        ([manifest(priorityClassName="gold", priority=5)], "no PriorityClasses", "preempt"),
+        ([owned("ReplicaSet")], "no ReplicaSets", "PodTopologySpread"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.startswith("no ") else "",
+)
+def test_one_line_says_what_is_missing_and_what_it_weakens(
+    objects: list[dict[str, Any]], begins: str, names: str
+) -> None:
+    (warning,) = state(NODE, *objects).warnings
+    assert warning.startswith(begins)
+    assert names in warning
+    assert "\n" not in warning
+
+
+def test_each_kind_that_devices_need_gets_its_line() -> None:
+    claims = [{"name": "gpu", "resourceClaimName": "c"}]
+    warnings = state(NODE, manifest(resourceClaims=claims)).warnings
+    assert [line.split()[1] for line in warnings] == [
+        "ResourceClaims",
+        "ResourceSlices",
+        "DeviceClasses",
+    ]
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        [manifest()],
+        [manifest(affinity=affinity({}))],
+        [manifest(status={"phase": "Succeeded"}, nodeName="gone", **CLAIM_USE)],
+        [manifest(priorityClassName="system-node-critical")],
+        [owned("DaemonSet")],
+        [
+            manifest(**CLAIM_USE),
+            claim(volumeName="v", storageClassName="s"),
+            volume(local={"path": "/x"}),
+        ],
+    ],
+    ids=["plain", "all namespaces", "finished", "system class", "daemon", "complete"],
+)
+def test_a_state_that_has_what_its_pods_need_is_not_warned_about(
+    objects: list[dict[str, Any]],
+) -> None:
+    assert state(NODE, *objects).warnings == ()

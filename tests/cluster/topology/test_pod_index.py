@@ -1,0 +1,181 @@
+"""Counters that follow pods, against counting anew."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.cluster.selectors import (
+    EVERYTHING,
+    NOTHING,
+    Requirement,
+    Selector,
+    selector_of_map,
+)
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.topology.label_columns import MISSING
+from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
+from ksched_cli.cluster.topology.pod_selection import (
+    Clause,
+    Namespaces,
+    PodSelection,
+    combined,
+    selector_text,
+)
+from ksched_cli.testing import cluster, node, pod
+
+ZONES = ("a", "b", "", None)
+LABELS = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xyz"))
+PODS = st.tuples(
+    st.sampled_from(("default", "blue")), LABELS, st.booleans(), st.integers(0, len(ZONES) - 1)
+)
+VALUES = st.lists(st.sampled_from("xyz"), min_size=1, max_size=2).map(tuple)
+REQUIREMENTS = st.one_of(
+    st.builds(
+        Requirement, st.sampled_from(("app", "tier")), st.sampled_from(("In", "NotIn")), VALUES
+    ),
+    st.builds(
+        Requirement, st.sampled_from(("app", "tier")), st.sampled_from(("Exists", "DoesNotExist"))
+    ),
+)
+SELECTORS = st.one_of(
+    st.sampled_from((EVERYTHING, NOTHING)),
+    st.lists(REQUIREMENTS, max_size=3).map(lambda found: Selector(tuple(found))),
+)
+NAMESPACES = st.builds(
+    Namespaces, st.frozensets(st.sampled_from(("default", "blue", "green"))), st.booleans()
+)
+SELECTIONS = st.builds(
+    PodSelection,
+    st.lists(st.builds(Clause, NAMESPACES, SELECTORS), min_size=1, max_size=2).map(tuple),
+    st.booleans(),
+)
+
+
+def nodes():
+    labels = [{} if zone is None else {"zone": zone} for zone in ZONES]
+    return [node(f"n{i}", labels=one) for i, one in enumerate(labels)]
+
+
+def infos(drawn):
+    """The pods, each with its row."""
+    catalog = PodCatalog()
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    manifests = [
+        pod(f"p{i}", namespace, labels=labels, metadata=deleted if deleting else {})
+        for i, (namespace, labels, deleting, _) in enumerate(drawn)
+    ]
+    found = cluster(*manifests).pods
+    return [(catalog.info(one), row) for one, (*_, row) in zip(found, drawn, strict=True)]
+
+
+def counted(snapshot, selection):
+    """Per zone, by looking at every pod."""
+    counts = dict.fromkeys(snapshot.labels["zone"].values, 0)
+    for row, pods in enumerate(snapshot.pods):
+        zone = ZONES[row]
+        for one in pods:
+            alive = selection.terminating or not one.pod.deleting
+            if zone is not None and alive and selection.matches(one.namespace, one.labels):
+                counts[zone] += 1
+    return counts
+
+
+def shown(counter):
+    return dict(zip(counter.domains.values, counter.counts.tolist(), strict=False))
+
+
+@given(
+    before=st.lists(PODS, max_size=8),
+    between=st.lists(PODS, max_size=8),
+    after=st.lists(PODS, max_size=4),
+    leaving=st.lists(st.integers(0, 15), max_size=8, unique=True),
+    selections=st.lists(SELECTIONS, min_size=1, max_size=4),
+)
+def test_counters_agree_with_counting_whenever_they_were_made(
+    before, between, after, leaving, selections
+):
+    snapshot = Snapshot(cluster(*nodes()).nodes)
+    arriving = infos(before + between + after)
+    for info, row in arriving[: len(before)]:
+        snapshot.add(info, row)
+    index = PodIndex.of(snapshot)
+    zones = index.domains("zone")
+    early = [index.counter(selection, zones) for selection in selections[::2]]
+    for info, row in arriving[len(before) :]:
+        snapshot.add(info, row)
+    for info, row in [arriving[i] for i in leaving if i < len(arriving)]:
+        snapshot.remove(info, row)
+    for selection, counter in zip(selections[::2], early, strict=True):
+        assert index.counter(selection, zones) is counter
+    for selection in selections:
+        counter = index.counter(selection, zones)
+        assert shown(counter) == counted(snapshot, selection)
+        assert counter.total == counter.counts.sum()
+        assert counter.counts[MISSING] == 0
+
+
+@given(drawn=PODS, selection=SELECTIONS, term_first=st.booleans())
+def test_a_term_is_known_to_the_groups_it_is_about(drawn, selection, term_first):
+    index = PodIndex.of(Snapshot(cluster(*nodes()).nodes))
+    [(info, _)] = infos([drawn])
+    if not term_first:
+        index.group(info)
+    term = index.term(selection, index.domains("zone"), TermKind.AVOIDS)
+    about = selection.matches(info.namespace, info.labels)
+    if info.pod.deleting and not selection.terminating:
+        about = False
+    assert (term in index.group(info).terms[TermKind.AVOIDS]) is about
+
+
+def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value():
+    index = PodIndex.of(Snapshot(cluster(*nodes()).nodes))
+    one, two, deleted = [
+        info for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (0, 0, 1)])
+    ]
+    assert index.group(one) is index.group(two)
+    assert index.group(one) is not index.group(deleted)
+
+    def selection():
+        return PodSelection((Clause(Namespaces(frozenset({"blue"})), EVERYTHING),))
+
+    zones = index.domains("zone")
+    term = index.term(selection(), zones, TermKind.PREFERS, 5)
+    assert index.term(selection(), zones, TermKind.PREFERS, 5) is term
+    assert index.term(selection(), zones, TermKind.PREFERS, -5) is not term
+
+
+def test_a_snapshot_has_one_index():
+    snapshot = Snapshot(cluster(*nodes()).nodes)
+    assert PodIndex.of(snapshot) is PodIndex.of(snapshot)
+    assert len(snapshot.watchers) == 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "text"),
+    [
+        (EVERYTHING, "any labels"),
+        (NOTHING, "nothing"),
+        (selector_of_map({"b": "2", "a": "1"}), "a=1,b=2"),
+        (combined(selector_of_map({"z": "1"}), selector_of_map({"a": "1"})), "a=1,z=1"),
+        (Selector((Requirement("a", "In", ("1", "2")),)), "a in (1,2)"),
+        (Selector((Requirement("a", "NotIn", ("1",)),)), "a notin (1)"),
+        (Selector((Requirement("a", "Exists"), Requirement("b", "DoesNotExist"))), "a,!b"),
+    ],
+)
+def test_selectors_read_as_kubectl_writes_them(selector, text):
+    assert selector_text(selector) == text
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "text"),
+    [
+        (Namespaces(frozenset({"blue"})), "namespace blue"),
+        (Namespaces(frozenset({"b", "a"})), "namespaces a, b"),
+        (Namespaces(frozenset()), "namespaces none"),
+        (Namespaces(frozenset(), others=True), "any namespace"),
+        (Namespaces(frozenset({"blue"}), others=True), "any namespace but blue"),
+    ],
+)
+def test_namespaces_read_as_people_say_them(namespaces, text):
+    assert str(namespaces) == text

@@ -1,0 +1,53 @@
+"""What a review says beside kube-scheduler's verdict: findings.yaml has the cases."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ksched_cli.config.checks.findings import parse_path, path_text
+from ksched_cli.config.review import review
+from tests.config.known import KNOWN, configured
+
+CASES = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text())
+
+
+def texts(case):
+    return case.get("whole") or configured(case["body"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_a_problem_is_found_with_its_place(case):
+    found = review(texts(case), KNOWN).findings
+    for wanted in case["findings"]:
+        exact = {key: wanted[key] for key in ("severity", "rule", "path", "line")}
+        matching = [
+            finding
+            for finding in found
+            if all(getattr(finding, key) == value for key, value in exact.items())
+        ]
+        assert matching, f"no {exact} in {found}"
+        assert wanted.get("hint", "") in matching[0].hint
+        assert wanted.get("message", "") in matching[0].message
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_valid_is_what_kube_scheduler_accepts(case):
+    found = review(texts(case), KNOWN)
+    assert found.valid == found.verdict.accepts
+
+
+def test_a_plain_configuration_has_nothing_to_remark():
+    assert review(configured(""), KNOWN).findings == ()
+
+
+def test_errors_come_first_then_by_line():
+    text = configured("zzz: 1\nprofiles:\n- schedulerName: batch\nparallelism: -1\n")
+    found = review(text, KNOWN).findings
+    assert [finding.severity for finding in found] == ["error", "error", "warning"]
+    assert [finding.line for finding in found[:2]] == [3, 6]
+
+
+def test_a_path_is_written_and_read():
+    path = ("profiles", 0, "plugins", "score", "enabled", 12)
+    assert parse_path(path_text(path)) == path

@@ -1,0 +1,374 @@
+"""The extenders' part in a run: who is asked, and what becomes of the answers."""
+
+import pytest
+
+from extenders.servers import Code, everything
+from ksched_cli.analysis.explain import explain
+from ksched_cli.framework.status import Code as StatusCode
+from ksched_cli.testing import cluster, find, node, pod
+
+NODES = (node("a"), node("b"), node("c"))
+
+
+def keeping(*names, failed=None, final=None):
+    """A filter that lets these pass, and says this of others."""
+
+    def answer(data):
+        said = {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": final or {}}
+        if data["NodeNames"] is not None:
+            return said | {"NodeNames": [one for one in data["NodeNames"] if one in names]}
+        items = [one for one in data["Nodes"]["items"] if one["metadata"]["name"] in names]
+        return said | {"Nodes": {"items": items}}
+
+    return answer
+
+
+def scoring(**scores):
+    return lambda data: [{"Host": host, "Score": score} for host, score in scores.items()]
+
+
+def filtering(server, path="", **fields):
+    return {
+        "urlPrefix": server.url + path,
+        "filterVerb": "filter",
+        "nodeCacheCapable": True,
+        **fields,
+    }
+
+
+def ranking(server, path="", weight=1, **fields):
+    return {
+        "urlPrefix": server.url + path,
+        "prioritizeVerb": "prioritize",
+        "weight": weight,
+        "nodeCacheCapable": True,
+        **fields,
+    }
+
+
+# -- filter ---------------------------------------------------------------------------------------
+
+
+def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
+    server = serve({"/1/filter": keeping("a", "b"), "/2/filter": keeping("b", "c")})
+    state = cluster(*NODES, pod("p"))
+    run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
+    assert run.run().placements == {"default/p": "b"}
+    assert [one.data["NodeNames"] for one in server.asked] == [["a", "b", "c"], ["a", "b"]]
+
+
+def test_the_ignorable_ones_are_asked_last(serve, extended):
+    server = serve({"/1/filter": everything, "/2/filter": everything, "/3/filter": everything})
+    run, _ = extended(
+        cluster(*NODES, pod("p")),
+        filtering(server, "/1", ignorable=True),
+        filtering(server, "/2"),
+        filtering(server, "/3", ignorable=True),
+    )
+    run.run()
+    assert [one.path[:2] for one in server.asked] == ["/2", "/1", "/3"]
+
+
+def test_nobody_is_asked_once_no_node_is_left(serve, extended):
+    server = serve({"/1/filter": keeping(), "/2/filter": everything})
+    state = cluster(*NODES, pod("p"))
+    run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
+    run.run()
+    assert [one.path for one in server.asked] == ["/1/filter"]
+
+
+def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):
+    failed, final = {"a": "no licence", "b": "no licence"}, {"b": "never", "x": "never"}
+    server = serve({"/filter": keeping(failed=failed, final=final)})
+    run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
+    attempt = run.run().last["default/p"]
+    assert attempt.message.startswith("0/3 nodes are available: 1 no licence, 2 never.")
+    codes = {name: status.code for name, status in attempt.detail.filter.items()}
+    assert codes == {
+        "a": StatusCode.UNSCHEDULABLE,
+        "b": StatusCode.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        "x": StatusCode.UNSCHEDULABLE_AND_UNRESOLVABLE,
+    }
+    assert attempt.evaluated == 3
+    assert all(status.plugin == "" for status in attempt.detail.filter.values())
+
+
+def test_an_answer_without_nodes_leaves_none(serve, extended):
+    server = serve({"/filter": {}})
+    run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
+    assert run.run().last["default/p"].message.startswith("0/3 nodes are available:")
+
+
+def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
+    server = serve({"/filter": keeping("b")})
+    plain, asking = pod("plain"), pod("asking", requests={"example.com/foo": 1})
+    managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
+    run, _ = extended(cluster(*NODES, plain, asking), filtering(server, managedResources=managed))
+    assert run.run().placements == {"default/plain": "a", "default/asking": "b"}
+    assert [one.data["Pod"]["metadata"]["name"] for one in server.asked] == ["asking"]
+
+
+def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):
+    server = serve({"/filter": everything})
+    managed = [{"name": "example.com/foo"}]
+    asking = pod("p", requests={"example.com/foo": 1})
+    run, _ = extended(cluster(*NODES, asking), filtering(server, managedResources=managed))
+    assert "Insufficient example.com/foo" in run.run().last["default/p"].message
+
+
+def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
+    server = serve({"/filter": keeping("a", "c")})
+    promised = pod("p", status={"nominatedNodeName": "b"})
+    run, _ = extended(cluster(*NODES, promised), filtering(server))
+    assert run.run().placements == {"default/p": "a"}
+    assert [one.data["NodeNames"] for one in server.asked] == [["b"], ["a", "b", "c"]]
+
+
+def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):
+    server = serve({"/filter": everything})
+    fields = {
+        "profiles": [
+            {
+                "plugins": {
+                    "multiPoint": {
+                        "disabled": [{"name": "*"}],
+                        "enabled": [
+                            {"name": "PrioritySort"},
+                            {"name": "DefaultBinder"},
+                            {"name": "NodeName"},
+                        ],
+                    }
+                }
+            }
+        ]
+    }
+    state = cluster(*NODES, pod("p"))
+    run, _ = extended(state, filtering(server), fields=fields)
+    attempt = run.run().last["default/p"]
+    assert server.asked[0].data["NodeNames"] == ["a", "b", "c"]
+    assert (attempt.detail.totals, attempt.ties) == ({"a": 0, "b": 0, "c": 0}, ("a", "b", "c"))
+    run, _ = extended(state, fields=fields)
+    assert run.run().last["default/p"].detail.feasible == ("a",)
+
+
+def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, extended):
+    """Upstream makes new nodes of the answer, and knows of no pods on those."""
+    server = serve({"/filter": everything})
+    state = cluster(node("a"), node("b"), pod("there", cpu="3", node="a"), pod("p", cpu="1"))
+
+    def fit(cached):
+        run, _ = extended(state, filtering(server, nodeCacheCapable=cached))
+        kept = run.run().last["default/p"].detail.scores
+        return next(one.raw for one in kept if one.source == "NodeResourcesFit")
+
+    assert fit(cached=True)["a"] < fit(cached=True)["b"]
+    assert fit(cached=False)["a"] == fit(cached=False)["b"] == fit(cached=True)["b"]
+
+
+# -- prioritize -----------------------------------------------------------------------------------
+
+
+def test_scores_count_ten_times_their_weight(serve, extended):
+    server = serve({"/prioritize": scoring(b=3, nowhere=10)})
+    run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=2))
+    attempt = run.run().last["default/p"]
+    (mine,) = (one for one in attempt.detail.scores if one.source == server.url)
+    assert (mine.raw, mine.weight, mine.weighted) == ({"b": 3}, 2, {"b": 60})
+    totals = attempt.detail.totals
+    assert attempt.node == "b"
+    assert totals["b"] == totals["a"] + 60
+
+
+def test_a_node_that_is_named_twice_counts_twice(serve, extended):
+    twice = [{"Host": "c", "Score": 1}, {"Host": "c", "Score": 2}]
+    server = serve({"/prioritize": twice})
+    run, _ = extended(cluster(*NODES, pod("p")), ranking(server))
+    totals = run.run().last["default/p"].detail.totals
+    assert totals["c"] == totals["a"] + 30
+
+
+def test_what_is_too_large_starts_anew_at_the_other_end(serve, extended):
+    server = serve({"/prioritize": scoring(a=2**63 - 1, b=1)})
+    run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=1))
+    totals = run.run().last["default/p"].detail.totals
+    assert totals["a"] == totals["c"] - 10
+
+
+def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):
+    server = serve({"/filter": everything})
+    run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
+    kept = run.run().last["default/p"].detail.scores
+    assert next(one.weighted for one in kept if one.source == server.url) == dict.fromkeys("abc", 0)
+
+
+def test_nobody_ranks_a_single_node(serve, extended):
+    server = serve({"/prioritize": scoring(a=1)})
+    run, _ = extended(cluster(node("a"), pod("p")), ranking(server))
+    assert run.run().placements == {"default/p": "a"}
+    assert server.asked == []
+
+
+# -- preempt --------------------------------------------------------------------------------------
+
+
+def crowded(*names):
+    low = [pod(f"{one}{i}", cpu="1", node=one, priority=i) for one in names for i in range(2)]
+    nodes = [node(one, cpu="2") for one in names]
+    return cluster(*nodes, *low, pod("p", cpu="2", priority=9))
+
+
+def preempting(server, **fields):
+    return {
+        "urlPrefix": server.url,
+        "preemptVerb": "preempt",
+        "nodeCacheCapable": True,
+        **fields,
+    }
+
+
+def evicting(**victims):
+    """node → UIDs"""
+    found = {name: {"Pods": [{"UID": uid} for uid in uids]} for name, uids in victims.items()}
+    return {"NodeNameToMetaVictims": found}
+
+
+def test_candidates_can_be_dropped(serve, extended):
+    server = serve({"/preempt": evicting(b=["default/b1", "default/b0"])})
+    run, _ = extended(crowded("a", "b"), preempting(server))
+    found = run.run()
+    assert found.placements == {"default/p": "b"}
+    assert [one.pod for one in found.evicted] == ["default/b1", "default/b0"]
+    assert set(found.attempts[0].post_filter.candidates) == {"a", "b"}
+
+
+def test_victims_can_be_changed(serve, extended):
+    server = serve({"/preempt": evicting(a=["default/a0"])})
+    run, _ = extended(crowded("a"), preempting(server))
+    found = run.run()
+    assert [one.pod for one in found.evicted] == ["default/a0"]
+    assert found.attempts[0].post_filter.victims == ("default/a0",)
+    assert found.pending == ("default/p",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (evicting(), "preemption: no candidate node for preemption"),
+        (evicting(a=[]), 'preemption: expected at least one victim pod on node "a"'),
+        (evicting(x=["default/a0"]), 'preemption: nodeinfo not found for node name "x"'),
+        (
+            evicting(a=["who"]),
+            "claims to preempt pod (UID: &{who}) on node: a, but the pod is not found on that node",
+        ),
+        (Code(500), "code 500"),
+    ],
+)
+def test_answers_are_checked(answer, message, serve, extended):
+    server = serve({"/preempt": answer})
+    run, _ = extended(crowded("a"), preempting(server))
+    found = run.run()
+    assert message in found.attempts[0].post_filter.status.message
+    assert found.evicted == ()
+
+
+def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_forgotten(
+    serve,
+    extended,
+):
+    server = serve({"/preempt": evicting(a=[], b=["default/b0", "default/b1"])})
+    run, _ = extended(crowded("a", "b"), preempting(server, ignorable=True))
+    assert run.run().placements == {"default/p": "b"}
+    server.answers["/preempt"] = evicting(a=["who"])
+    run, _ = extended(crowded("a", "b"), preempting(server, ignorable=True))
+    assert run.run().placements == {"default/p": "a"}
+
+
+# -- bind -----------------------------------------------------------------------------------------
+
+
+def binding(server, **fields):
+    return {"urlPrefix": server.url, "bindVerb": "bind", **fields}
+
+
+def test_a_binding_is_shown_and_not_sent(serve, extended):
+    server = serve({"/bind": {}})
+    run, _ = extended(cluster(*NODES, pod("p")), binding(server))
+    found = run.run()
+    assert found.placements == {"default/p": "a"}
+    assert server.asked == []
+    (call,) = found.extender_bindings
+    assert (call.url, call.sent) == (f"{server.url}/bind", False)
+    assert call.request == {
+        "PodName": "p",
+        "PodNamespace": "default",
+        "PodUID": "default/p",
+        "Node": "a",
+    }
+
+
+def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
+    server = serve({"/bind": {"Error": ""}})
+    run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
+    (call,) = run.run().extender_bindings
+    assert call.sent
+    assert [one.data for one in server.asked] == [dict(call.request)]
+
+
+def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):
+    server = serve({"/bind": {"Error": "not mine"}})
+    run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
+    found = run.run()
+    assert found.last["default/p"].error == "not mine"
+    assert found.pending == ("default/p",)
+    run, _ = extended(cluster(*NODES, pod("p")), binding(server, ignorable=True), bind=True)
+    assert run.run().placements == {"default/p": "a"}
+
+
+def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):
+    managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
+    asking = pod("asking", requests={"example.com/foo": 1})
+    server = serve({})
+    state = cluster(*NODES, pod("plain"), asking)
+    run, _ = extended(state, binding(server, managedResources=managed))
+    assert [one.request["PodName"] for one in run.run().extender_bindings] == ["asking"]
+
+
+# -- none, and explain ----------------------------------------------------------------------------
+
+
+def test_extenders_can_be_left_out(serve, extended):
+    server = serve({"/filter": keeping()})
+    run, _ = extended(cluster(*NODES, pod("p")), filtering(server), used=False)
+    assert run.run().placements == {"default/p": "a"}
+    assert server.asked == []
+
+
+def test_explain_shows_what_each_said_per_node(serve, extended):
+    server = serve(
+        {
+            "/1/filter": keeping("b", "c", "d", failed={"a": "no licence"}),
+            "/2/filter": keeping("c", "d"),
+            "/3/prioritize": scoring(d=4),
+        }
+    )
+    state = cluster(*NODES, node("d"), pod("p"))
+    run, _ = extended(
+        state, filtering(server, "/1"), filtering(server, "/2"), ranking(server, "/3", weight=5)
+    )
+    found = explain(run, find(run))
+    a, b, c, d = found.nodes
+    assert [(one.status.plugin, one.status.reasons) for one in a.rejections] == [
+        (f"{server.url}/1", ("no licence",))
+    ]
+    assert b.rejections[0].status.plugin == f"{server.url}/2"
+    assert b.rejections[0].details == ("left out without a reason",)
+    mine = d.scores[f"{server.url}/3"]
+    assert (mine.raw, mine.normalized, mine.weight, mine.weighted) == (4, 40, 5, 200)
+    assert f"{server.url}/3" not in c.scores
+    assert (found.node, found.margin) == ("d", 200)
+
+
+def test_explain_shows_a_failure(serve, extended):
+    server = serve({"/filter": {"Error": "no more licences"}})
+    run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
+    assert explain(run, find(run)).error == "no more licences"

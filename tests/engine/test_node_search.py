@@ -1,0 +1,131 @@
+"""Which nodes are looked at: against a plain loop over them."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.toys import filtering, profile, scoring
+from ksched_cli.engine.node_search import feasible_nodes_to_find
+from ksched_cli.framework.status import Status
+from ksched_cli.testing import cluster, find, node, pod, simulation
+
+NO = Status.unschedulable("no")
+BROKEN = Status.error("broken")
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.mark.parametrize(
+    ("percentage", "count", "wanted"),
+    [
+        (0, 99, 99),
+        (5, 99, 99),
+        (0, 100, 100),
+        (100, 5000, 5000),
+        (0, 1000, 420),
+        (0, 5000, 500),
+        (0, 6000, 300),
+        (0, 20_000, 1000),
+        (1, 5000, 100),
+        (30, 101, 100),
+        (40, 1000, 400),
+        (99, 101, 100),
+        (50, 401, 200),
+    ],
+)
+def test_how_many_fitting_nodes_are_enough(percentage, count, wanted):
+    assert feasible_nodes_to_find(percentage, count) == wanted
+
+
+@dataclass
+class Plain:
+    """The search as a loop: visits nodes one after another, from where the last one ended."""
+
+    order: list
+    wanted: int
+    start: int = 0
+
+    def search(self, answers):
+        """Fitting nodes, rejected nodes, and whether a node's error ended it."""
+        count = len(self.order)
+        feasible, rejected, failed = [], [], False
+        for i in range(count):
+            if len(feasible) == self.wanted or failed:
+                break
+            name = self.order[(self.start + i) % count]
+            answer = answers.get(name)
+            if answer is None:
+                feasible.append(name)
+            else:
+                failed = answer is BROKEN
+                rejected += [] if failed else [name]
+        self.start = (self.start + len(feasible) + len(rejected)) % count
+        return sorted(feasible), sorted(rejected), failed
+
+
+def zones():
+    return st.lists(st.sampled_from(["", "a", "b", "c"]), min_size=3, max_size=130)
+
+
+@settings(max_examples=40)
+@given(zones(), st.sampled_from([1, 40, 100]), st.data())
+def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, data):
+    names = [f"n{i:03}" for i in range(len(zones))]
+    nodes = [
+        node(name, labels={ZONE: zone} if zone else {})
+        for name, zone in zip(names, zones, strict=True)
+    ]
+    tables = data.draw(
+        st.lists(
+            st.dictionaries(st.sampled_from(names), st.sampled_from([NO, NO, NO, BROKEN])),
+            min_size=1,
+            max_size=4,
+        )
+    )
+    answers = {}
+    plugins = [filtering("F", answers), scoring("S", {})]
+    config = profile(*plugins) | {"percentageOfNodesToScore": percentage}
+    run = simulation(cluster(*nodes, pod("p")), config, plugins)
+    plain = Plain(visits(names, zones), feasible_nodes_to_find(percentage, len(names)))
+    for table in tables:
+        answers.clear()
+        answers.update(table)
+        found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
+        feasible, rejected, failed = plain.search(table)
+        assert bool(found.attempt.error) == failed
+        assert run.cycle.search.next_start == plain.start
+        if not failed:
+            assert list(found.attempt.detail.feasible) == feasible
+            assert sorted(found.attempt.detail.filter) == rejected
+            assert found.attempt.evaluated == len(feasible) + len(rejected)
+        if found.row is not None:
+            run.snapshot.remove(find(run), found.row)
+
+
+def visits(names, zones):
+    """Round robin over zones, zones in order of first appearance."""
+    rows = {}
+    for name, zone in zip(names, zones, strict=True):
+        rows.setdefault(zone, []).append(name)
+    order = []
+    while len(order) < len(names):
+        order += [queue.pop(0) for queue in rows.values() if queue]
+    return order
+
+
+def test_without_score_plugins_the_first_fitting_node_is_taken():
+    plugin = filtering("F", {"a": NO})
+    state = cluster(node("a"), node("b"), node("c"), pod("p"))
+    run = simulation(state, profile(plugin), [plugin])
+    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert (found.node, found.evaluated, found.detail.feasible) == ("b", 2, ("b",))
+
+
+def test_the_profiles_own_percentage_goes_before_the_one_for_all():
+    names = [f"n{i:03}" for i in range(300)]
+    state = cluster(*(node(name) for name in names), pod("p"))
+    config = {"percentageOfNodesToScore": 90, "profiles": [{"percentageOfNodesToScore": 50}]}
+    run = simulation(state, config)
+    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert found.evaluated == 150

@@ -1,0 +1,109 @@
+"""What is remembered of pods that look the same is what would be found out anew."""
+
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusters import crowds, states
+from framework.toys import Toy, profile, scoring
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.framework.cache.answer_cache import AnswerCache
+from ksched_cli.framework.discovery import discover
+from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins import IN_TREE
+from ksched_cli.testing import cluster, node, pod, simulate
+
+
+@given(states(max_nodes=5, max_pending=3))
+def test_a_run_comes_out_the_same_without_memory(state):
+    remembered = simulate(state)
+    with mock.patch.object(AnswerCache, "about", return_value=None):
+        anew = simulate(state)
+    assert remembered == anew
+
+
+CONFIGURATION = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: {percentage}
+"""
+
+
+def run_of(state, percentage, remember):
+    """Without the details: those are found out anew in any case."""
+    registry = discover(IN_TREE).registry
+    text = CONFIGURATION.format(percentage=percentage)
+    configuration = load_configuration(text, "the test", registry)
+    return Simulation(state, configuration, registry, Options(remember=remember)).run()
+
+
+@settings(max_examples=60)
+@given(crowds(), st.sampled_from([0, 40, 100]))
+def test_in_a_crowd_every_attempt_is_the_same_without_memory(state, percentage):
+    assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"),
+    [
+        # Three nodes, once for all pods; again the one that the first pod went to; again all.
+        (Scope.NODE, 3),
+        (Scope.ROW, 3 + 1),
+        (Scope.CLUSTER, 3 + 3),
+    ],
+)
+def test_a_plugin_is_asked_again_about_what_its_scope_says(scope, asked):
+    names = []
+
+    class Counting(Toy, FilterPlugin):
+        name = "Counting"
+
+        def filter(self, state, pod, node):
+            names.append(node.name)
+            return SUCCESS
+
+    Counting.scope = scope
+    plugins = [Counting, scoring("S", {"b": 1})]
+    twins = [pod(f"p{i}") for i in range(2)]
+    simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
+    assert len(names) == asked
+    assert names[3:4] in ([], ["a"], ["b"])
+
+
+@pytest.mark.parametrize(("look", "asked"), [("same", 3), (None, 3 + 3)])
+def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(look, asked):
+    names = []
+
+    class Counting(Toy, FilterPlugin):
+        name = "Counting"
+        scope = Scope.NODE
+
+        def cache_key(self, pod):
+            return look
+
+        def filter(self, state, pod, node):
+            names.append(node.name)
+            return SUCCESS
+
+    pods = [pod(f"p{cpu}{i}", cpu=cpu) for cpu in ("1m", "2m") for i in range(2)]
+    simulate(cluster(*map(node, "abc"), *pods), profile(Counting), [Counting])
+    assert len(names) == asked
+
+
+def test_what_a_row_plugin_says_follows_the_pods_on_the_node():
+    class OnePod(Toy, FilterPlugin):
+        name = "OnePod"
+        scope = Scope.ROW
+
+        def filter(self, state, pod, node):
+            return Status.unschedulable("taken") if node.pods else SUCCESS
+
+    twins = [pod(f"p{i}") for i in range(4)]
+    plugins = [OnePod, scoring("S", {"b": 1})]
+    run = simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
+    assert run.placements == {"default/p0": "b", "default/p1": "a", "default/p2": "c"}
+    assert run.last["default/p3"].message == "0/3 nodes are available: 3 taken."

@@ -1,0 +1,276 @@
+"""A plugin that does wrong ends that pod's attempt, by name and point; the run goes on."""
+
+import numpy as np
+import pytest
+
+from framework.toys import Toy, profile
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    NormalizeScore,
+    PermitPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.testing import DefectError, cluster, explanation, node, pod, simulate, simulation
+
+BASES = {
+    "pre_enqueue": PreEnqueuePlugin,
+    "pre_filter": PreFilterPlugin,
+    "filter": FilterPlugin,
+    "filter_nodes": FilterPlugin,
+    "pre_score": PreScorePlugin,
+    "score": ScorePlugin,
+    "score_nodes": ScorePlugin,
+    "reserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "pre_bind": PreBindPlugin,
+}
+
+
+def doing(method, act):
+    """A plugin whose one method does `act` with what it is given."""
+
+    def unreserve(self, *given):
+        pass
+
+    def called(self, *given):
+        return act(*given)
+
+    called.__name__ = method
+    base = BASES[method]
+    body = {"name": "P", method: called, "unreserve": unreserve}
+    return type("Doing", (Toy, base), body)
+
+
+def run(plugin, *more):
+    one = simulation(
+        cluster(node("n", labels={"l": "v"}), node("m"), pod("p", cpu=1, labels={"app": "a"})),
+        plugins=[plugin, *more],
+    )
+    return one, one.run()
+
+
+def words(record):
+    last = record.last.get("default/p")
+    if last is None:
+        return record.gated["default/p"].message
+    found = (last.error, *(s.message for s in (last.reserve, last.permit, last.bind) if s))
+    return " ".join(found)
+
+
+@pytest.mark.parametrize("method", BASES)
+def test_an_exception_is_told_with_plugin_point_and_cause(method):
+    def act(*given):
+        raise KeyError("odd")
+
+    one, record = run(doing(method, act))
+    assert "plugin P failed in" in words(record)
+    assert "KeyError: 'odd'" in words(record)
+    (defect,) = one.guard.defects.values()
+    assert "in act" in defect.detail
+    assert record.placements == {}
+
+
+@pytest.mark.parametrize("method", BASES)
+def test_nothing_is_no_answer(method):
+    _, record = run(doing(method, lambda *given: None))
+    assert "returned NoneType" in words(record)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "said"),
+    [
+        ("filter", True, "filter returned bool for node m, expected Status"),
+        ("filter_nodes", [SUCCESS, SUCCESS], "filter_nodes returned list, expected Verdicts"),
+        ("filter_nodes", Verdicts.passing(1), "filter_nodes returned 1 verdicts for 2 nodes"),
+        ("score", 0.5, "score returned float for node m, expected int"),
+        ("score_nodes", np.zeros(3, dtype=np.int64), "score_nodes returned 3 scores for 2 nodes"),
+        ("pre_filter", SUCCESS, "pre_filter returned Status, expected tuple"),
+        ("pre_filter", ("n", SUCCESS), "pre_filter's result returned str, expected"),
+        ("permit", (SUCCESS, "soon"), "could not convert string to float"),
+    ],
+)
+def test_answers_of_the_wrong_type_or_length_are_told(method, answer, said):
+    one, record = run(doing(method, lambda *given: answer))
+    assert said in words(record)
+    assert len(one.guard.defects) == 1
+
+
+def mutations():
+    def label(pod):
+        pod.labels["app"] = "b"
+
+    def priority(pod):
+        pod.priority = 7
+
+    def selector(pod):
+        pod.spec.node_selector["a"] = "b"
+
+    yield from (label, priority, selector)
+
+
+@pytest.mark.parametrize("act", list(mutations()))
+def test_a_pod_may_not_be_changed(act):
+    _, record = run(doing("filter", lambda state, pod, node: act(pod) or SUCCESS))
+    assert "plugin P failed in filter: it changed the pod default/p" in words(record)
+
+
+def columns():
+    yield lambda nodes: nodes.snapshot.allocatable("cpu").__setitem__(0, 0)
+    yield lambda nodes: nodes.snapshot.pod_count.__setitem__(0, 9)
+    yield lambda nodes: nodes.indices().__setitem__(0, 1) if nodes.rows is not None else 1 / 0
+
+
+@pytest.mark.parametrize("act", list(columns()))
+def test_columns_may_not_be_written_to(act):
+    def score(state, pod, nodes):
+        act(nodes)
+        return np.zeros(len(nodes), dtype=np.int64)
+
+    one, record = run(doing("score_nodes", score))
+    assert "plugin P failed in score" in words(record)
+    assert one.snapshot.allocatable("cpu").tolist() == [4000, 4000]
+    assert one.snapshot.pod_count.tolist() == [0, 0]
+
+
+def test_pods_may_not_be_moved():
+    def act(state, pod, node):
+        node.snapshot.add(pod, node.row)
+        return SUCCESS
+
+    one, record = run(doing("filter", act))
+    assert "plugins may not put pods on nodes" in words(record)
+    assert one.snapshot.pod_count.tolist() == [0, 0]
+
+
+def test_a_nodes_labels_may_not_be_changed():
+    def act(state, pod, node):
+        node.labels["l"] = "w"
+        return SUCCESS
+
+    _, record = run(doing("filter", act))
+    assert "plugin P failed in filter: TypeError" in words(record)
+
+
+def test_raw_scores_may_not_be_changed_while_they_are_normalised():
+    class Scaling(Toy, ScorePlugin, NormalizeScore):
+        name = "P"
+
+        def score(self, state, pod, node):
+            return 1
+
+        def normalize_scores(self, state, pod, nodes, scores):
+            scores *= 2
+            return scores
+
+    _, record = run(Scaling)
+    assert "plugin P failed in normalizeScore: ValueError" in words(record)
+
+
+def test_a_score_out_of_range_names_plugin_and_node():
+    _, record = run(doing("score", lambda state, pod, node: 101))
+    said = 'plugin "P" returns an invalid score 101 for node "m"'
+    assert said in words(record)
+
+
+def test_other_plugins_and_other_pods_go_on():
+    def act(state, pod, node):
+        if pod.name == "p":
+            raise ValueError("odd")
+        return SUCCESS
+
+    one = simulation(cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)])
+    record = one.run()
+    assert record.placements == {"default/q": "n"}
+    assert record.failed == ("default/p",)
+
+
+def test_a_failure_that_passes_is_no_failure_in_the_end():
+    tries = []
+
+    def act(state, pod, node):
+        tries.append(pod.name)
+        if tries == ["p"]:
+            raise ValueError("odd")
+        return SUCCESS
+
+    one = simulation(cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)])
+    record = one.run()
+    assert set(record.placements) == {"default/p", "default/q"}
+    assert record.failed == ()
+
+
+def test_a_queue_sort_that_fails_leaves_the_order_of_the_state():
+    class Confused(Toy, QueueSortPlugin):
+        name = "Confused"
+
+        def less(self, first, second):
+            raise ValueError("odd")
+
+    one = simulation(cluster(node("n"), pod("b", cpu=1), pod("a")), plugins=[Confused])
+    record = one.run()
+    assert list(record.placements) == ["default/b", "default/a"]
+    assert [defect.point for defect in one.guard.defects.values()] == ["queueSort"]
+
+
+def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
+    class Unsure(Toy, FilterPlugin):
+        name = "P"
+        scope = Scope.NODE
+
+        def scope_for(self, pod):
+            raise ValueError("odd")
+
+        def filter(self, state, pod, node):
+            return SUCCESS
+
+    state = cluster(node("n"), pod("a"), pod("b"))
+    one = simulation(state, profile(Unsure), [Unsure])
+    assert len(one.run().placements) == 2
+    assert [defect.point for defect in one.guard.defects.values()] == ["scope_for"]
+
+
+@pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
+def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
+    class Vague(Toy, FilterPlugin):
+        name = "P"
+        scope = Scope.NODE
+
+        def cache_key(self, pod):
+            return look(pod)
+
+        def filter(self, state, pod, node):
+            return SUCCESS
+
+    state = cluster(node("n"), pod("a"), pod("b"))
+    one = simulation(state, profile(Vague), [Vague])
+    assert len(one.run().placements) == 2
+    assert [defect.point for defect in one.guard.defects.values()] == ["cache_key"]
+
+
+def test_explaining_goes_on_where_a_plugin_cannot_explain_itself():
+    class Silent(Toy, FilterPlugin, Explains):
+        name = "P"
+
+        def filter(self, state, pod, node):
+            return Status.unschedulable("no")
+
+        def explain_filter(self, state, pod, node):
+            raise ValueError("odd")
+
+    with pytest.raises(DefectError, match="odd"):
+        explanation(cluster(node("n"), pod("p")), plugins=[Silent])
+
+
+def test_a_test_fails_with_the_traceback():
+    with pytest.raises(DefectError, match=r"test_caller.py.*\n.*act\(\*given\)"):
+        simulate(cluster(node("n"), pod("p")), plugins=[doing("filter", lambda *given: 1 / 0)])

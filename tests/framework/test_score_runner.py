@@ -1,0 +1,130 @@
+"""Score plugins together: prepared, scored, normalised, weighted."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framework.toys import Toy, normalizing, preparing, profile, scoring
+from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
+from ksched_cli.framework.status import SKIP, Status
+from ksched_cli.plugins.helper.normalize import by_highest
+from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
+
+NAMES = ["a", "b", "c"]
+SCORES = st.fixed_dictionaries({name: st.integers(0, 100) for name in NAMES})
+
+
+def state():
+    return cluster(*(node(name) for name in NAMES), pod("p"))
+
+
+def attempt(*plugins, weights=()):
+    config = profile(*plugins)
+    enabled = [
+        {"name": plugin.name, "weight": weight}
+        for plugin, weight in zip(plugins, weights, strict=False)
+    ]
+    config["profiles"][0]["plugins"]["score"] = {"enabled": enabled}
+    return run_cycle(state(), config, plugins)
+
+
+def error_of(plugin):
+    run = simulation(state(), profile(plugin), [plugin])
+    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert found.node == ""
+    return found.error
+
+
+@given(st.lists(st.tuples(SCORES, st.integers(1, 9)), min_size=1, max_size=3))
+def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(tables):
+    plugins = [scoring(f"P{i}", table) for i, (table, _) in enumerate(tables)]
+    found = attempt(*plugins, weights=[weight for _, weight in tables])
+    totals = {name: sum(table[name] * weight for table, weight in tables) for name in NAMES}
+    best = [name for name in NAMES if totals[name] == max(totals.values())]
+    assert found.detail.totals == totals
+    assert found.node == best[0]
+    assert found.score == totals[best[0]]
+    assert found.ties == (tuple(best) if len(best) > 1 else ())
+    for record, (table, weight) in zip(found.detail.scores, tables, strict=True):
+        assert record.raw == record.normalized == table
+        assert record.weighted == {name: score * weight for name, score in table.items()}
+
+
+def test_normalised_scores_count_and_raw_ones_are_kept():
+    plugin = normalizing("P", {"a": 10, "b": 20, "c": 40}, lambda scores: scores * 2)
+    (record,) = attempt(plugin).detail.scores
+    assert record.raw == {"a": 10, "b": 20, "c": 40}
+    assert record.normalized == {"a": 20, "b": 40, "c": 80}
+
+
+@pytest.mark.parametrize("score", [-1, 101])
+def test_a_score_outside_0_to_100_ends_the_attempt(score):
+    assert error_of(scoring("P", {"b": score})) == (
+        "applying score defaultWeights on Score plugins: "
+        f'plugin "P" returns an invalid score {score} for node "b", it should in the range of '
+        "[0, 100] after normalizing"
+    )
+
+
+def test_a_plugin_that_prescore_skips_does_not_score():
+    found = attempt(preparing("Skips", SKIP), scoring("Scores", {"b": 1}))
+    assert [record.source for record in found.detail.scores] == ["Scores"]
+    assert found.node == "b"
+
+
+@pytest.mark.parametrize("status", [Status.error("broken"), Status.unschedulable("broken")])
+def test_anything_else_in_prescore_ends_the_attempt(status):
+    assert error_of(preparing("P", status)) == 'running PreScore plugin "P": broken'
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ([1, 2, 3], "score_nodes returned list, expected ndarray"),
+        (
+            np.array([0.5, 1, 2]),
+            "score_nodes returned an array of float64, expected integers",
+        ),
+        (np.array([1, 2]), "score_nodes returned 2 scores for 3 nodes"),
+    ],
+)
+def test_scores_of_the_wrong_shape_are_an_error(answer, problem):
+    class Mistaken(Toy, ScorePlugin):
+        name = "P"
+
+        def score_nodes(self, state, pod, nodes):
+            return answer
+
+    said = f'plugin "P" failed with: plugin P failed in score: {problem}'
+    assert error_of(Mistaken) == f"running Score plugins: {said}"
+
+
+def test_an_exception_in_prescore_is_a_defect():
+    class Raises(Toy, PreScorePlugin):
+        name = "P"
+
+        def pre_score(self, state, pod, nodes):
+            raise ValueError("odd")
+
+    run = simulation(state(), profile(Raises, scoring("S", {})), [Raises, scoring("S", {})])
+    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert "plugin P failed in preScore: ValueError: odd" in found.error
+    assert [defect.plugin for defect in run.guard.defects.values()] == ["P"]
+
+
+def test_a_single_feasible_node_is_not_scored():
+    found = run_cycle(cluster(node("a"), pod("p")))
+    assert (found.node, found.score, found.detail.scores) == ("a", None, ())
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1), st.booleans())
+def test_by_highest_keeps_the_order_and_ends_at_100(raw, reverse):
+    scores = np.array(raw, dtype=np.int64)
+    found = by_highest(scores, reverse=reverse)
+    assert ((found >= 0) & (found <= 100)).all()
+    ranked = found[np.argsort(scores, kind="stable")]
+    steps = np.diff(ranked)
+    assert (steps <= 0).all() if reverse else (steps >= 0).all()
+    if scores.max() > 0:
+        assert (found.min() if reverse else found.max()) == (0 if reverse else 100)

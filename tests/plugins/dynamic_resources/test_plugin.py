@@ -1,0 +1,144 @@
+"""Whole runs of small clusters with devices, from dynamic_resources.yaml; and what takes more."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from devices import GPU, state_of
+from ksched_cli.framework.interface import PreFilterPlugin, ReservePlugin
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.dynamic_resources.claims import ClaimStore
+from ksched_cli.testing import explanation, simulate, simulation
+
+CASES = yaml.safe_load(Path(__file__).with_name("dynamic_resources.yaml").read_text())["cases"]
+
+
+def short(statuses):
+    return {name: {s.code.text: s.message} for name, s in statuses.items()}
+
+
+@pytest.mark.parametrize("case", [pytest.param(one, id=one["shows"]) for one in CASES])
+def test_case(case):
+    run = simulate(state_of(case))
+    placed = {key.removeprefix("default/"): where for key, where in run.placements.items()}
+    assert placed == case.get("placed", {})
+    given = {name: found for attempt in run.attempts for name, found in attempt.claims.items()}
+    for name, wanted in case.get("devices", {}).items():
+        assert [
+            one.replace(GPU + "/", "").replace("nic.example.com/", "") for one in given[name]
+        ] == wanted
+    last = f"default/{list(case['pods'])[-1]}"
+    if "gated" in case:
+        assert case["gated"] in run.gated[last].message
+        return
+    attempt = run.last[last]
+    assert case.get("error", "") in attempt.error
+    assert bool(attempt.error) == ("error" in case)
+    assert case.get("message", "") in attempt.message
+    if "filter" in case:
+        assert short(attempt.detail.filter) == case["filter"]
+    if "pre_filter" in case:
+        assert short({"": attempt.pre_filter}) == {"": case["pre_filter"]}
+
+
+ONE_DEVICE = {"slices": [{"node": "a", "devices": {"g0": {}}}], "claims": {"one": "gpu"}}
+SHARED = {**ONE_DEVICE, "pods": {"p": ["one"], "q": ["one"]}}
+# Allocated where there is no node, and used by nobody.
+STRANDED = {
+    **ONE_DEVICE,
+    "claims": {"one": {"r": "gpu", "allocated": ["b/g0"], "where": "b"}},
+    "pods": {"p": ["one"]},
+}
+
+
+def without(point):
+    """The default profile, with DynamicResources disabled at one point."""
+    return {"profiles": [{"plugins": {point: {"disabled": [{"name": "DynamicResources"}]}}}]}
+
+
+def claim_of(run, name="one"):
+    return ClaimStore.of(run.frameworks["default-scheduler"].handle).get("default", name)
+
+
+def test_a_claim_is_written_with_its_allocation_and_its_users():
+    run = simulation(state_of(SHARED))
+    run.run()
+    status = claim_of(run).status
+    assert [one.device for one in status.allocation.devices.results] == ["g0"]
+    assert [one.name for one in status.reserved_for] == ["p", "q"]
+
+
+def test_an_allocation_that_is_not_written_stays_under_way():
+    run = simulate(state_of(SHARED), without("preBind"))
+    assert run.placements == {"default/p": "a"}
+    assert run.last["default/q"].pre_filter.message == (
+        "resource claim default/one is in the process of being allocated"
+    )
+
+
+class Refuses(ReservePlugin):
+    """Comes after DynamicResources, and refuses the first pod that comes."""
+
+    name = "Refuses"
+
+    def __init__(self, args, handle):
+        self.asked = 0
+
+    def reserve(self, state, pod, node):
+        self.asked += 1
+        return Status.unschedulable("not now") if self.asked == 1 else SUCCESS
+
+    def unreserve(self, state, pod, node):
+        pass
+
+
+def test_what_a_refused_pod_had_taken_is_free_again():
+    case = {**ONE_DEVICE, "claims": {"one": "gpu", "two": "gpu"}}
+    run = simulate(state_of({**case, "pods": {"p": ["one"], "q": ["two"]}}), plugins=[Refuses])
+    assert run.last["default/q"].claims == {"two": (f"r={GPU}/a/g0",)}
+
+
+def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it():
+    run = simulation(state_of(STRANDED))
+    (attempt,) = run.try_pod(run.pending()[0])
+    assert attempt.message == (
+        "0/1 nodes are available: 1 resourceclaim not available on the node. deallocation of "
+        "ResourceClaim completed, preemption: 0/1 nodes are available: 1 Preemption is not helpful "
+        "for scheduling."
+    )
+    assert claim_of(run).status.allocation is None
+    assert run.try_pod(run.pending()[0])[0].claims == {"one": (f"r={GPU}/a/g0",)}
+
+
+def test_a_question_takes_no_claim_back():
+    run = simulation(state_of(STRANDED))
+    run.cycle.attempt(run.frameworks["default-scheduler"], run.pending()[0])
+    assert claim_of(run).status.allocation is not None
+
+
+@pytest.mark.parametrize("claims", [[], ["one"]], ids=["without claims", "with a claim"])
+def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(claims):
+    class Ends(PreFilterPlugin):
+        name = "Ends"
+
+        def __init__(self, args, handle):
+            pass
+
+        def pre_filter(self, state, pod, nodes):
+            return None, Status.unresolvable("ended")
+
+    both = [{"name": name} for name in ("Ends", "DynamicResources")]
+    plugins = {
+        "multiPoint": {"disabled": both[1:]},
+        "preFilter": {"enabled": both},
+        "postFilter": {"enabled": both[1:]},
+    }
+    state = state_of({**ONE_DEVICE, "pods": {"p": claims}})
+    run = simulate(state, {"profiles": [{"plugins": plugins}]}, [Ends])
+    assert run.last["default/p"].post_filter.status.message == "not found"
+
+
+def test_explain_says_that_a_claim_is_not_made_yet():
+    state = state_of({**ONE_DEVICE, "pods": {"p": [{"template": "one"}]}})
+    assert explanation(state).gated.message == 'pod "default/p": ResourceClaim not created yet'

@@ -1,0 +1,265 @@
+"""VolumeBinding in a run: what Reserve takes, who sees it, and that all of it can be given back."""
+
+import pytest
+
+from framework.toys import Toy
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import PermitPlugin, ReservePlugin
+from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes
+from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
+from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
+from volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
+
+DEFAULT = "default-scheduler"
+ON_B = {"kubernetes.io/hostname": "b"}
+
+
+def host(name, **more):
+    return node(name, labels={"kubernetes.io/hostname": name}, **more)
+
+
+def wants(name, *claims, **more):
+    return pod(name, cpu="1", spec={"volumes": uses(*claims)}, **more)
+
+
+def local_disks(*pods):
+    """Two nodes with a local volume each; the one on b is smaller."""
+    return cluster(
+        host("a"),
+        host("b"),
+        storage_class("local"),
+        volume("on-a", "20Gi", on=["a"]),
+        volume("on-b", "10Gi", on=["b"]),
+        *(claim(f"c{i}") for i in range(4)),
+        *pods,
+    )
+
+
+# -- what one pod takes, the next does not get -----------------------------------------------------
+
+
+def test_a_volume_that_one_pod_took_is_not_there_for_the_next():
+    run = simulate(local_disks(wants("p0", "c0"), wants("p1", "c1"), wants("p2", "c2")))
+    assert run.placements == {"default/p0": "a", "default/p1": "b"}
+    assert run.pending == ("default/p2",)
+
+
+def test_the_smallest_volume_of_a_node_is_taken():
+    state = cluster(
+        host("a"),
+        storage_class("local"),
+        *(volume(f"v{size}", f"{size}Gi") for size in (5, 3, 9, 1)),
+        claim("c", "2Gi"),
+        wants("p", "c"),
+    )
+    run = simulation(state)
+    run.run()
+    assert set(binder(run).assumed.claim_refs) == {"v3"}
+
+
+def test_pods_that_share_a_claim_go_where_its_volume_was_found():
+    run = simulate(local_disks(wants("p0", "c0", node_selector=ON_B), wants("p1", "c0")))
+    assert run.placements == {"default/p0": "b", "default/p1": "b"}
+
+
+def test_pods_that_share_a_claim_go_where_its_volume_is_to_be_made():
+    state = cluster(
+        host("a"),
+        host("b"),
+        storage_class("wait", CSI),
+        claim("c", storage_class="wait"),
+        wants("p0", "c", node_selector=ON_B),
+        wants("p1", "c"),
+    )
+    run = simulation(state)
+    assert run.run().placements == {"default/p0": "b", "default/p1": "b"}
+    assert binder(run).assumed.selected_nodes == {("default", "c"): "b"}
+
+
+def test_a_pod_whose_claims_are_bound_takes_nothing():
+    run = simulation(cluster(host("a"), *bound("v"), wants("p", "v")))
+    assert run.run().placements == {"default/p": "a"}
+    assert binder(run).assumed.claim_refs == binder(run).assumed.selected_nodes == {}
+
+
+def test_one_profile_does_not_see_what_another_has_assumed():
+    profiles = {"profiles": [{"schedulerName": DEFAULT}, {"schedulerName": "other"}]}
+    state = cluster(
+        host("a"),
+        storage_class("local"),
+        volume("v"),
+        claim("c0"),
+        claim("c1"),
+        wants("p0", "c0"),
+        wants("p1", "c1", profile="other"),
+    )
+    assert simulate(state, profiles).placements == {"default/p0": "a", "default/p1": "a"}
+
+
+# -- what was taken is given back ------------------------------------------------------------------
+
+
+def refusing(point, status):
+    """Says `status` at Reserve or Permit about every pod but the first one."""
+
+    class Refusing(Toy, point):
+        name = "Refusing"
+
+        def reserve(self, state, pod, node):
+            return SUCCESS if pod.name == "first" else status
+
+        def unreserve(self, state, pod, node):
+            pass
+
+        def permit(self, state, pod, node):
+            return self.reserve(state, pod, node), 0.0
+
+    return Refusing
+
+
+class Defective(refusing(ReservePlugin, SUCCESS)):
+    name = "Defective"
+
+    def reserve(self, state, pod, node):
+        if pod.name != "first":
+            raise RuntimeError("in Reserve")
+        return SUCCESS
+
+    def unreserve(self, state, pod, node):
+        raise RuntimeError("in Unreserve")
+
+
+def binder(run):
+    return run.frameworks[DEFAULT].plugin("VolumeBinding").binder
+
+
+def picture(run):
+    """Everything that a placed pod changes."""
+    snapshot, assumed = run.snapshot, binder(run).assumed
+    counters = {type(watcher): watcher for watcher in snapshot.watchers}
+    use, attached = counters[DiskUse], counters[AttachedVolumes]
+    return {
+        "pods": [[other.key for other in pods] for pods in snapshot.pods],
+        "requested": [snapshot.requested(name).tolist() for name in ("cpu", "memory")],
+        "nonzero": (snapshot.nonzero_cpu.tolist(), snapshot.nonzero_memory.tolist()),
+        "pod_count": snapshot.pod_count.tolist(),
+        "ports": {row: set(ports) for row, ports in snapshot.ports.items()},
+        "claim_refs": dict(assumed.claim_refs),
+        "selected_nodes": dict(assumed.selected_nodes),
+        "taken": assumed.taken("local").tolist(),
+        "claims": {key: set(pods) for key, pods in use.claims.items() if pods},
+        "disks": {key: dict(rows) for key, rows in use.disks.items() if rows},
+        "users": {key: dict(rows) for key, rows in attached.users.items() if rows},
+        "attached": attached.count(CSI).tolist(),
+    }
+
+
+def greedy(name):
+    """Takes a volume that is there, one to be made, bound ones, a disk, a port. With its claims."""
+    disk = {"name": "disk", "gcePersistentDisk": {"pdName": name}}
+    tmp = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    claims = ["single"] if name == "first" else []
+    volumes = [*uses(f"{name}-local", "shared", *claims), disk, tmp]
+    return [
+        claim(f"{name}-local"),
+        claim(f"{name}-tmp", storage_class="wait", owner=name),
+        pod(name, cpu="1", memory="1Gi", ports=[80], spec={"volumes": volumes}),
+    ]
+
+
+def crowded():
+    """`first` can take what it wants, and `second` too: there is one of everything on each node."""
+    return cluster(
+        host("a"),
+        host("b"),
+        csi_node("a", csi_example_com=5),
+        csi_node("b", csi_example_com=5),
+        storage_class("local"),
+        storage_class("wait", CSI),
+        volume("on-a", "20Gi", on=["a"]),
+        volume("on-b", "10Gi", on=["b"]),
+        *bound("shared", modes=("ReadWriteMany",)),
+        *bound("single", modes=("ReadWriteOncePod",)),
+        *greedy("first"),
+        *greedy("second"),
+    )
+
+
+def refusals():
+    found = [pytest.param(Defective, id="ReservePlugin: a defect")]
+    for point in (ReservePlugin, PermitPlugin):
+        for status in (Status.unschedulable("no"), Status.error("broken")):
+            case = f"{point.__name__}: {status.code.text}"
+            found.append(pytest.param(refusing(point, status), id=case))
+    return found
+
+
+@pytest.mark.parametrize("plugin", refusals())
+def test_a_plugin_that_refuses_after_the_choice_leaves_no_trace(plugin):
+    run = simulation(crowded(), plugins=[plugin])
+    first, second = run.pending()
+    assert run.try_pod(first)[-1].node == "a"
+    before = picture(run)
+    assert set(before["claim_refs"]) == {"on-a"}
+    assert before["selected_nodes"] == {("default", "first-tmp"): "a"}
+    attempt = run.try_pod(second)[-1]
+    assert not attempt.node
+    assert attempt.reserve or attempt.permit
+    assert picture(run) == before
+
+
+def test_without_the_plugin_that_refuses_the_same_pod_changes_all_of_it():
+    run = simulation(crowded())
+    first, second = run.pending()
+    run.try_pod(first)
+    before = picture(run)
+    assert run.try_pod(second)[-1].node == "b"
+    assert [name for name, was in before.items() if picture(run)[name] == was] == []
+
+
+def test_what_a_refused_pod_gave_back_is_there_for_the_next():
+    class Picky(refusing(ReservePlugin, SUCCESS)):
+        def reserve(self, state, pod, node):
+            return Status.unschedulable("no") if pod.name == "p0" else SUCCESS
+
+    state = cluster(
+        host("a"),
+        storage_class("local"),
+        volume("v"),
+        claim("c0"),
+        claim("c1"),
+        wants("p0", "c0"),
+        wants("p1", "c1"),
+    )
+    assert simulate(state, plugins=[Picky]).placements == {"default/p1": "a"}
+
+
+def test_unreserve_where_nothing_was_reserved_is_no_harm():
+    run = simulation(local_disks(wants("p", "c0")))
+    framework, asked = run.frameworks[DEFAULT], find(run)
+    place = Node(run.snapshot, 0)
+    framework.unreserve(CycleState(), asked, place)
+    state = CycleState()
+    framework.pre_filter(state, asked)
+    framework.unreserve(state, asked, place)
+    assert not run.guard.defects
+
+
+def test_giving_back_a_shared_claim_takes_it_from_the_pod_that_has_it_too():
+    """Upstream's way: what is restored is what the API server knows."""
+    refused = refusing(ReservePlugin, Status.unschedulable("no"))
+    run = simulation(local_disks(wants("first", "c0"), wants("second", "c0")), plugins=[refused])
+    first, second = run.pending()
+    assert run.try_pod(first)[-1].node == "a"
+    assert run.try_pod(second)[-1].reserve.message == "no"
+    assert binder(run).assumed.claim_refs == {}
+
+
+def test_reserve_fails_where_prefilter_is_switched_off():
+    disabled = {"disabled": [{"name": "VolumeBinding"}]}
+    config = {"profiles": [{"plugins": {"preFilter": disabled, "filter": disabled}}]}
+    run = simulate(cluster(host("a"), pod("p")), config)
+    refusal = run.last["default/p"].reserve
+    assert refusal.message == 'running Reserve plugin "VolumeBinding": not found'

@@ -1,0 +1,104 @@
+"""VolumeRestrictions where pods come and go: preemption, nominations, trials."""
+
+import pytest
+
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import Node
+from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
+from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY
+from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
+from volumes import bound, uses
+
+SINGLE = bound("single", modes=("ReadWriteOncePod",))
+DISK = {"name": "disk", "gcePersistentDisk": {"pdName": "d"}}
+
+
+def wants(name, *claims, disk=False, **more):
+    return pod(name, spec={"volumes": uses(*claims) + ([DISK] if disk else [])}, **more)
+
+
+def test_preemption_frees_a_claim_for_a_single_pod():
+    state = cluster(
+        node("a"),
+        node("b"),
+        *SINGLE,
+        wants("low", "single", node="a"),
+        wants("high", "single", priority=9),
+    )
+    run = simulate(state)
+    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert run.placements == {"default/high": "a"}
+
+
+def test_evicting_pods_elsewhere_does_not_free_a_claim():
+    """The pod that has the claim is as important."""
+    state = cluster(
+        node("a"),
+        node("b"),
+        *SINGLE,
+        wants("holder", "single", node="a", priority=9),
+        wants("low", node="b"),
+        wants("high", "single", priority=9),
+    )
+    run = simulate(state)
+    assert not run.evicted
+    assert run.pending == ("default/high",)
+
+
+def test_preemption_frees_a_disk():
+    state = cluster(
+        node("a"),
+        wants("low", disk=True, node="a"),
+        wants("bystander", node="a"),
+        wants("high", disk=True, priority=9),
+    )
+    run = simulate(state)
+    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert run.placements == {"default/high": "a"}
+
+
+def test_a_disk_that_was_placed_in_the_run_is_in_use():
+    run = simulate(cluster(node("a"), node("b"), *(wants(f"p{i}", disk=True) for i in range(3))))
+    assert sorted(run.placements.values()) == ["a", "b"]
+    assert len(run.pending) == 1
+
+
+def test_a_claim_that_was_placed_in_the_run_is_in_use():
+    run = simulate(cluster(node("a"), *SINGLE, wants("p0", "single"), wants("p1", "single")))
+    assert run.placements == {"default/p0": "a"}
+
+
+@pytest.mark.parametrize("namespace", ["default", "other"])
+def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(namespace):
+    mover = wants("mover", "single", "single", namespace=namespace, node="a")
+    state = cluster(node("a"), *SINGLE, wants("x", "single", node="a"), wants("p", "single"), mover)
+    run = simulation(state)
+    plugin = run.frameworks["default-scheduler"].plugin("VolumeRestrictions")
+    original, asked = CycleState(), find(run)
+    run.frameworks["default-scheduler"].pre_filter(original, asked)
+    trial = original.clone()
+    place = Node(run.snapshot, 0)
+    plugin.remove_pod(trial, asked, find(run, f"{namespace}/mover"), place)
+    assert trial.read(STATE_KEY).conflicts == -1
+    plugin.add_pod(trial, asked, find(run, "x"), place)
+    assert trial.read(STATE_KEY).conflicts == 0
+    assert original.read(STATE_KEY).conflicts == 1
+
+
+def test_without_prefilter_every_node_that_has_no_conflict_is_an_error():
+    off = {"disabled": [{"name": "VolumeRestrictions"}]}
+    state = cluster(node("a"), node("b"), wants("x", disk=True, node="a"), wants("p", disk=True))
+    run = simulate(state, {"profiles": [{"plugins": {"preFilter": off}}]})
+    said = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
+    assert run.last["default/p"].error == f'running "VolumeRestrictions" filter plugin: {said}'
+
+
+def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
+    pods = [wants(f"x{i}", "single", disk=True, node="a") for i in range(2)]
+    run = simulation(cluster(node("a"), *SINGLE, *pods))
+    use = DiskUse.of(run.snapshot)
+    assert use is DiskUse.of(run.snapshot)
+    for left in (1, 0):
+        run.snapshot.remove(run.snapshot.pods[0][0], 0)
+        assert len(use.claims[("default", "single")]) == left
+        assert list(use.disks.values()) == [{0: (left, left)} if left else {}]
