@@ -22,7 +22,7 @@ from ksched_cli.api import (
     SUCCESS,
     CycleState,
     FilterPlugin,
-    Node,
+    NodeInfo,
     Nodes,
     PodInfo,
     ScorePlugin,
@@ -38,11 +38,11 @@ FULL = Status.unschedulable("too little cpu")
 class Plain(FilterPlugin, ScorePlugin):
     name = "Plain"
 
-    def filter(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         free = node.allocatable("cpu") - node.requested("cpu")
         return SUCCESS if free >= pod.resources.requests["cpu"] else FULL
 
-    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return 100 * node.requested("cpu") // node.allocatable("cpu")
 
 

@@ -5,11 +5,14 @@ docs/plugin-api.md says what that means. Everything else may change from one rel
 
 from __future__ import annotations
 
+from typing import Any
+
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import hookimpl
 from ksched_cli.framework.interface import (
@@ -38,7 +41,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
@@ -58,7 +61,7 @@ __all__ = [
     "Explains",
     "FilterPlugin",
     "Handle",
-    "Node",
+    "NodeInfo",
     "NodeStatuses",
     "Nodes",
     "NormalizeScore",
@@ -91,3 +94,11 @@ __all__ = [
     "WaitingPods",
     "hookimpl",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Names that were changed, for one more release."""
+    if name == "Node":
+        warn_renamed("ksched_cli.api.Node", "ksched_cli.api.NodeInfo")
+        return NodeInfo
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

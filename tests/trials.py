@@ -10,7 +10,7 @@ import numpy as np
 
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.testing import cluster, find, simulation
 
 
@@ -47,7 +47,7 @@ class PluginRun:
         row = self.run.snapshot.row[node]
         other = find(self.run, name)
         tell = self.made.add_pod if added else self.made.remove_pod
-        status = tell(state, self.pod, other, Node(self.run.snapshot, row))
+        status = tell(state, self.pod, other, NodeInfo(self.run.snapshot, row))
         assert status.is_success, status
 
 

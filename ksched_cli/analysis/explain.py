@@ -19,7 +19,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.interface import Explains
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import PluginScores, total
@@ -148,7 +148,7 @@ class _Inquiry:
                 status = verdicts.statuses[verdicts.ids[row]]
                 details: tuple[str, ...] = ()
                 if isinstance(plugin, Explains):
-                    node = Node(self.snapshot, row)
+                    node = NodeInfo(self.snapshot, row)
                     details = self.framework.details(plugin, "filter", self.state, self.pod, node)
                 self._reject(row, status, details)
         self._ask_with_nominated()
@@ -261,7 +261,7 @@ class _Inquiry:
         plugin = self.framework.plugin(one.plugin)
         details: tuple[str, ...] = ()
         if isinstance(plugin, Explains):
-            node = Node(self.feasible.snapshot, row)
+            node = NodeInfo(self.feasible.snapshot, row)
             details = self.framework.details(plugin, "score", self.state, self.pod, node)
         normalized = int(one.normalized[at])
         return NodeScore(int(one.raw[at]), normalized, one.weight, normalized * one.weight, details)

@@ -17,7 +17,7 @@ from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.interface import Explains
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -246,7 +246,7 @@ class _Inquiry:
         plugin = self.framework.plugin(status.plugin)
         if not isinstance(plugin, Explains):
             return Refusal(status)
-        node = Node(self.snapshot, row)
+        node = NodeInfo(self.snapshot, row)
         details = self.framework.details(plugin, "filter", self.state, self.pod, node)
         return Refusal(status, details)
 

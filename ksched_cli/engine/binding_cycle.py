@@ -18,7 +18,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.extender_runner import ExtenderRunner
 from ksched_cli.engine.records import Attempt
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.runtime import Framework
@@ -53,12 +53,12 @@ class Assumed(Struct, frozen=True):
     framework: Framework
     state: CycleState
     pod: PodInfo
-    node: Node
+    node: NodeInfo
     record: Attempt
 
 
 @dataclass(slots=True)
-class Binding:
+class BindingCycle:
     """Brings chosen nodes to an end, good or bad."""
 
     snapshot: Snapshot
@@ -73,7 +73,7 @@ class Binding:
         """Puts the pod on its node, and binds it unless Permit tells it to wait."""
         self.snapshot.add(pod, row)
         self.nominator.clear(pod)
-        node = Node(self.snapshot, row)
+        node = NodeInfo(self.snapshot, row)
         assumed = Assumed(framework, state, pod, node, record)
         status = framework.reserve(state, pod, node)
         if not status.is_success:

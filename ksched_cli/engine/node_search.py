@@ -14,7 +14,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.cache.answer_cache import CacheEntry
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import Filtering
+from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
@@ -47,7 +47,7 @@ class Found(NamedTuple):
     error: str = ""
 
 
-class Search:
+class NodeSearch:
     """Remembers where the last search ended. `next_start` is a place in the order of visits."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Search:
 
     def run(
         self,
-        filtering: Filtering,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -83,7 +83,7 @@ class Search:
 
     def _one_after_the_other(
         self,
-        filtering: Filtering,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -122,7 +122,7 @@ class Search:
 
     def _everything(
         self,
-        filtering: Filtering,
+        filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         statuses: NodeStatuses,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
 
 
-class Passes:
+class RetryLoop:
     """A run under way. attempts: in order; last: by pod key."""
 
     def __init__(self, simulation: Simulation, backlog: Backlog) -> None:

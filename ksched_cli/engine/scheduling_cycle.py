@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.engine.binding_cycle import Binding, Outcome
+from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderRunner, ExtenderScores, extender_totals
-from ksched_cli.engine.node_search import Search, feasible_nodes_to_find
+from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find
 from ksched_cli.engine.records import (
     NO_DETAIL,
     Attempt,
@@ -50,7 +50,7 @@ def first_by_name(ties: Rows) -> int:
 
 
 @dataclass(slots=True)
-class Cycle:
+class SchedulingCycle:
     """Runs attempts against one snapshot.
 
     percentage: percentageOfNodesToScore where the profile has none of its own
@@ -60,11 +60,11 @@ class Cycle:
 
     snapshot: Snapshot
     nominator: Nominator
-    binding: Binding
+    binding: BindingCycle
     percentage: int = 0
     tie_break: TieBreak = first_by_name
     detailed: bool = False
-    search: Search = field(default_factory=Search)
+    search: NodeSearch = field(default_factory=NodeSearch)
     extending: ExtenderRunner = field(default_factory=ExtenderRunner)
     _none: Nodes = field(init=False)
 

@@ -13,13 +13,13 @@ from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.engine.binding_cycle import Binding, Outcome
+from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.queue import Backlog, Queue, fill
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
-from ksched_cli.engine.retry_loop import Passes
-from ksched_cli.engine.scheduling_cycle import Cycle, TieBreak, first_by_name
-from ksched_cli.framework.caller import Guard
+from ksched_cli.engine.retry_loop import RetryLoop
+from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Preemption
@@ -65,14 +65,14 @@ class Simulation:
     configuration: Configuration
     registry: Mapping[str, PluginEntry]
     options: Options = field(default_factory=Options)
-    guard: Guard = field(default_factory=Guard)
+    guard: PluginCaller = field(default_factory=PluginCaller)
     catalog: PodCatalog = field(default_factory=PodCatalog)
     nominator: Nominator = field(default_factory=Nominator)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     snapshot: Snapshot = field(init=False)
     frameworks: dict[str, Framework] = field(init=False)
     extending: ExtenderRunner = field(init=False)
-    cycle: Cycle = field(init=False)
+    cycle: SchedulingCycle = field(init=False)
     placements: dict[str, str] = field(default_factory=dict)
     evicted: list[Eviction] = field(default_factory=list)
     changes: int = 0
@@ -106,10 +106,10 @@ class Simulation:
             )
             for profile in self.configuration.profiles
         }
-        self.cycle = Cycle(
+        self.cycle = SchedulingCycle(
             self.snapshot,
             self.nominator,
-            Binding(self.snapshot, self.nominator, self.waiting, self.extending),
+            BindingCycle(self.snapshot, self.nominator, self.waiting, self.extending),
             self.configuration.percentage_of_nodes_to_score,
             self.options.tie_break,
             self.options.detailed,
@@ -166,7 +166,7 @@ class Simulation:
         if self.options.remember:
             for framework in self.frameworks.values():
                 framework.memory.expect(active)
-        passes = Passes(
+        passes = RetryLoop(
             self, Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else "")
         )
         with seldom_collected():

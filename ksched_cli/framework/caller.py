@@ -39,7 +39,7 @@ class MutationError(Exception):
 
 
 @dataclass(slots=True)
-class Guard:
+class PluginCaller:
     """defects: in the order they happened, each plugin, point and problem once.
 
     noted:   how often a plugin did something wrong

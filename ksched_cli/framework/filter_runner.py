@@ -15,10 +15,10 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.snapshot_fork import SnapshotFork
 from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry
-from ksched_cli.framework.caller import Guard, expect
+from ksched_cli.framework.caller import PluginCaller, expect
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, Status
@@ -27,7 +27,7 @@ from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, St
 OwnStates: TypeAlias = Mapping[int, CycleState]
 
 
-class Filtering:
+class FilterRunner:
     """The Filter plugins of a profile, in order."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Filtering:
         followers: Sequence[PreFilterExtensions],
         snapshot: Snapshot,
         nominator: Nominator,
-        guard: Guard,
+        guard: PluginCaller,
         memory: AnswerCache,
     ) -> None:
         self.plugins = tuple(plugins)
@@ -80,13 +80,13 @@ class Filtering:
             if row is None or row not in place:
                 continue
             own = state if trial is None else trial.get(row, state)
-            first = self._with_promised(own, pod, Node(nodes.snapshot, row))
+            first = self._with_promised(own, pod, NodeInfo(nodes.snapshot, row))
             if first is not None and not first.is_success:
                 verdicts.ids[place[row]] = len(verdicts.statuses)
                 verdicts.statuses.append(first)
         return verdicts
 
-    def _with_promised(self, state: CycleState, pod: PodInfo, node: Node) -> Status | None:
+    def _with_promised(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The node's status with its nominated pods on it; None where none of them counts."""
         promised = [
             other
@@ -96,7 +96,7 @@ class Filtering:
         if not promised:
             return None
         own = state.clone()
-        crowded = Node(SnapshotFork(node.snapshot, [node.row]), node.row)
+        crowded = NodeInfo(SnapshotFork(node.snapshot, [node.row]), node.row)
         for other in promised:
             crowded.snapshot.add(other, node.row)
             status = self.run_add_pod(own, pod, other, crowded)
@@ -106,13 +106,13 @@ class Filtering:
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """One node as it stands now, nominations counted as in `run_with_nominated_pods`."""
-        node = Node(self._snapshot, row)
+        node = NodeInfo(self._snapshot, row)
         first = self._with_promised(state, pod, node)
         if first is not None and not first.is_success:
             return first
         return self._one(state, pod, node)
 
-    def _one(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def _one(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         verdicts = self.run_filters(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids[0]]
 
@@ -204,7 +204,7 @@ class Filtering:
         snapshot = nodes.snapshot
         try:
             for row in nodes.indices().tolist():
-                node = Node(snapshot, row)
+                node = NodeInfo(snapshot, row)
                 for plugin in plugins:
                     if plugin.filter(state, pod, node) is not SUCCESS:
                         return False
@@ -254,7 +254,9 @@ class Filtering:
                 return True
         return False
 
-    def run_add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status:
         """Tells the plugins whose Filter takes part that `added` is now on `node`."""
         for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
@@ -266,7 +268,7 @@ class Filtering:
         return SUCCESS
 
     def run_remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
         """Tells the plugins whose Filter takes part that `removed` has left `node`."""
         for plugin in self._pre_filter_extensions:

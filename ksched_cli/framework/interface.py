@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ksched_cli.framework.cycle_state import CycleState
     from ksched_cli.framework.handle import Handle
     from ksched_cli.framework.node_statuses import NodeStatuses
-    from ksched_cli.framework.nodes import Node, Nodes
+    from ksched_cli.framework.nodes import NodeInfo, Nodes
     from ksched_cli.framework.results import Scores, Verdicts
 
 # Counts up when a plugin that was written for the version before might not work any more.
@@ -130,11 +130,13 @@ class PreFilterExtensions(Plugin):
     """Follows pods that come and go in a trial, without looking at everything again."""
 
     @abstractmethod
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """`added` is now on `node`, and `node` shows it."""
 
     @abstractmethod
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
         """`removed` has left `node`, and `node` no longer shows it."""
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -147,7 +149,7 @@ class PreFilterExtensions(Plugin):
 class FilterPlugin(Plugin):
     """Says which nodes can run the pod."""
 
-    def filter(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Plain form: success, a rejection, or an error."""
         raise NotImplementedError(f"{type(self).__name__} has neither filter nor filter_nodes")
 
@@ -194,7 +196,7 @@ class PreScorePlugin(Plugin):
 class ScorePlugin(Plugin):
     """Ranks the feasible nodes."""
 
-    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Plain form: after normalising, 0 to 100."""
         raise NotImplementedError(f"{type(self).__name__} has neither score nor score_nodes")
 
@@ -229,10 +231,10 @@ class ReservePlugin(Plugin):
     """Takes what the pod needs besides its node, and gives it back."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status: ...
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
 
     @abstractmethod
-    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """Also called where `reserve` was not; must not fail."""
 
 
@@ -240,7 +242,7 @@ class PermitPlugin(Plugin):
     """The last word before binding: yes, no, or wait."""
 
     @abstractmethod
-    def permit(self, state: CycleState, pod: PodInfo, node: Node) -> tuple[Status, float]:
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
         """With Wait, for how many seconds at most."""
 
 
@@ -248,31 +250,31 @@ class PreBindPlugin(Plugin):
     """Does what must be done before the pod is bound."""
 
     @abstractmethod
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status: ...
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
 
 
 class BindPlugin(Plugin):
     """Binds the pod. Skip leaves it to the next one."""
 
     @abstractmethod
-    def bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status: ...
+    def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
 
 
 class PostBindPlugin(Plugin):
     """Is told that a pod was bound."""
 
     @abstractmethod
-    def post_bind(self, state: CycleState, pod: PodInfo, node: Node) -> None: ...
+    def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None: ...
 
 
 class Explains(Plugin):
     """Says more than the status does, when `explain` asks. Called after the attempt's own calls."""
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> Sequence[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
         """Why `node` was rejected: numbers, names. One line each."""
         return ()
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> Sequence[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
         """Where the raw score comes from."""
         return ()
 

@@ -25,7 +25,7 @@ MANY_ROWS = 64
 _KNOWN = "framework.nodes"
 
 
-class Node(Struct, frozen=True, eq=False):
+class NodeInfo(Struct, frozen=True, eq=False):
     """One node with the pods on it. Amounts: cpu in milli, everything else in units."""
 
     snapshot: Snapshot
@@ -42,7 +42,7 @@ class Node(Struct, frozen=True, eq=False):
 
     @property
     def object(self) -> objects.Node:
-        """The Node as the state file has it."""
+        """The NodeInfo as the state file has it."""
         return self.snapshot.nodes[self.row]
 
     @property
@@ -81,19 +81,19 @@ class Nodes(Struct, frozen=True, eq=False):
     first: int | None = None
 
     @classmethod
-    def of(cls, node: Node) -> Nodes:
+    def of(cls, node: NodeInfo) -> Nodes:
         """The one node."""
         return cls(node.snapshot, np.array([node.row], dtype=np.intp))
 
     def __len__(self) -> int:
         return len(self.snapshot) if self.rows is None else len(self.rows)
 
-    def __iter__(self) -> Iterator[Node]:
+    def __iter__(self) -> Iterator[NodeInfo]:
         if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
             known = _nodes_of(self.snapshot)
             return iter(known if self.rows is None else [known[row] for row in self.rows])
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
-        return (Node(self.snapshot, row) for row in rows)
+        return (NodeInfo(self.snapshot, row) for row in rows)
 
     def gather(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""
@@ -116,12 +116,12 @@ class Nodes(Struct, frozen=True, eq=False):
         return np.arange(len(self.snapshot)) if self.rows is None else self.rows
 
 
-def _nodes_of(snapshot: Snapshot) -> list[Node]:
+def _nodes_of(snapshot: Snapshot) -> list[NodeInfo]:
     """All its nodes, made once."""
-    found: list[Node] | None = vars(snapshot).get(_KNOWN)
+    found: list[NodeInfo] | None = vars(snapshot).get(_KNOWN)
     if found is None:
         whole: AsLists = {}
         found = vars(snapshot)[_KNOWN] = [
-            Node(snapshot, row, whole, snapshot.requested_lists) for row in range(len(snapshot))
+            NodeInfo(snapshot, row, whole, snapshot.requested_lists) for row in range(len(snapshot))
         ]
     return found

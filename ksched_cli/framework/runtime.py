@@ -14,9 +14,9 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, keeps
-from ksched_cli.framework.caller import Guard, expect
+from ksched_cli.framework.caller import PluginCaller, expect
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import Filtering
+from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     BindPlugin,
@@ -39,9 +39,9 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.score_runner import Scoring
+from ksched_cli.framework.score_runner import ScoreRunner
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 
 P = TypeVar("P", bound=Plugin)
@@ -78,7 +78,11 @@ class Framework:
     """One profile's plugins. `handle.framework` is this framework for them."""
 
     def __init__(
-        self, profile: Profile, registry: Mapping[str, PluginEntry], handle: Handle, guard: Guard
+        self,
+        profile: Profile,
+        registry: Mapping[str, PluginEntry],
+        handle: Handle,
+        guard: PluginCaller,
     ) -> None:
         self.profile = profile
         self.handle = handle
@@ -99,7 +103,7 @@ class Framework:
         self._post_binds = self._at("postBind", PostBindPlugin)
         self._everything = Nodes(handle.snapshot)
         self.memory = AnswerCache(handle.snapshot)
-        self.filtering = Filtering(
+        self.filtering = FilterRunner(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
             handle.snapshot,
@@ -107,7 +111,7 @@ class Framework:
             guard,
             self.memory,
         )
-        self.scoring = Scoring(
+        self.scoring = ScoreRunner(
             self._at("preScore", PreScorePlugin),
             self._at("score", ScorePlugin),
             profile.weights,
@@ -275,7 +279,7 @@ class Framework:
             rejector = rejector or plugin.name
         return kept, Status.unschedulable(*reasons).by(rejector)
 
-    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """The first plugin that refuses, or success. The caller unreserves."""
         for plugin in self._reserves:
             status = self._call(plugin, "reserve", plugin.reserve, state, pod, node)
@@ -287,7 +291,7 @@ class Framework:
                 return Status.error(f'running Reserve plugin "{plugin.name}": {status.message}')
         return SUCCESS
 
-    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """In the reverse order of `reserve`."""
         for plugin in reversed(self._reserves):
             try:
@@ -297,7 +301,7 @@ class Framework:
             except Exception as defect:
                 self.guard.note(plugin.name, "unreserve", defect)
 
-    def permit(self, state: CycleState, pod: PodInfo, node: Node) -> PermitOutcome:
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> PermitOutcome:
         """A refusal ends it; otherwise Wait, where any plugin asked for it."""
         waits: dict[str, float] = {}
         for plugin in self._permits:
@@ -315,7 +319,7 @@ class Framework:
         return _PERMITTED
 
     def _permit(
-        self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: Node
+        self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[Status, float]:
         try:
             answer = self.guard.ask(
@@ -330,7 +334,7 @@ class Framework:
         except Exception as defect:
             return Status.error(self.guard.note(plugin.name, "permit", defect)), 0.0
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         for plugin in self._pre_binds:
             status = self._call(plugin, "preBind", plugin.pre_bind, state, pod, node)
             if status is SUCCESS:
@@ -341,7 +345,7 @@ class Framework:
                 return Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
         return SUCCESS
 
-    def bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """The first plugin that does not leave it to the next one. Where all do, so does this:
         upstream takes that for a failure."""
         status = SUCCESS
@@ -355,7 +359,7 @@ class Framework:
                 return Status.error(f'running Bind plugin "{plugin.name}": {status.message}')
         return Status(status.code, status.reasons or ("no Bind plugin binds the pod",))
 
-    def post_bind(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """Tells every plugin; the pod is bound, whatever they do."""
         for plugin in self._post_binds:
             try:

@@ -13,7 +13,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, keeps
 from ksched_cli.framework.cache.score_cache import ScoreCache, build_score_cache
-from ksched_cli.framework.caller import Guard, expect
+from ksched_cli.framework.caller import PluginCaller, expect
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
@@ -22,7 +22,7 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import MalformedError, PluginError, Status
 
@@ -41,7 +41,7 @@ class PluginScores:
         return self.normalized * self.weight
 
 
-class Scoring:
+class ScoreRunner:
     """The Score plugins of a profile, in order, with their weights."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Scoring:
         preparers: Sequence[PreScorePlugin],
         plugins: Sequence[ScorePlugin],
         weights: Mapping[str, int],
-        guard: Guard,
+        guard: PluginCaller,
         memory: AnswerCache,
     ) -> None:
         self.preparers = tuple(preparers)
@@ -170,7 +170,7 @@ class Scoring:
         return scores
 
     def have_plain_form(self, plugins: Iterable[ScorePlugin]) -> bool:
-        """As ScoreAsker says; see Filtering.have_plain_form."""
+        """As ScoreAsker says; see FilterRunner.have_plain_form."""
         return all(
             plugin.name not in self._guard.foreign
             and type(plugin).score is not ScorePlugin.score
@@ -179,7 +179,7 @@ class Scoring:
         )
 
     def sum_of(
-        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: Node
+        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> int | None:
         """As ScoreAsker says. What a plugin does wrong shows when its array form is asked."""
         sums = 0

@@ -11,7 +11,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import BindPlugin
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
 
 
@@ -21,5 +21,5 @@ class DefaultBinder(BindPlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS

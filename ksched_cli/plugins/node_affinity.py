@@ -44,7 +44,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.normalize import by_highest
@@ -118,7 +118,7 @@ class NodeAffinity(
     ) -> Scores:
         return by_highest(scores)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = [
             f"{key}={value} is wanted, the node has {has_label(node, key)}"
             for key, value in pod.spec.node_selector.items()
@@ -179,11 +179,11 @@ def _requirements(
     )
 
 
-def has_label(node: Node, key: str) -> str:
+def has_label(node: NodeInfo, key: str) -> str:
     return f"{key}={node.labels[key]}" if key in node.labels else f"no {key}"
 
 
-def term_text(term: NodeSelectorTerm, node: Node) -> str:
+def term_text(term: NodeSelectorTerm, node: NodeInfo) -> str:
     """The requirements, and what the node has in their place."""
     parts = [
         f"{one.key} {one.operator} {','.join(one.values)}".strip()

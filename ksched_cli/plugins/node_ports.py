@@ -20,7 +20,7 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     Scope,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
 
@@ -53,7 +53,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
         blocked[taken] = True
         return Verdicts.rejecting(nodes.gather(blocked), REASON)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         return [
             f"port {port.port}/{port.protocol} is taken by {other.key}"
             for port in pod.template.host_ports

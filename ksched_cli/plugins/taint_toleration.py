@@ -24,7 +24,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.normalize import by_highest
@@ -78,12 +78,12 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
     ) -> Scores:
         return by_highest(scores, reverse=True)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
         missing = [t for t in hard if not tolerated(pod.spec.tolerations, t)]
         return [f"not tolerated: {', '.join(map(taint_text, missing))}"]
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         taints = [t for t in node.object.spec.taints if _is_soft(t)]
         missing = [t for t in taints if not tolerated(pod.spec.tolerations, t)]
         return [f"not tolerated: {', '.join(map(taint_text, missing))}"] if missing else []

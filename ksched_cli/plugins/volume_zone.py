@@ -22,7 +22,7 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     Scope,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
 from ksched_cli.plugins.volumes.csi_migration import (
@@ -135,7 +135,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
             return ""
         return "PersistentVolume had no name"
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         return [
             f"claim {topology.claim}: volume {topology.volume} is in {topology.key}="
             f"{' or '.join(topology.values)}, the node has {_has(node, topology.key)}"
@@ -164,7 +164,7 @@ def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> li
     return found
 
 
-def _has(node: Node, key: str) -> str:
+def _has(node: NodeInfo, key: str) -> str:
     for name in (key, SUCCESSORS.get(key, key)):
         if name in node.labels:
             return f"{name}={node.labels[name]}"

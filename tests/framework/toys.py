@@ -21,14 +21,14 @@ class Toy:
 def filtering(name, answers, asked=None):
     """answers: node name → Status, success where there is none. asked: collects names."""
 
-    class Filtering(Toy, FilterPlugin):
+    class FilterRunner(Toy, FilterPlugin):
         def filter(self, state, pod, node):
             if asked is not None:
                 asked.append(node.name)
             return answers.get(node.name, SUCCESS)
 
-    Filtering.name = name
-    return Filtering
+    FilterRunner.name = name
+    return FilterRunner
 
 
 def scoring(name, answers):

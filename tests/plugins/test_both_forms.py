@@ -6,7 +6,7 @@ from hypothesis import given
 from clusters import states
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.testing import simulation
 
 STRATEGIES = [
@@ -53,10 +53,12 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(strategy, state):
         for plugin in filters:
             verdicts = plugin.filter_nodes(cycle, pod, nodes)
             for row, kind in enumerate(verdicts.ids):
-                found = plugin.filter(cycle, pod, Node(run.snapshot, row))
+                found = plugin.filter(cycle, pod, NodeInfo(run.snapshot, row))
                 assert found == verdicts.statuses[kind]
         for plugin in scores:
             prepared = plugin.pre_score(cycle, pod, nodes)
             assert prepared.is_success or prepared.is_skip
-            found = [plugin.score(cycle, pod, Node(run.snapshot, row)) for row in range(len(nodes))]
+            found = [
+                plugin.score(cycle, pod, NodeInfo(run.snapshot, row)) for row in range(len(nodes))
+            ]
             assert found == plugin.score_nodes(cycle, pod, nodes).tolist()

@@ -1,12 +1,12 @@
 """DefaultBinder: a placed pod stays where it is assumed."""
 
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 
 def test_binding_succeeds_and_changes_nothing():
     run = simulation(cluster(node("a"), pod("p")))
     binder = run.frameworks["default-scheduler"].plugin("DefaultBinder")
-    assert binder.bind(CycleState(), find(run), Node(run.snapshot, 0)).is_success
+    assert binder.bind(CycleState(), find(run), NodeInfo(run.snapshot, 0)).is_success
     assert run.snapshot.pods == [[]]

@@ -51,7 +51,7 @@ SCALAR_PATH_MAX = 6
 
 
 class FilterAsker(Protocol):
-    """Asks plugins and takes care of their failures: Filtering."""
+    """Asks plugins and takes care of their failures: FilterRunner."""
 
     def ask(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes

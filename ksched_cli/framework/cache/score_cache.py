@@ -24,7 +24,7 @@ from ksched_cli.framework.cache.answer_cache import (
 )
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import NormalizeScore, Scope, ScorePlugin
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores
 from ksched_cli.framework.status import PluginError
 
@@ -33,7 +33,7 @@ Extremes: TypeAlias = tuple[int, int]
 
 
 class ScoreAsker(Protocol):
-    """Asks plugins and takes care of their failures: Scoring. What it gives is in range.
+    """Asks plugins and takes care of their failures: ScoreRunner. What it gives is in range.
 
     weights: by the plugin's name
     """
@@ -57,7 +57,7 @@ class ScoreAsker(Protocol):
         ...
 
     def sum_of(
-        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: Node
+        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> int | None:
         """The weighted sum of the plugins' scores of one node; None leaves it open."""
         ...
@@ -209,7 +209,7 @@ class ScoreCache:
     ) -> bool:
         """As `renew`, one node after the other; whether that went well."""
         for row in stale.indices().tolist():
-            found = asker.sum_of(self.rows, static_state, pod, Node(stale.snapshot, row))
+            found = asker.sum_of(self.rows, static_state, pod, NodeInfo(stale.snapshot, row))
             if found is None:
                 return False
             self.sums[row] = self.static_sums[row] + found

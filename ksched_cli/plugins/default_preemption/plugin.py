@@ -25,7 +25,7 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -174,7 +174,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         assert framework is not None, "set before any plugin is asked"
         return framework
 
-    def _explain(self, pod: PodInfo, plugin: str, state: CycleState, node: Node) -> tuple[str, ...]:
+    def _explain(
+        self, pod: PodInfo, plugin: str, state: CycleState, node: NodeInfo
+    ) -> tuple[str, ...]:
         """The numbers behind a rejection; or whose nominations are, where the pod fits but for
         them."""
         here = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))

@@ -19,8 +19,8 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import Filtering
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.filter_runner import FilterRunner
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import Refusal, Victims
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Status
@@ -32,7 +32,7 @@ NO_VICTIMS = Refusal(Status.unresolvable("No preemption victims found for incomi
 # Sorts after every timestamp: a pod that has not started counts as starting now.
 NOT_STARTED = "~"
 
-Follow: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, Node], Status]
+Follow: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
 
 
 def started(pod: PodInfo) -> str:
@@ -68,12 +68,12 @@ class DryRun:
     concerned: see `concerns`
     """
 
-    filtering: Filtering
+    filtering: FilterRunner
     snapshot: Snapshot
     state: CycleState
     pod: PodInfo
     disruptions: Disruptions
-    explain: Callable[[str, CycleState, Node], tuple[str, ...]] | None = None
+    explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
     kept: dict[int, Victims | Refusal] | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class _Trials:
         self.rows = rows
         self.trial = SnapshotFork(run.snapshot, rows.tolist())
         self.state = run.state.clone()
-        self.nodes = [Node(self.trial, row) for row in rows.tolist()]
+        self.nodes = [NodeInfo(self.trial, row) for row in rows.tolist()]
         self.own: dict[int, CycleState] = {}
         self.answers: list[Victims | Refusal | None] = [None] * len(rows)
 

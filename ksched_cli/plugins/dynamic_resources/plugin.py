@@ -34,7 +34,7 @@ from ksched_cli.framework.interface import (
     Scope,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.dynamic_resources.claims import (
@@ -204,7 +204,7 @@ class DynamicResources(
 
     # -- Reserve, PreBind -------------------------------------------------------------------------
 
-    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         found = claims_state(state)
         if found.search is None:
             return SUCCESS
@@ -216,7 +216,7 @@ class DynamicResources(
             self._store.hold(allocated(claim, allocation))
         return SUCCESS
 
-    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         if STATE_KEY not in state.data:
             return
         for claim in claims_state(state).claims:
@@ -226,7 +226,7 @@ class DynamicResources(
                 if now is not None:
                     self._store.write(unreserved(now, pod))
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         found = claims_state(state)
         for index, claim in enumerate(found.claims):
             if is_reserved_for(claim, pod):
@@ -241,7 +241,7 @@ class DynamicResources(
 
     # -- explain ----------------------------------------------------------------------------------
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         found = claims_state(state)
         lines = [
             unreachable(found.claims[index])

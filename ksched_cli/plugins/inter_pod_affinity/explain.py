@@ -16,7 +16,7 @@ from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 
 MOST_NAMED = 3
 MOST_DOMAINS = 8
@@ -56,13 +56,13 @@ def note(found: ByDomain, term: DomainCounter, row: int, name: str) -> None:
         found.setdefault((term, code), Witnesses()).add(name)
 
 
-def domain_of(domains: Domains, node: Node) -> tuple[int, str]:
+def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
     """The code of the node's domain, and the domain as a label is written."""
     code = domains.codes.item(node.row)
     return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
 
 
-def affinity_line(selection: PodSelection, counter: DomainCounter, node: Node) -> str:
+def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInfo) -> str:
     """Why a node does not meet the required affinity on one topology key, or "" where it does."""
     domains = counter.domains
     code, domain = domain_of(domains, node)
@@ -80,7 +80,7 @@ def affinity_line(selection: PodSelection, counter: DomainCounter, node: Node) -
     return f"{said}; they run in {listed}{more}"
 
 
-def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: Node) -> str:
+def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: NodeInfo) -> str:
     """What one term adds to the node's raw score, or "" where it adds nothing."""
     code, domain = domain_of(counter.domains, node)
     count = int(counter.counts[code])

@@ -33,7 +33,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
@@ -184,10 +184,12 @@ class InterPodAffinity(
         counter = self._index.counter(selection, self._index.domains(key))
         return TermCount(selection, counter, weight)
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         return self._follow(state, pod, added, node, 1)
 
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
         return self._follow(state, pod, removed, node, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -202,7 +204,7 @@ class InterPodAffinity(
         return any(had in about for had in self._existing.had_by(other))
 
     def _follow(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, node: Node, number: int
+        self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
         try:
             found = _filter_state(state)
@@ -292,7 +294,7 @@ class InterPodAffinity(
 
     # -- explain ----------------------------------------------------------------------------------
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         found = _filter_state(state)
         required = found.demands.required
         lines = [explained.affinity_line(t.selection, t.counter, node) for t in required]
@@ -325,7 +327,7 @@ class InterPodAffinity(
         state.write(WITNESSES_KEY, found)
         return found
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         demands = self._index.derived(self._demands, pod)
         lines = [
             explained.score_line(term.counter, term.weight, term.selection, node)

@@ -21,7 +21,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.node_resources.scoring import (
@@ -52,7 +52,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         state.write(STATE_KEY, asked)
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         asked: ScoredRequests | None = state.data.get(STATE_KEY)
         if asked is None or not only_principal(asked, node.snapshot):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
@@ -78,7 +78,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
             spread = np.abs(shares[0] - shares[1]) / 2
         return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         asked = requests(self._resources, pod, nonzero=False)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=False)
 

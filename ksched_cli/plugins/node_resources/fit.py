@@ -23,7 +23,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
@@ -73,7 +73,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         state.write(PRE_FILTER_KEY, pod.resources.requests)
         return None, SUCCESS
 
-    def filter(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         snapshot, row = node.snapshot, node.row
         # Huge amounts overflow, as in Go, only in arrays.
         if not (pod.resources.others or snapshot.huge) and PRE_FILTER_KEY in state.data:
@@ -118,7 +118,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         state.write(PRE_SCORE_KEY, requests(self._resources, pod, nonzero=True))
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: Node) -> int:
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         asked: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
         if asked is None or self._ratio is not None or not only_principal(asked, node.snapshot):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
@@ -142,7 +142,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         score = self._ratio or self._strategy
         return weighted_mean(found, self._weights, score, skip_zero=self._ratio is not None)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []
         if len(node.pods) + 1 > node.allocatable("pods"):
             lines.append(f"pods: {len(node.pods)} of {node.allocatable('pods')} are there")
@@ -155,7 +155,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
                 lines.append(f"{resource}: wants {wants}, {free} free of {whole}")
         return lines
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         asked = requests(self._resources, pod, nonzero=True)
         return used_lines([spec.name for spec in self._resources], asked, node, nonzero=True)
 

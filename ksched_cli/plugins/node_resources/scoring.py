@@ -18,7 +18,7 @@ from ksched_cli.cluster.resources import HUGE, is_scalar_resource
 from ksched_cli.cluster.snapshot import PRINCIPAL, Snapshot
 from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
 from ksched_cli.framework.interface import MAX_NODE_SCORE
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import divide
 
@@ -120,7 +120,7 @@ def principal_amounts(asked: ScoredRequests, nodes: Nodes, nonzero: bool) -> tup
 
 
 def principal_numbers(
-    asked: ScoredRequests, node: Node, nonzero: bool
+    asked: ScoredRequests, node: NodeInfo, nonzero: bool
 ) -> tuple[int, int, int, int]:
     """Cpu requested and allocatable, memory requested and allocatable, on one node."""
     snapshot, row = node.snapshot, node.row
@@ -230,7 +230,7 @@ def weighted_mean(
 
 
 def used_lines(
-    resources: Sequence[str], asked: ScoredRequests, node: Node, *, nonzero: bool
+    resources: Sequence[str], asked: ScoredRequests, node: NodeInfo, *, nonzero: bool
 ) -> list[str]:
     """Per resource that the node has, how much of it would be used with the pod there."""
     one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))

@@ -19,7 +19,7 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     Scope,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
@@ -97,7 +97,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
             self._handle.shared[SHARED_KEY] = attached
         return attached.seen_by(nodes)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         (migration,) = (one for one, mask in migrations(self._csi_nodes) if mask[node.row])
         try:
             wanted = self._names.of_pod(pod.pod, migration, new=True)
@@ -106,7 +106,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
         return self._over(wanted, self._attached(nodes), node)
 
-    def _over(self, wanted: Drivers, attached: AttachedVolumes, node: Node) -> list[str]:
+    def _over(self, wanted: Drivers, attached: AttachedVolumes, node: NodeInfo) -> list[str]:
         """One line per driver with too many volumes."""
         lines = []
         for driver in sorted(set(wanted.values())):

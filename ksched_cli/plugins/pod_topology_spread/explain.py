@@ -8,13 +8,13 @@ from ksched_cli.cluster.selectors import Selector
 from ksched_cli.cluster.topology.domain_counts import Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_selection import selector_text
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.plugins.pod_topology_spread.constraints import CountedConstraint
 
 MOST_DOMAINS = 8
 
 
-def filter_line(one: CountedConstraint, tally: Tally, least: int, node: Node) -> str:
+def filter_line(one: CountedConstraint, tally: Tally, least: int, node: NodeInfo) -> str:
     """Why the node does not meet the constraint, or "" where it does.
 
     least: the global minimum, minDomains taken into account
@@ -56,7 +56,7 @@ def _all(tally: Tally) -> str:
     return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
 
 
-def score_line(one: CountedConstraint, weight: float, node: Node) -> str:
+def score_line(one: CountedConstraint, weight: float, node: NodeInfo) -> str:
     """What a constraint adds to the node's raw score; "" where the node lacks the label."""
     code = one.labelled.codes.item(node.row)
     if code == MISSING:

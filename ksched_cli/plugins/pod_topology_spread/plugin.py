@@ -36,7 +36,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import divide
@@ -211,10 +211,12 @@ class PodTopologySpread(
         state.write(PRE_FILTER_KEY, FilterState(constraints, tallies))
         return None, SUCCESS
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         return self._follow(state, pod, added, node, 1)
 
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
         return self._follow(state, pod, removed, node, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -225,7 +227,7 @@ class PodTopologySpread(
         )
 
     def _follow(
-        self, state: CycleState, pod: PodInfo, other: PodInfo, node: Node, number: int
+        self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
         try:
             found: FilterState = state.read(PRE_FILTER_KEY)
@@ -306,7 +308,7 @@ class PodTopologySpread(
 
     # -- explain ----------------------------------------------------------------------------------
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         found: FilterState = state.read(PRE_FILTER_KEY)
         lines = [
             explained.filter_line(one, tally, _least(one, tally), node)
@@ -314,7 +316,7 @@ class PodTopologySpread(
         ]
         return [line for line in lines if line]
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         found = _score_state(state)
         if found.wishes.usable is not None and not found.wishes.usable[node.row]:
             return ["the node lacks a label that the pod is to be spread by: scored as the worst"]

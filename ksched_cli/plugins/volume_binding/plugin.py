@@ -25,7 +25,7 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
@@ -124,22 +124,22 @@ class VolumeBinding(
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         return np.zeros(len(nodes), dtype=np.int64)
 
-    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         attempt = _attempt(state)
         if attempt.found is not None:
             self.binder.assume(attempt.found.volumes, node.row)
         return SUCCESS
 
-    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         attempt: Attempt | None = state.data.get(STATE_KEY)
         if attempt is not None and attempt.found is not None:
             self.binder.revert(attempt.found.volumes, node.row)
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Binding would wait for a volume controller, which a simulation has not."""
         return SUCCESS
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         attempt: Attempt | None = state.data.get(STATE_KEY)
         if attempt is None or attempt.found is None:
             return []

@@ -22,7 +22,7 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     Scope,
 )
-from ksched_cli.framework.nodes import Node, Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of, is_disk
@@ -86,10 +86,12 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         state.write(STATE_KEY, Exclusive(frozenset(exclusive), conflicts))
         return None, SUCCESS
 
-    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: Node) -> Status:
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         return _follow(state, added, 1)
 
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: Node) -> Status:
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
         return _follow(state, removed, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
@@ -116,7 +118,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
             return DiskUse.of(nodes.snapshot)
         return DiskUse.on(nodes)
 
-    def explain_filter(self, state: CycleState, pod: PodInfo, node: Node) -> list[str]:
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []
         for other in node.pods:
             use = DiskUse()

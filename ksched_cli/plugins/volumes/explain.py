@@ -17,7 +17,7 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.selectors import Selector
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.plugins.node_affinity import has_label, term_text
 from ksched_cli.plugins.volume_binding.binder import (
@@ -66,7 +66,7 @@ class VolumeWords:
         self._found = found
         self._lacks: dict[str, MismatchCounts] = {}
 
-    def rejection(self, node: Node) -> list[str]:
+    def rejection(self, node: NodeInfo) -> list[str]:
         """One line per claim that stands in the way on the node."""
         lines = [*self._bound(node)]
         elsewhere = [*self._selected_elsewhere(node)]
@@ -74,14 +74,14 @@ class VolumeWords:
             lines += self._unmatched(node)
         return list(dict.fromkeys(lines + elsewhere))
 
-    def _unmatched(self, node: Node) -> Iterator[str]:
+    def _unmatched(self, node: NodeInfo) -> Iterator[str]:
         for claim in self._found.provisioned_at(node.row):
             why_not = self._not_provisioned(claim, node)
             if why_not:
                 name = claim_class(claim)
                 yield f"claim {claim.key} wants {requested(claim)} of class {name}: {why_not}"
 
-    def _bound(self, node: Node) -> Iterator[str]:
+    def _bound(self, node: NodeInfo) -> Iterator[str]:
         for claim in self._claims.bound:
             name = claim.spec.volume_name
             said = f"claim {claim.key} is bound to volume {name}"
@@ -97,16 +97,16 @@ class VolumeWords:
             if not self._reaches(affinity, node):
                 yield f"{said}, which is for nodes with {_affinity_text(affinity, node)}"
 
-    def _reaches(self, affinity: VolumeNodeAffinity | None, node: Node) -> bool:
+    def _reaches(self, affinity: VolumeNodeAffinity | None, node: NodeInfo) -> bool:
         return bool((self._binder.volumes.reach.rows(affinity) == node.row).any())
 
-    def _selected_elsewhere(self, node: Node) -> Iterator[str]:
+    def _selected_elsewhere(self, node: NodeInfo) -> Iterator[str]:
         for claim in self._claims.waiting:
             selected = self._binder.assumed.selected_node(claim)
             if selected is not None and selected != node.name:
                 yield f"claim {claim.key}: its volume is to be made for node {selected}"
 
-    def _not_provisioned(self, claim: PersistentVolumeClaim, node: Node) -> str:
+    def _not_provisioned(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """Why no volume can be made for the claim, or ""."""
         storage_class = self._cluster.storage_classes[claim_class(claim)]
         if not provisions(storage_class):
@@ -122,7 +122,7 @@ class VolumeWords:
             return "no capacity is known that the node can reach"
         return f"the node can get at most {amount_text('memory', int(largest[node.row]))}"
 
-    def _not_matched(self, claim: PersistentVolumeClaim, node: Node) -> str:
+    def _not_matched(self, claim: PersistentVolumeClaim, node: NodeInfo) -> str:
         """What the volumes of the class lack, and how many of them."""
         table = self._binder.volumes.of_class(claim_class(claim))
         if not table.volumes:
@@ -180,12 +180,12 @@ class VolumeWords:
         return ""
 
 
-def _affinity_text(affinity: VolumeNodeAffinity | None, node: Node) -> str:
+def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
     terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
     return " or ".join(term_text(term, node) for term in terms) or "no term at all"
 
 
-def _topology_text(term: TopologySelectorTerm, node: Node) -> str:
+def _topology_text(term: TopologySelectorTerm, node: NodeInfo) -> str:
     parts = [
         f"{one.key} is {' or '.join(one.values)} ({has_label(node, one.key)})"
         for one in term.match_label_expressions

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import cluster, explanation, node, pod, scores
 from trials import Forbidden, PluginRun, moved
 
@@ -103,7 +103,7 @@ def test_a_cycle_looks_at_no_pods():
 
 def test_without_prefilter_the_plugin_says_what_is_missing():
     asked = PluginRun("InterPodAffinity", [*NODES, pod("p")])
-    status = asked.made.add_pod(asked.state, asked.pod, asked.pod, Node(asked.run.snapshot, 0))
+    status = asked.made.add_pod(asked.state, asked.pod, asked.pod, NodeInfo(asked.run.snapshot, 0))
     said = 'error reading "PreFilterInterPodAffinity" from cycleState: not found'
     assert status.message == said
     assert asked.state.data == CycleState().data

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import cluster, explanation, node, pod, simulate
 from trials import Forbidden, PluginRun, moved
 
@@ -115,7 +115,9 @@ def test_a_cycle_looks_at_no_pods():
 
 def test_without_prefilter_the_plugin_says_what_is_missing():
     asked = PluginRun("PodTopologySpread", [*NODES, pod("p")])
-    status = asked.made.remove_pod(asked.state, asked.pod, asked.pod, Node(asked.run.snapshot, 0))
+    status = asked.made.remove_pod(
+        asked.state, asked.pod, asked.pod, NodeInfo(asked.run.snapshot, 0)
+    )
     assert status.message == 'reading "PreFilterPodTopologySpread" from cycleState: not found'
 
 

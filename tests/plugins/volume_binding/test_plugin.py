@@ -5,7 +5,7 @@ import pytest
 from framework.toys import Toy
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PermitPlugin, ReservePlugin
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
@@ -239,7 +239,7 @@ def test_what_a_refused_pod_gave_back_is_there_for_the_next():
 def test_unreserve_where_nothing_was_reserved_is_no_harm():
     run = simulation(local_disks(wants("p", "c0")))
     framework, asked = run.frameworks[DEFAULT], find(run)
-    place = Node(run.snapshot, 0)
+    place = NodeInfo(run.snapshot, 0)
     framework.unreserve(CycleState(), asked, place)
     state = CycleState()
     framework.pre_filter(state, asked)

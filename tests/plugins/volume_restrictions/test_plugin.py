@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.nodes import Node
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
 from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
@@ -77,7 +77,7 @@ def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(name
     original, asked = CycleState(), find(run)
     run.frameworks["default-scheduler"].pre_filter(original, asked)
     trial = original.clone()
-    place = Node(run.snapshot, 0)
+    place = NodeInfo(run.snapshot, 0)
     plugin.remove_pod(trial, asked, find(run, f"{namespace}/mover"), place)
     assert trial.read(STATE_KEY).conflicts == -1
     plugin.add_pod(trial, asked, find(run, "x"), place)

@@ -15,7 +15,7 @@ from ksched_cli.api import (
     Code,
     CycleState,
     Handle,
-    Node,
+    NodeInfo,
     Nodes,
     NodeStatuses,
     PermitPlugin,
@@ -147,17 +147,17 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
     # -- node by node -----------------------------------------------------------------------------
 
-    def reserve(self, state: CycleState, pod: PodInfo, node: Node) -> Status:
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS
 
-    def unreserve(self, state: CycleState, pod: PodInfo, node: Node) -> None:
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """One that loses its node takes the others along."""
         group = self._group(pod)
         if group is not None:
             self._reject_waiting(group.name, "rejection in Unreserve")
             self._give_up(group.name)
 
-    def permit(self, state: CycleState, pod: PodInfo, node: Node) -> tuple[Status, float]:
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
         """The pod is on its node already and counts."""
         name = group_of(pod.labels, pod.namespace)
         if not name:

@@ -15,7 +15,7 @@ from ksched_cli.api import (
     CycleState,
     Explains,
     Handle,
-    Node,
+    NodeInfo,
     Nodes,
     PodInfo,
     Quantity,
@@ -79,7 +79,7 @@ class TargetLoadPacking(ScorePlugin, Explains):
         scores = np.floor(np.where(share > target, penalty, packing) + 0.5)
         return np.where(np.isnan(share) | (share > 100), 0, scores).astype(np.int64)
 
-    def explain_score(self, state: CycleState, pod: PodInfo, node: Node) -> Sequence[str]:
+    def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
         row = node.row
         if np.isnan(self._measured[row]):
             return (f"the state has no NodeMetrics of {node.name}",)

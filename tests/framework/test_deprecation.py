@@ -1,0 +1,31 @@
+"""Names of the plugin contract that were changed work for one more release, with a warning."""
+
+import pytest
+
+from ksched_cli import api
+from ksched_cli.framework.deprecation import RENAMED
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.testing import cluster, node, simulation
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_a_member_by_its_old_name_takes_effect_under_the_new_one(old):
+    with pytest.warns(FutureWarning, match=f"Older.{old} is now {RENAMED[old]}"):
+        older = type("Older", (api.NormalizeScore,), {old: "mine", "name": "Older"})
+    assert getattr(older, RENAMED[old]) == "mine"
+
+
+def test_the_new_name_is_not_overwritten():
+    both = {"depends_on": "old", "scope_for": "new", "name": "Both"}
+    assert type("Both", (api.Plugin,), both).scope_for == "new"
+
+
+def test_node_is_nodeinfo():
+    with pytest.warns(FutureWarning, match="api.NodeInfo"):
+        assert api.Node is NodeInfo
+
+
+def test_take_is_gather():
+    snapshot = simulation(cluster(node("a"))).snapshot
+    with pytest.warns(FutureWarning, match=r"Nodes\.gather"):
+        assert Nodes(snapshot).take(snapshot.pod_count).tolist() == [0]
