@@ -1,4 +1,7 @@
-"""What can go wrong, as data. Wording is made here once; scripts rely on the exit codes."""
+"""Errors that end a command. They carry data; their text and exit codes are defined here.
+
+Scripts rely on the exit codes.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,11 @@ class KschedError(Exception):
 
 
 class UsageError(KschedError):
-    """The question could not be asked: an option or an argument is wrong."""
+    """An option or an argument of the command is wrong."""
 
 
 class PluginDefectError(KschedError):
-    """A plugin broke in a place where nothing can go on without it. detail: the traceback."""
+    """A plugin failed where the command cannot continue without it. detail: the traceback."""
 
     exit_code = 3
 
@@ -27,7 +30,7 @@ class PluginDefectError(KschedError):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where in a text; both count from 1."""
+    """A position in a text; line and column count from 1."""
 
     line: int
     column: int
@@ -60,9 +63,9 @@ class InputError(KschedError):
         super().__init__(self.text())
 
     def text(self) -> str:
-        """One line of problem, one of hint."""
-        where = self.source
+        """A line with the problem, and an indented one with the hint if there is one."""
+        location = self.source
         if self.position is not None:
-            where += f":{self.position.line}:{self.position.column}"
-        said = ": ".join(part for part in (where, self.subject, self.problem) if part)
-        return f"{said}\n  {self.hint}" if self.hint else said
+            location += f":{self.position.line}:{self.position.column}"
+        line = ": ".join(part for part in (location, self.subject, self.problem) if part)
+        return f"{line}\n  {self.hint}" if self.hint else line

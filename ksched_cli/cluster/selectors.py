@@ -27,8 +27,8 @@ from ksched_cli.kube.field_errors import (
     FieldError,
     child,
     invalid,
-    label_value_faults,
-    qualified_name_faults,
+    label_value_problems,
+    qualified_name_problems,
     unsupported,
 )
 from ksched_cli.kube.formatting import quote
@@ -139,7 +139,7 @@ def _requirement_errors(
 ) -> list[FieldError]:
     """Upstream: labels.NewRequirement."""
     errors = []
-    faults = qualified_name_faults(key)
+    faults = qualified_name_problems(key)
     if faults:
         errors.append(invalid(child(path, "key"), key, "; ".join(faults)))
     values_path = child(path, "values")
@@ -155,7 +155,7 @@ def _requirement_errors(
     else:
         errors += _bound_errors(values, values_path)
     for i, value in enumerate(values):
-        faults = label_value_faults(value)
+        faults = label_value_problems(value)
         if faults:
             errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(faults)))
     return errors

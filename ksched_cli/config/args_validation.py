@@ -33,8 +33,8 @@ from ksched_cli.kube.field_errors import (
     forbidden,
     invalid,
     label_name_errors,
-    label_value_faults,
-    qualified_name_faults,
+    label_value_problems,
+    qualified_name_problems,
     required,
     unsupported,
 )
@@ -237,12 +237,12 @@ def _expression(expression: NodeSelectorRequirement, path: str) -> Errors:
     if expression.operator not in _SELECTOR_OPERATORS:
         return [unsupported(f"{path}.operator", expression.operator, _SELECTOR_OPERATORS)]
     errors: Errors = []
-    faults = qualified_name_faults(expression.key)
+    faults = qualified_name_problems(expression.key)
     if faults:
         errors.append(invalid(f"{path}.key", expression.key, "; ".join(faults)))
     errors += _values(expression, f"{path}.values")
     for index, value in enumerate(expression.values or ()):
-        faults = label_value_faults(value)
+        faults = label_value_problems(value)
         if faults:
             errors.append(
                 invalid(f"{path}.values[{index}][{expression.key}]", value, "; ".join(faults))

@@ -29,7 +29,7 @@ from ksched_cli.kube.field_errors import (
     duplicate,
     invalid,
     is_extended_resource_name,
-    qualified_name_faults,
+    qualified_name_problems,
     required,
 )
 from ksched_cli.kube.formatting import duration_text
@@ -219,7 +219,7 @@ def _extenders(extenders: tuple[Extender, ...]) -> Errors:
 
 def _extended_resource(path: str, name: str) -> Errors:
     """validateExtendedResourceName."""
-    faults = qualified_name_faults(name)
+    faults = qualified_name_problems(name)
     for fault in faults:
         yield invalid(path, name, fault)
     if not faults and not is_extended_resource_name(name):

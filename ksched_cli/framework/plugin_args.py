@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 import msgspec
 
-from ksched_cli.kube.field_errors import Fault, FieldError, shown
+from ksched_cli.kube.field_errors import ErrorType, FieldError, bad_value_text
 
 # What a plugin class has as `args`.
 ArgsSpec: TypeAlias = Mapping[str, Any] | type[Any] | None
@@ -30,7 +30,7 @@ def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
     if spec is None:
         return ()
     if given is not None and not isinstance(given, Mapping):
-        return (FieldError("", Fault.INVALID, shown(given), "must be an object"),)
+        return (FieldError("", ErrorType.INVALID, bad_value_text(given), "must be an object"),)
     data = _without_meta(given)
     if isinstance(spec, Mapping):
         return _check_schema(spec, data)
@@ -39,7 +39,7 @@ def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
     except msgspec.ValidationError as error:
         return (_field_error(str(error), data),)
     except ValueError as error:
-        return (FieldError("", Fault.INVALID, shown(data), str(error)),)
+        return (FieldError("", ErrorType.INVALID, bad_value_text(data), str(error)),)
     return ()
 
 
@@ -71,8 +71,8 @@ def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...
     return tuple(
         FieldError(
             one.json_path.removeprefix("$").removeprefix("."),
-            Fault.INVALID,
-            shown(one.instance),
+            ErrorType.INVALID,
+            bad_value_text(one.instance),
             one.message,
         )
         for one in problems
@@ -110,15 +110,15 @@ def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
     path = at["path"] if at else ""
     said = _AT.sub("", text)
     for pattern, fault, detail in (
-        (_MISSING, Fault.REQUIRED, ""),
-        (_UNKNOWN, Fault.FORBIDDEN, "the plugin knows no such field"),
+        (_MISSING, ErrorType.REQUIRED, ""),
+        (_UNKNOWN, ErrorType.FORBIDDEN, "the plugin knows no such field"),
     ):
         found = pattern.match(said)
         if found:
             inner = f"{path}.{found['field']}" if path else found["field"]
             return FieldError(inner, fault, "", detail)
     plain = said.replace("`", "")
-    return FieldError(path, Fault.INVALID, shown(_value_at(data, path)), plain)
+    return FieldError(path, ErrorType.INVALID, bad_value_text(_value_at(data, path)), plain)
 
 
 def _value_at(data: Any, path: str) -> Any:

@@ -1,7 +1,7 @@
-"""Text of a file to plain data, and back from a path in the data to line and column.
+"""Text of a file to plain data, and from a path in the data to its line and column in the text.
 
-JSON never goes through the YAML parser. Positions cost nothing until they are asked for: `locate`
-composes the text once more, when there is an error to report.
+JSON never goes through the YAML parser. Positions are not recorded while reading: `locate` composes
+the text again when there is an error to report.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def decode_text(raw: bytes, source_name: str) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Whether the text is read as JSON: it begins with a brace, as upstream's IsJSONBuffer asks.
+    """Whether the text is read as JSON: it begins with a brace, as in upstream's IsJSONBuffer.
 
-    A bracket counts too, as kubectl never prints a list that way but people do.
+    A bracket counts too: kubectl prints no bare list, but people write them.
     """
     return text.lstrip()[:1] in ("{", "[")
 
@@ -77,9 +77,9 @@ def is_json(text: str) -> bool:
 def load_documents(text: str, source_name: str) -> Iterator[Any]:
     """Plain data of every document that is not empty.
 
-    Text that begins with a brace or bracket is tried as JSON, then as YAML's flow style. Raises
-    InputError with line and column where the text is neither, is empty, nests too deeply or grows
-    too much by aliases.
+    Text that begins with a brace or bracket is parsed as JSON, then as YAML's flow style. Raises
+    InputError with line and column where the text is neither, is empty, nests too deeply or uses
+    aliases excessively.
     """
     if not text.strip():
         raise InputError(source_name, "the file is empty", hint="Expected YAML or JSON objects.")
@@ -118,17 +118,17 @@ def read_documents(text: str) -> Iterator[Document]:
 
 
 def yaml_failure(error: YamlError, source_name: str) -> InputError:
-    """A YamlError as the user reads it."""
-    at = Position(error.line, error.column or 1) if error.line else None
+    """The InputError for a YamlError: the problem without Go's prefixes, with its position."""
+    position = Position(error.line, error.column or 1) if error.line else None
     problem = error.message.removeprefix("yaml: ")
     if error.line:
         for line in (error.line, error.line - 1):
             problem = problem.removeprefix(f"line {line}: ")
-    return InputError(source_name, f"not YAML: {problem}", position=at)
+    return InputError(source_name, f"not YAML: {problem}", position=position)
 
 
 def json_failure(text: str, error: json_tree.JsonError, source_name: str) -> InputError:
-    """A JsonError as the user reads it."""
+    """The InputError for a JsonError, with its position."""
     return InputError(
         source_name, f"not JSON: {error.message}", position=position_at(text, error.offset)
     )
@@ -140,7 +140,7 @@ def position_at(text: str, offset: int) -> Position:
 
 
 def locate(text: str, document_index: int, path: Path) -> Position | None:
-    """Where the key (or list item) of `path` stands; its nearest parent, where it is not there.
+    """Position of the key (or list item) at `path`; of its nearest parent where it is absent.
 
     document_index counts the documents as load_documents yields them, from 0.
     """
@@ -148,7 +148,7 @@ def locate(text: str, document_index: int, path: Path) -> Position | None:
 
 
 class Locator:
-    """Positions in one document; composes it when first asked, once."""
+    """Positions in one document, which is composed on first use and kept."""
 
     def __init__(self, text: str, document_index: int = 0) -> None:
         self._text = text
@@ -157,7 +157,7 @@ class Locator:
         self._composed = False
 
     def locate(self, path: Path) -> Position | None:
-        """As the function `locate`."""
+        """Position of the key or item at `path`, or of its nearest parent; None: no document."""
         if is_json(self._text):
             try:
                 return _locate_json(self._text, path)
@@ -181,7 +181,7 @@ class Locator:
 
 def _locate_json(text: str, path: Path) -> Position | None:
     for length in range(len(path), -1, -1):
-        offset = json_tree.find(text, path[:length])
+        offset = json_tree.offset_of(text, path[:length])
         if offset is not None:
             return position_at(text, offset)
     return None
@@ -190,14 +190,14 @@ def _locate_json(text: str, path: Path) -> Position | None:
 def _locate_node(node: Node, path: Path) -> Position:
     mark = node.start_mark
     for step in path:
-        found = _step(node, step)
-        if found is None:
+        child = _child(node, step)
+        if child is None:
             break
-        mark, node = found
+        mark, node = child
     return Position(mark.line + 1, mark.column + 1)
 
 
-def _step(node: Node, step: str | int) -> tuple[Any, Node] | None:
+def _child(node: Node, step: str | int) -> tuple[Any, Node] | None:
     """The mark of a key or item and the node under it."""
     if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
         item = node.value[step]

@@ -1,4 +1,4 @@
-"""Errors about a field, and the rules for names that they are made by.
+"""Errors about a field of an object, and the rules for names of labels and resources.
 
 Upstream: apimachinery/pkg/util/validation/field/errors.go and util/validation/validation.go,
 core/v1/helper (IsExtendedResourceName).
@@ -36,10 +36,10 @@ _SUBDOMAIN_ERROR = (
     f" regex used for validation is '{_SUBDOMAIN}')"
 )
 _QUOTA_PREFIX = "requests."
-_NATIVE = "kubernetes.io/"
+_NATIVE_DOMAIN = "kubernetes.io/"
 
 
-class Fault(StrEnum):
+class ErrorType(StrEnum):
     """field.ErrorType, as it is printed."""
 
     INVALID = "Invalid value"
@@ -51,19 +51,19 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """field.Error. value: the bad value as text, empty where the fault has none."""
+    """field.Error. value: the bad value as text, "" for types of error that name no value."""
 
     path: str
-    fault: Fault
+    type: ErrorType
     value: str
     detail: str
 
     def text(self) -> str:
-        """As upstream prints it: "PATH: fault: value: detail"."""
-        return ": ".join(part for part in (self.path, self.fault, self.value, self.detail) if part)
+        """As upstream prints it: "PATH: TYPE: VALUE: DETAIL"."""
+        return ": ".join(part for part in (self.path, self.type, self.value, self.detail) if part)
 
 
-def shown(value: Any) -> str:
+def bad_value_text(value: Any) -> str:
     """A bad value as field.Error prints it: Go's %q for a string, %v for a number, else JSON."""
     if isinstance(value, str):
         return quote(value)
@@ -71,24 +71,24 @@ def shown(value: Any) -> str:
 
 
 def invalid(path: str, value: Any, detail: str) -> FieldError:
-    return FieldError(path, Fault.INVALID, shown(value), detail)
+    return FieldError(path, ErrorType.INVALID, bad_value_text(value), detail)
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    return FieldError(path, Fault.REQUIRED, "", detail)
+    return FieldError(path, ErrorType.REQUIRED, "", detail)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    return FieldError(path, Fault.DUPLICATE, shown(value), "")
+    return FieldError(path, ErrorType.DUPLICATE, bad_value_text(value), "")
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    return FieldError(path, Fault.FORBIDDEN, "", detail)
+    return FieldError(path, ErrorType.FORBIDDEN, "", detail)
 
 
 def unsupported(path: str, value: Any, supported: Iterable[str]) -> FieldError:
     detail = "supported values: " + ", ".join(quote(item) for item in supported)
-    return FieldError(path, Fault.UNSUPPORTED, shown(value), detail)
+    return FieldError(path, ErrorType.UNSUPPORTED, bad_value_text(value), detail)
 
 
 def child(path: str, *names: str) -> str:
@@ -103,58 +103,58 @@ def distinct(errors: Iterable[FieldError]) -> list[FieldError]:
 
 def aggregate(errors: Iterable[FieldError]) -> str:
     """Aggregate.Error: one message as it is, more in brackets."""
-    said = list(dict.fromkeys(error.text() for error in errors))
-    return said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    messages = list(dict.fromkeys(error.text() for error in errors))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
-def qualified_name_faults(value: str) -> list[str]:
-    """validation.IsQualifiedName."""
+def qualified_name_problems(value: str) -> list[str]:
+    """validation.IsQualifiedName: what is wrong with a label's key; [] for a valid one."""
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         return [
             f"a qualified name {_NAME_ERROR} with an optional DNS subdomain prefix and '/'"
             " (e.g. 'example.com/MyName')"
         ]
-    faults = []
+    problems = []
     if slash and not prefix:
-        faults.append("prefix part must be non-empty")
+        problems.append("prefix part must be non-empty")
     elif slash:
-        faults += [f"prefix part {fault}" for fault in _subdomain_faults(prefix)]
+        problems += [f"prefix part {problem}" for problem in _subdomain_problems(prefix)]
     if not name:
-        faults.append("name part must be non-empty")
+        problems.append("name part must be non-empty")
     elif len(name.encode()) > 63:
-        faults.append("name part must be no more than 63 characters")
+        problems.append("name part must be no more than 63 characters")
     if not re.fullmatch(_NAME, name):
-        faults.append(f"name part {_NAME_ERROR}")
-    return faults
+        problems.append(f"name part {_NAME_ERROR}")
+    return problems
 
 
-def _subdomain_faults(value: str) -> list[str]:
-    faults = []
+def _subdomain_problems(value: str) -> list[str]:
+    problems = []
     if len(value.encode()) > 253:
-        faults.append("must be no more than 253 characters")
+        problems.append("must be no more than 253 characters")
     if not re.fullmatch(_SUBDOMAIN, value):
-        faults.append(_SUBDOMAIN_ERROR)
-    return faults
+        problems.append(_SUBDOMAIN_ERROR)
+    return problems
 
 
-def label_value_faults(value: str) -> list[str]:
-    """validation.IsValidLabelValue."""
-    faults = []
+def label_value_problems(value: str) -> list[str]:
+    """validation.IsValidLabelValue: what is wrong with a label's value; [] for a valid one."""
+    problems = []
     if len(value.encode()) > 63:
-        faults.append("must be no more than 63 characters")
+        problems.append("must be no more than 63 characters")
     if not re.fullmatch(_LABEL_VALUE, value):
-        faults.append(_VALUE_ERROR)
-    return faults
+        problems.append(_VALUE_ERROR)
+    return problems
 
 
 def label_name_errors(value: str, path: str) -> list[FieldError]:
     """metav1validation.ValidateLabelName."""
-    return [invalid(path, value, fault) for fault in qualified_name_faults(value)]
+    return [invalid(path, value, problem) for problem in qualified_name_problems(value)]
 
 
 def is_extended_resource_name(name: str) -> bool:
     """helper.IsExtendedResourceName: a domain that is not Kubernetes's own, fit for a quota."""
-    if "/" not in name or _NATIVE in name or name.startswith(_QUOTA_PREFIX):
+    if "/" not in name or _NATIVE_DOMAIN in name or name.startswith(_QUOTA_PREFIX):
         return False
-    return not qualified_name_faults(_QUOTA_PREFIX + name)
+    return not qualified_name_problems(_QUOTA_PREFIX + name)

@@ -1,12 +1,15 @@
-"""Amounts in scheduler units, written for people."""
+"""Amounts of resources as text for people: "1500m", "2Gi".
+
+The scheduler counts cpu in thousandths, memory and storage in bytes, all else in units.
+"""
 
 from __future__ import annotations
 
-BINARY = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+_BINARY_UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """cpu: milli; memory and storage: bytes; anything else: as counted."""
+    """Text of an amount in the scheduler's unit of the resource; bytes rounded to a tenth."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
@@ -15,7 +18,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 
 def _bytes_text(amount: int) -> str:
-    for suffix, unit in BINARY:
+    for suffix, unit in _BINARY_UNITS:
         if abs(amount) >= unit:
             return f"{amount / unit:.1f}".removesuffix(".0") + suffix
     return str(amount)

@@ -1,4 +1,4 @@
-"""Values as Go prints them, because kube-scheduler's messages are made of them.
+"""Strings, numbers, JSON and durations as Go prints them in kube-scheduler's messages.
 
 Upstream: strconv.Quote, encoding/json's Marshal, time.Duration's String and time.ParseDuration.
 """
@@ -59,7 +59,10 @@ def _quoted_rune(char: str) -> str:
 
 
 def float_text(value: float, bits: int = 64) -> str:
-    """A number as encoding/json writes it: shortest digits, exponents for the extremes only."""
+    """A float as encoding/json writes it: shortest digits, an exponent from 1e21 and below 1e-6.
+
+    bits: 64 or 32, of Go's type
+    """
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
     digits = repr(value) if bits == 64 else f"{value:.9g}"
@@ -95,50 +98,50 @@ def parse_duration(text: str) -> int:
     sign, rest = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if rest == "0":
         return 0
-    shown = _quote_bytes(text)
+    quoted = _quote_bytes(text)
     if not rest:
-        raise DurationError(f"time: invalid duration {shown}")
+        raise DurationError(f"time: invalid duration {quoted}")
     total = 0
     while rest:
         match = _DURATION_PART.match(rest)
         if match is None or not (match[1] or match[2]):
-            raise DurationError(f"time: invalid duration {shown}")
+            raise DurationError(f"time: invalid duration {quoted}")
         unit = match[3]
         if not unit:
-            raise DurationError(f"time: missing unit in duration {shown}")
+            raise DurationError(f"time: missing unit in duration {quoted}")
         if unit not in _UNITS:
-            raise DurationError(f"time: unknown unit {_quote_bytes(unit)} in duration {shown}")
+            raise DurationError(f"time: unknown unit {_quote_bytes(unit)} in duration {quoted}")
         fraction = match[2] or ""
         total += int(match[1] or "0") * _UNITS[unit]
         total += int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
     if total > INT64_MAX + (sign == "-"):
-        raise DurationError(f"time: invalid duration {shown}")
+        raise DurationError(f"time: invalid duration {quoted}")
     return -total if sign == "-" else total
 
 
 def _quote_bytes(text: str) -> str:
-    """Package time's own quoting: what is not printable ASCII goes byte by byte."""
-    out = []
+    """Package time's own quote: escapes every byte of what is not printable ASCII."""
+    parts = []
     for char in text:
         if char in '"\\':
-            out.append("\\" + char)
+            parts.append("\\" + char)
         elif " " <= char < "\x7f":
-            out.append(char)
+            parts.append(char)
         else:
-            out += [f"\\x{byte:02x}" for byte in char.encode()]
-    return f'"{"".join(out)}"'
+            parts += [f"\\x{byte:02x}" for byte in char.encode()]
+    return f'"{"".join(parts)}"'
 
 
 def duration_text(nanoseconds: int) -> str:
     """A duration as time.Duration prints it: "1h0m0s", "1.5s", "300ms"."""
     if nanoseconds == 0:
         return "0s"
-    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    sign, absolute = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     for unit, size in (("ns", 1), ("µs", 10**3), ("ms", 10**6)):
-        if left < size * 1000:
-            return f"{sign}{_fraction(left, size)}{unit}"
-    minutes, rest = divmod(left, 60 * 10**9)
+        if absolute < size * 1000:
+            return f"{sign}{_fraction(absolute, size)}{unit}"
+    minutes, rest = divmod(absolute, 60 * 10**9)
     text = f"{_fraction(rest, 10**9)}s"
     if minutes:
         hours, minutes = divmod(minutes, 60)
@@ -147,6 +150,7 @@ def duration_text(nanoseconds: int) -> str:
 
 
 def _fraction(value: int, size: int) -> str:
+    """value / size as a decimal number without zeros at its end; size: a power of ten."""
     whole, rest = divmod(value, size)
     if not rest:
         return str(whole)

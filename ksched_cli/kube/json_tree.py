@@ -1,4 +1,4 @@
-"""JSON text to plain data, keeping what Go's decoder reports: doubled keys and numbers as written.
+"""JSON text to plain data that keeps repeated keys and numbers as written, for Go's messages.
 
 Upstream: encoding/json's scanner (wording of syntax errors) and sigs.k8s.io/json (strictness).
 """
@@ -24,7 +24,7 @@ _CONTEXTS = (
 
 
 class JsonError(Exception):
-    """A text that is no JSON: Go's message and the offset in characters."""
+    """The text is not JSON. message: Go's; offset: in characters."""
 
     def __init__(self, message: str, offset: int) -> None:
         self.message, self.offset = message, offset
@@ -32,7 +32,7 @@ class JsonError(Exception):
 
 
 class JsonObject(dict[str, Any]):
-    """An object that remembers the order and repetition of its keys."""
+    """A JSON object. pairs: all keys and values in their order, repeated keys included."""
 
     __slots__ = ("pairs",)
 
@@ -42,7 +42,7 @@ class JsonObject(dict[str, Any]):
 
 
 class JsonFloat(float):
-    """A number with a point or an exponent, as it was written."""
+    """A number with a point or an exponent. literal: its text."""
 
     literal: str
 
@@ -52,7 +52,8 @@ class JsonFloat(float):
         return number
 
 
-def _constant(_name: str) -> Any:
+def _refuse_constant(_name: str) -> Any:
+    """NaN and Infinity, which Python's parser takes, are not JSON."""
     raise ValueError
 
 
@@ -63,7 +64,7 @@ def parse(text: str) -> Any:
             text,
             object_pairs_hook=JsonObject,
             parse_float=JsonFloat,
-            parse_constant=_constant,
+            parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
         raise JsonError(_message(text, error), error.pos) from None
@@ -72,20 +73,19 @@ def parse(text: str) -> Any:
     except ValueError:
         match = re.search(r"\b(?:NaN|-?Infinity)\b", text)
         offset = match.start() if match else 0
-        wrong = text[offset]
-        message = f"invalid character '{wrong}' looking for beginning of value"
+        message = f"invalid character '{text[offset]}' looking for beginning of value"
         raise JsonError(message, offset) from None
 
 
 def _message(text: str, error: json.JSONDecodeError) -> str:
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
-    named = [context for start, context in _CONTEXTS if error.msg.startswith(start)]
-    inside = "object key:value pair" if _in_object(text[: error.pos]) else "array element"
-    context = named[0] if named else f"after {inside}"
-    wrong = text[error.pos]
-    shown = {"'": r"'\''", '"': "'\"'"}.get(wrong, f"'{wrong}'")
-    return f"invalid character {shown} {context}"
+    contexts = [context for start, context in _CONTEXTS if error.msg.startswith(start)]
+    container = "object key:value pair" if _in_object(text[: error.pos]) else "array element"
+    context = contexts[0] if contexts else f"after {container}"
+    character = text[error.pos]
+    quoted = {"'": r"'\''", '"': "'\"'"}.get(character, f"'{character}'")
+    return f"invalid character {quoted} {context}"
 
 
 def _in_object(before: str) -> bool:
@@ -101,15 +101,20 @@ def _in_object(before: str) -> bool:
     return False
 
 
-def find(text: str, path: tuple[str | int, ...], start: int = 0) -> int | None:
-    """Offset of the key (or list item) that `path` names; siblings are skipped by the C decoder."""
-    offset = named = _skip(text, start)
+def offset_of(text: str, path: tuple[str | int, ...], start: int = 0) -> int | None:
+    """Offset of the key (or list item) at `path`, None where it is absent.
+
+    The C decoder skips siblings. Raises ValueError or IndexError where the text is not JSON.
+    """
+    offset = key_offset = _skip(text, start)
     for step in path:
-        found = _member(text, offset, step) if isinstance(step, str) else _item(text, offset, step)
-        if found is None:
+        offsets = (
+            _member(text, offset, step) if isinstance(step, str) else _item(text, offset, step)
+        )
+        if offsets is None:
             return None
-        named, offset = found
-    return named
+        key_offset, offset = offsets
+    return key_offset
 
 
 def _skip(text: str, offset: int) -> int:
@@ -118,25 +123,26 @@ def _skip(text: str, offset: int) -> int:
 
 
 def _member(text: str, offset: int, key: str) -> tuple[int, int] | None:
-    """Offsets of a key and of its value."""
+    """Offsets of a key and of its value; of a repeated key, the last."""
     if text[offset] != "{":
         return None
-    found = None
+    offsets = None
     offset = _skip(text, offset + 1)
     while text[offset] != "}":
-        at = offset
+        key_offset = offset
         name, offset = scanstring(text, offset + 1, False)
         offset = _skip(text, _skip(text, offset) + 1)
         if name == key:
-            found = at, offset
+            offsets = key_offset, offset
         _, offset = _DECODER.raw_decode(text, offset)
         offset = _skip(text, offset)
         if text[offset] == ",":
             offset = _skip(text, offset + 1)
-    return found
+    return offsets
 
 
 def _item(text: str, offset: int, index: int) -> tuple[int, int] | None:
+    """Offset of a list's item, twice, as for a key and its value."""
     if text[offset] != "[":
         return None
     offset = _skip(text, offset + 1)

@@ -3,7 +3,7 @@
 Upstream: k8s.io/apimachinery/pkg/api/resource (quantity.go, amount.go, math.go, scale_int.go,
 suffix.go). A quantity is unscaled * 10**scale. Upstream keeps small ones as int64 and others as
 decimals of any size; the two differ in what they do on overflow and in rounding negative values,
-so `wide` says which of them a quantity is.
+so `wide` tells which of them a quantity is.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ _BINARY_EXPONENTS = {suffix: exponent for exponent, suffix in _BINARY_SUFFIXES.i
 
 # Decimal digits that surely fit an int64.
 _INT64_DIGITS = 18
-_ONE_STEP = (1, 2, 3, 6, 9)
+_ONE_STEP_DIGITS = (1, 2, 3, 6, 9)
 # Upstream takes any exponent, and computes 10 to its power with all the digits.
 _MAX_EXPONENT = 1000
 
 
 class QuantityError(ValueError):
-    """Not a quantity. The text is upstream's."""
+    """The text is not a quantity. The message is upstream's."""
 
 
 @total_ordering
 class Quantity:
-    """An amount; do not change it. Equal amounts are equal, however they were written.
+    """An amount. Immutable by convention. Equal amounts are equal, however they were written.
 
+    unscaled, scale: the amount is unscaled * 10**scale
     form: DecimalSI, BinarySI or DecimalExponent: how it is printed
+    wide: whether upstream keeps it as a decimal of any size, not as an int64
     """
 
     # Not a dataclass, which msgspec would decode by itself.
@@ -74,7 +76,7 @@ class Quantity:
         return _parse(text)
 
     def value(self) -> int:
-        """Units, rounded away from zero; what overflows an int64 comes out as upstream's."""
+        """Units, rounded away from zero. On overflow of an int64 the result is upstream's."""
         return self.scaled_value(0)
 
     def milli_value(self) -> int:
@@ -104,9 +106,9 @@ class Quantity:
         form = self.form if self.unscaled else other.form
         scale = min(self.scale, other.scale)
         if not self.unscaled or not other.unscaled:
-            kept = self if self.unscaled else other
-            return Quantity(kept.unscaled, kept.scale, form, self.wide or other.wide)
-        total = _at(self, scale) + _at(other, scale)
+            nonzero = self if self.unscaled else other
+            return Quantity(nonzero.unscaled, nonzero.scale, form, self.wide or other.wide)
+        total = _unscaled_at(self, scale) + _unscaled_at(other, scale)
         wide = self.wide or other.wide or not MIN_INT64 < total <= MAX_INT64
         return Quantity(total, scale, form, wide)
 
@@ -121,7 +123,7 @@ class Quantity:
         if self.sign() != other.sign():
             return self.sign() < other.sign()
         scale = min(self.scale, other.scale)
-        return _at(self, scale) < _at(other, scale)
+        return _unscaled_at(self, scale) < _unscaled_at(other, scale)
 
     def __hash__(self) -> int:
         return hash(self._reduced())
@@ -141,25 +143,20 @@ class Quantity:
             return "0"
         if self.form == BINARY_SI and self._prints_binary():
             amount, times = _reduce(
-                self.scaled_value(0) if not self.wide else _at(self, 0), 0, 1024
+                self.scaled_value(0) if not self.wide else _unscaled_at(self, 0), 0, 1024
             )
             return f"{amount}{_BINARY_SUFFIXES.get(times * 10, '')}"
         amount, exponent = _reduce(self.unscaled, self.scale, 10)
         extra = exponent % 3
-        amount, exponent = amount * _ten(extra), exponent - extra
+        amount, exponent = amount * _power_of_ten(extra), exponent - extra
         if self.form == DECIMAL_EXPONENT:
             return f"{amount}e{exponent}" if exponent else str(amount)
         return f"{amount}{_DECIMAL_SUFFIXES.get(exponent, '')}"
 
     def _prints_binary(self) -> bool:
         """Upstream prints small and fractional binary quantities as decimals."""
-        whole = self.scale >= 0 or self.unscaled % _ten(-self.scale) == 0
-        return whole and abs(_at(self, 0)) >= 1024
-
-
-def quantity(text: str) -> Quantity:
-    """Short for Quantity.parse."""
-    return _parse(text)
+        whole = self.scale >= 0 or self.unscaled % _power_of_ten(-self.scale) == 0
+        return whole and abs(_unscaled_at(self, 0)) >= 1024
 
 
 def milli_quantity(amount: int) -> Quantity:
@@ -167,15 +164,17 @@ def milli_quantity(amount: int) -> Quantity:
     return Quantity(amount, MILLI)
 
 
-def _ten(exponent: int) -> int:
+def _power_of_ten(exponent: int) -> int:
     power: int = 10**exponent
     return power
 
 
-def _at(amount: Quantity, scale: int) -> int:
+def _unscaled_at(amount: Quantity, scale: int) -> int:
     """The amount as an integer at a scale at which it is whole."""
     shift = amount.scale - scale
-    return amount.unscaled * _ten(shift) if shift >= 0 else amount.unscaled // _ten(-shift)
+    if shift < 0:
+        return amount.unscaled // _power_of_ten(-shift)
+    return amount.unscaled * _power_of_ten(shift)
 
 
 def _reduce(amount: int, exponent: int, base: int) -> tuple[int, int]:
@@ -190,7 +189,7 @@ def _divide_away(amount: int, digits: int) -> int:
     """amount / 10**digits, rounded away from zero."""
     if digits > len(str(abs(amount))):
         return (amount > 0) - (amount < 0)
-    divisor = _ten(digits)
+    divisor = _power_of_ten(digits)
     return -(-amount // divisor) if amount > 0 else amount // divisor
 
 
@@ -201,10 +200,10 @@ def _multiply_int64(amount: int, digits: int) -> int:
     """
     if not amount or digits > _INT64_DIGITS:
         return 0
-    result = amount * _ten(digits)
+    result = amount * _power_of_ten(digits)
     if MIN_INT64 <= result <= MAX_INT64:
         return result
-    return _wrap_int64(result) if digits in _ONE_STEP else 0
+    return _wrap_int64(result) if digits in _ONE_STEP_DIGITS else 0
 
 
 def _wrap_int64(amount: int) -> int:
@@ -214,8 +213,8 @@ def _wrap_int64(amount: int) -> int:
 def _scaled_wide(amount: int, shift: int) -> int:
     """Upstream's scaledValue: integers wrap, division truncates and then adds one."""
     if shift >= 0:
-        return _wrap_int64(amount * _ten(shift))
-    divisor = _ten(-shift)
+        return _wrap_int64(amount * _power_of_ten(shift))
+    divisor = _power_of_ten(-shift)
     if amount < MAX_INT64 and -shift <= _INT64_DIGITS and amount < 0:
         low = _wrap_int64(amount)
         quotient = -(-low // divisor) if low < 0 else low // divisor
@@ -320,7 +319,7 @@ def _parse_wide(number: str, unit: tuple[int, int, str]) -> Quantity:
     if scale < NANO:
         amount = _divide_away(amount, NANO - scale)
     else:
-        amount *= _ten(scale - NANO)
+        amount *= _power_of_ten(scale - NANO)
     rounded = Quantity(amount, NANO, form, True)
     if form == BINARY_SI:
         if rounded > Quantity(MAX_INT64, 0):

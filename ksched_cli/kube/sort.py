@@ -1,10 +1,10 @@
-"""The order in which Go's sort.Slice leaves a list, equal elements included.
+"""Go's sort.Slice: its pattern-defeating quicksort, with the same result for equal elements.
 
-Upstream sorts victims with it, and which of two equal pods goes first decides who is evicted. Up
-to twelve elements it is an insertion sort and so stable, beyond that it is not; and it is asked to
-sort by an order that contradicts itself (preemption_victims.py), where the way of sorting decides.
+The sort is not stable beyond twelve elements, and kube-scheduler also sorts by comparisons that are
+no order (each of two elements less than the other). In both cases the result depends on the
+algorithm, so it is Go's, step by step.
 
-Upstream: Go's sort package (Slice, pdqsort_func).
+Upstream: Go's sort package (Slice, pdqsort_func in zsortfunc.go).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-LONGEST_INSERTION = 12
+MAX_INSERTION = 12
 SHORTEST_NINTHER = 50
 SHORTEST_MEDIAN = 8
-SHORTEST_SHIFT = 50
-MOST_SHIFTS = 5
-MOST_SWAPS = 12
+SHORTEST_SHIFTING = 50
+MAX_STEPS = 5
+MAX_SWAPS = 12
 MASK_64 = (1 << 64) - 1
 
 
@@ -29,7 +29,7 @@ def go_sort(items: list[T], less: Callable[[T, T], bool]) -> None:
 
 
 class _Sorting(Generic[T]):
-    """A sort under way. Ranges are half open, as Python's."""
+    """One call's list and comparison. Ranges are half open: start to end - 1."""
 
     def __init__(self, items: list[T], less: Callable[[T, T], bool]) -> None:
         self.items = items
@@ -42,21 +42,21 @@ class _Sorting(Generic[T]):
         self.items[i], self.items[j] = self.items[j], self.items[i]
 
     def sort(self, start: int, end: int, limit: int) -> None:
-        """limit: how many bad pivots to put up with before it becomes a heap sort."""
+        """limit: the number of bad pivots after which a range is sorted by heap sort."""
         balanced = partitioned = True
-        while end - start > LONGEST_INSERTION:
+        while end - start > MAX_INSERTION:
             length = end - start
             if limit == 0:
                 self.heap_sort(start, end)
                 return
             if not balanced:
-                self.scatter(start, end)
+                self.break_patterns(start, end)
                 limit -= 1
             pivot, swaps = self.choose_pivot(start, end)
-            if swaps == MOST_SWAPS:
+            if swaps == MAX_SWAPS:
                 self.items[start:end] = self.items[start:end][::-1]
                 pivot, swaps = end - 1 - (pivot - start), 0
-            if balanced and partitioned and swaps == 0 and self.nearly_sorted(start, end):
+            if balanced and partitioned and swaps == 0 and self.partial_insertion_sort(start, end):
                 return
             if start > 0 and not self.less(start - 1, pivot):
                 start = self.partition_equal(start, end, pivot)
@@ -80,7 +80,7 @@ class _Sorting(Generic[T]):
     # -- partitions -------------------------------------------------------------------------------
 
     def partition(self, start: int, end: int, pivot: int) -> tuple[int, bool]:
-        """The pivot's place, now that smaller elements are before it; whether they were already."""
+        """Moves smaller elements before the pivot. The pivot's index, and whether nothing moved."""
         self.swap(start, pivot)
         i, j = self.narrow(start, start + 1, end - 1)
         untouched = i > j
@@ -91,7 +91,7 @@ class _Sorting(Generic[T]):
         return j, untouched
 
     def narrow(self, pivot: int, i: int, j: int) -> tuple[int, int]:
-        """Past what is on its side of the pivot already."""
+        """The indices without the elements at both ends that are on their side of the pivot."""
         while i <= j and self.less(i, pivot):
             i += 1
         while i <= j and not self.less(j, pivot):
@@ -99,7 +99,7 @@ class _Sorting(Generic[T]):
         return i, j
 
     def partition_equal(self, start: int, end: int, pivot: int) -> int:
-        """Puts what equals the pivot first, where nothing is smaller; where the rest begins."""
+        """Moves elements equal to the pivot first, where none is smaller; the index of the rest."""
         self.swap(start, pivot)
         i, j = start + 1, end - 1
         while True:
@@ -115,16 +115,16 @@ class _Sorting(Generic[T]):
     # -- pivots -----------------------------------------------------------------------------------
 
     def choose_pivot(self, start: int, end: int) -> tuple[int, int]:
-        """A place, and how many comparisons on the way found a greater element first."""
+        """Index of a pivot, and how many comparisons found a greater element first."""
         length = end - start
         swaps = [0]
         quarter = length // 4
-        places = [start + quarter, start + quarter * 2, start + quarter * 3]
+        indices = [start + quarter, start + quarter * 2, start + quarter * 3]
         if length >= SHORTEST_NINTHER:
-            places = [self.median(place - 1, place, place + 1, swaps) for place in places]
+            indices = [self.median(index - 1, index, index + 1, swaps) for index in indices]
         if length >= SHORTEST_MEDIAN:
-            places[1] = self.median(places[0], places[1], places[2], swaps)
-        return places[1], swaps[0]
+            indices[1] = self.median(indices[0], indices[1], indices[2], swaps)
+        return indices[1], swaps[0]
 
     def median(self, a: int, b: int, c: int, swaps: list[int]) -> int:
         a, b = self.in_order(a, b, swaps)
@@ -140,19 +140,22 @@ class _Sorting(Generic[T]):
 
     # -- special cases ----------------------------------------------------------------------------
 
-    def nearly_sorted(self, start: int, end: int) -> bool:
-        """Mends a few places that are out of order; false where that does not do."""
+    def partial_insertion_sort(self, start: int, end: int) -> bool:
+        """Moves up to MAX_STEPS elements that are out of order; whether the range is sorted then.
+
+        Upstream: partialInsertionSort_func.
+        """
         i = start + 1
-        for _ in range(MOST_SHIFTS):
+        for _ in range(MAX_STEPS):
             while i < end and not self.less(i, i - 1):
                 i += 1
             if i == end:
                 return True
-            if end - start < SHORTEST_SHIFT:
+            if end - start < SHORTEST_SHIFTING:
                 return False
             self.swap(i, i - 1)
             if i - start >= 2:
-                # Down to the list's beginning, not the range's: upstream does so too.
+                # Down to the start of the list, not of the range, as upstream.
                 for j in range(i - 1, 0, -1):
                     if not self.less(j, j - 1):
                         break
@@ -163,19 +166,22 @@ class _Sorting(Generic[T]):
                 self.swap(j, j - 1)
         return False
 
-    def scatter(self, start: int, end: int) -> None:
-        """Swaps three elements near the middle with ones drawn from a generator of fixed seed."""
+    def break_patterns(self, start: int, end: int) -> None:
+        """Swaps three elements near the middle with ones that a xorshift generator draws.
+
+        Its seed is the length. Upstream: breakPatterns_func.
+        """
         length = end - start
         middle = start + length // 4 * 2
         seed = length
-        for place in range(middle - 1, middle + 2):
+        for index in range(middle - 1, middle + 2):
             seed ^= seed << 13 & MASK_64
             seed ^= seed >> 7
             seed ^= seed << 17 & MASK_64
             other = seed & (1 << length.bit_length()) - 1
             if other >= length:
                 other -= length
-            self.swap(place, start + other)
+            self.swap(index, start + other)
 
     def heap_sort(self, start: int, end: int) -> None:
         length = end - start

@@ -1,6 +1,6 @@
-"""YAML text to plain data as sigs.k8s.io/yaml reads it, with the line of what is written twice.
+"""YAML text to plain data as sigs.k8s.io/yaml reads it, with the positions of duplicate keys.
 
-Upstream: go.yaml.in/yaml/v2 decode.go and resolve.go (which words are numbers, booleans and null,
+Upstream: go.yaml.in/yaml/v2 decode.go and resolve.go (which scalars are numbers, booleans and null,
 how merge keys and aliases behave, when aliasing counts as excessive), sigs.k8s.io/yaml's
 convertToJSONableObject (keys become strings). libyaml parses; nothing of PyYAML's own resolving is
 used, because it follows another reading of YAML 1.1.
@@ -29,7 +29,7 @@ _RESOLVABLE = {
     _PLAIN,
     *(_TAG + kind for kind in ("str", "bool", "int", "float", "null", "timestamp")),
 }
-_WORDS: dict[str, Any] = {
+_KEYWORDS: dict[str, Any] = {
     **dict.fromkeys(
         ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True
     ),
@@ -52,7 +52,7 @@ _SUSPICIOUS_DEPTH = 5_000  # libyaml's composer overruns the C stack at some 50,
 
 
 class YamlError(Exception):
-    """A text that is not the YAML kube-scheduler can read: Go's message and where."""
+    """The text is not YAML as go-yaml reads it. message: Go's; line and column count from 1."""
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
         self.message, self.line, self.column = message, line, column
@@ -61,20 +61,20 @@ class YamlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A key that its mapping already has; line counts from 1 and is the value's."""
+    """A key that its mapping already has. line, column: of its value, counted from 1."""
 
     key: Any
     line: int
     column: int
 
     def text(self) -> str:
-        """As go-yaml's strict mode says it."""
-        shown = quote(self.key) if isinstance(self.key, str) else json_text(self.key)
-        return f"line {self.line}: key {shown} already set in map"
+        """The message of go-yaml's strict mode."""
+        key = quote(self.key) if isinstance(self.key, str) else json_text(self.key)
+        return f"line {self.line}: key {key} already set in map"
 
 
 class _Loader(CParser):
-    """libyaml's composer; marks a plain scalar with an empty tag and leaves the reading to us."""
+    """libyaml's composer; gives plain scalars an empty tag, for `scalar` resolves them."""
 
     def descend_resolver(self, parent: object, index: object) -> None:
         """Nothing to resolve by path."""
@@ -106,13 +106,14 @@ def compose(text: str) -> Iterator[Node]:
 
 
 def _repeats_anchors(text: str) -> bool:
-    """Whether it may: what is found in strings counts too, and costs only time."""
+    """Whether an anchor may be defined twice. Text like one in a string counts too: the slower
+    composer then gives the same nodes."""
     anchors = _ANCHOR.findall(text)
     return len(anchors) > len(set(anchors))
 
 
 def _compose_events(text: str) -> Iterator[Node]:
-    """As libyaml's composer, but an anchor may be given twice: the later one counts from there."""
+    """As libyaml's composer, but an anchor may be defined again: aliases mean the latest one."""
     anchors: dict[str, Node] = {}
     open_nodes: list[Node] = []
     children: list[list[Node]] = [[]]
@@ -141,34 +142,37 @@ def _compose_events(text: str) -> Iterator[Node]:
 
 def _node(event: yaml.NodeEvent) -> Node:
     """A node without its children."""
-    place: Any = (event.start_mark, event.end_mark)
+    marks: Any = (event.start_mark, event.end_mark)
     if isinstance(event, yaml.ScalarEvent):
         written = event.tag if event.tag != "!" else None
         tag = written or (_PLAIN if event.implicit[0] else _STRING)
-        return ScalarNode(tag, event.value, *place)
+        return ScalarNode(tag, event.value, *marks)
     kind = MappingNode if isinstance(event, yaml.MappingStartEvent) else SequenceNode
-    return kind(_PLAIN, [], *place)
+    return kind(_PLAIN, [], *marks)
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> YamlError:
-    """go-yaml's parser.fail, which counts lines from 0 for what its parser finds."""
+    """go-yaml's parser.fail, which counts lines from 0 for errors of its parser."""
     mark = error.problem_mark or error.context_mark
     problem = str(error.problem or error.context or "unknown problem parsing YAML content")
     if isinstance(error, yaml.composer.ComposerError) and mark is not None:
         alias = re.compile(r"\*([\w-]+)").match(text.splitlines()[mark.line], mark.column)
         problem = f"unknown anchor '{alias[1]}' referenced" if alias else problem
-        return YamlError(f"yaml: {problem}", *(_place(mark)))
+        return YamlError(f"yaml: {problem}", *_position(mark))
     line = (mark.line if mark else 0) + isinstance(error, yaml.scanner.ScannerError)
-    said = f"line {line}: " if mark and mark.line else ""
-    return YamlError(f"yaml: {said}{problem}", *(_place(mark)))
+    prefix = f"line {line}: " if mark and mark.line else ""
+    return YamlError(f"yaml: {prefix}{problem}", *_position(mark))
 
 
-def _place(mark: Any) -> tuple[int | None, int | None]:
+def _position(mark: Any) -> tuple[int | None, int | None]:
     return (mark.line + 1, mark.column + 1) if mark else (None, None)
 
 
 def _refuse_deep(text: str) -> None:
-    """The composer recurses in C: count first, and look exactly only where the count is high."""
+    """Raises YamlError beyond MAX_DEPTH: the composer recurses in C and would overrun the stack.
+
+    Brackets and long lines are counted first: exact depths take a pass over all events.
+    """
     if len(text) < _SUSPICIOUS_DEPTH:
         return
     depth = deepest = 0
@@ -183,18 +187,18 @@ def _refuse_deep(text: str) -> None:
             if isinstance(event, yaml.CollectionStartEvent):
                 depth += 1
                 if depth > MAX_DEPTH:
-                    raise YamlError("yaml: exceeded max depth", *_place(event.start_mark))
+                    raise YamlError("yaml: exceeded max depth", *_position(event.start_mark))
             elif isinstance(event, yaml.CollectionEndEvent):
                 depth -= 1
     except yaml.YAMLError:
-        return  # the composer meets the same fault, and words it
+        return  # the composer meets the same error, and reports it
 
 
 class Builder:
-    """One document's node tree to plain data; `duplicates` fills as it goes."""
+    """One document's node tree to plain data. duplicates: the repeated keys met so far."""
 
     def __init__(self, *, aliased: bool) -> None:
-        """aliased: whether the text may use aliases, which are then counted as go-yaml does."""
+        """aliased: whether the text may use aliases; they are then counted as in go-yaml."""
         self.duplicates: list[Duplicate] = []
         self._aliased = aliased
         self._seen: set[int] = set()
@@ -209,7 +213,7 @@ class Builder:
         self._seen.add(id(node))
         self._count(alias)
         if id(node) in self._active:
-            raise YamlError("yaml: anchor value contains itself", *_place(node.start_mark))
+            raise YamlError("yaml: anchor value contains itself", *_position(node.start_mark))
         self._active.add(id(node))
         self._alias_depth += alias
         try:
@@ -219,7 +223,7 @@ class Builder:
             self._active.discard(id(node))
 
     def _count(self, alias: bool) -> None:
-        """go-yaml's guard against documents that grow by aliases (decode.go, allowedAliasRatio)."""
+        """Raises YamlError for excessive aliasing. Upstream: decode.go (allowedAliasRatio)."""
         self._visits += 1 + alias
         if self._alias_depth or alias:
             self._alias_visits += 1
@@ -254,8 +258,8 @@ class Builder:
         targets = reversed(node.value) if isinstance(node, SequenceNode) else (node,)
         for target in targets:
             if not isinstance(target, MappingNode):
-                wanted = "yaml: map merge requires map or sequence of maps as the value"
-                raise YamlError(wanted, *_place(target.start_mark))
+                message = "yaml: map merge requires map or sequence of maps as the value"
+                raise YamlError(message, *_position(target.start_mark))
             if self._aliased:
                 self._count(alias=True)
             self._fill(target, out)
@@ -264,8 +268,8 @@ class Builder:
 def _finite(value: Any, node: ScalarNode) -> Any:
     """JSON has no infinity, and upstream turns all YAML into JSON."""
     if isinstance(value, float) and not math.isfinite(value):
-        shown = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-        raise YamlError(f"json: unsupported value: {shown}", *_place(node.start_mark))
+        literal = "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+        raise YamlError(f"json: unsupported value: {literal}", *_position(node.start_mark))
     return value
 
 
@@ -278,18 +282,18 @@ def _is_merge(node: Node) -> bool:
 def _key(node: Node) -> str:
     """A key as a JSON object has it."""
     if not isinstance(node, ScalarNode):
-        raise YamlError("yaml: invalid map key: a mapping or a list", *_place(node.start_mark))
+        raise YamlError("yaml: invalid map key: a mapping or a list", *_position(node.start_mark))
     key = scalar(node)
     if isinstance(key, str):
         return key
     if key is None:
         message = "unsupported map key of type: %!s(<nil>), key: <nil>"
-        raise YamlError(message, *_place(node.start_mark))
+        raise YamlError(message, *_position(node.start_mark))
     return json_text(key)
 
 
 def scalar(node: ScalarNode) -> Any:
-    """What a scalar stands for: str, int, float, bool or None."""
+    """The value of a scalar: str, int, float, bool or None. Raises YamlError."""
     tag, value = node.tag, node.value
     if tag == _PLAIN:
         return plain(value)
@@ -303,25 +307,26 @@ def _binary(node: ScalarNode) -> str:
         return base64.b64decode(node.value, validate=True).decode("utf-8", "replace")
     except binascii.Error:
         message = "yaml: !!binary value contains invalid base64 data"
-        raise YamlError(message, *_place(node.start_mark)) from None
+        raise YamlError(message, *_position(node.start_mark)) from None
 
 
-def _tagged(node: ScalarNode, wanted: str, value: Any) -> Any:
+def _tagged(node: ScalarNode, tag: str, value: Any) -> Any:
+    """`value` as a scalar that is tagged `tag`, as "int". Raises YamlError where they differ."""
     kinds = {bool: "bool", int: "int", float: "float", type(None): "null"}
     kind = kinds.get(type(value), "str")
-    if wanted == "float" and kind == "int":
+    if tag == "float" and kind == "int":
         return float(value)
-    if kind == wanted or wanted == "timestamp":
-        return node.value if wanted == "timestamp" else value
-    message = f"yaml: cannot decode !!{kind} `{node.value}` as a !!{wanted}"
-    raise YamlError(message, *_place(node.start_mark))
+    if kind == tag or tag == "timestamp":
+        return node.value if tag == "timestamp" else value
+    message = f"yaml: cannot decode !!{kind} `{node.value}` as a !!{tag}"
+    raise YamlError(message, *_position(node.start_mark))
 
 
 @lru_cache(maxsize=1 << 14)
 def plain(text: str) -> Any:
-    """What an unquoted scalar stands for. Timestamps stay strings (go-yaml, resolve.go)."""
-    if text in _WORDS:
-        return _WORDS[text]
+    """The value of an unquoted scalar. Timestamps stay strings (go-yaml, resolve.go)."""
+    if text in _KEYWORDS:
+        return _KEYWORDS[text]
     return _number(text) if text[0] in _NUMERIC_START else text
 
 

@@ -1,14 +1,20 @@
-"""Text to data and back to places."""
+"""Text to plain data, and paths in the data back to lines and columns."""
 
-from pathlib import Path
+from io import BytesIO, TextIOWrapper
 
 import pytest
-import yaml
 
 from ksched_cli.errors import InputError, Position
-from ksched_cli.kube.documents import decode_text, load_documents, locate
+from ksched_cli.kube.documents import (
+    Locator,
+    decode_text,
+    is_json,
+    load_documents,
+    locate,
+    read_documents,
+    read_file,
+)
 
-SCALARS = yaml.safe_load(Path(__file__).with_name("scalars.yaml").read_text())
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)
 )
@@ -17,11 +23,6 @@ TWO = "kind: Node\nmetadata:\n  name: a\n---\n# nothing\n---\nkind: Pod\nspec:\n
 
 def documents(text):
     return list(load_documents(text, "state.yaml"))
-
-
-@pytest.mark.parametrize("case", SCALARS, ids=lambda case: case["written"])
-def test_a_scalar_means_what_it_means_to_kubernetes(case):
-    assert documents(f"a: {case['written']}") == [{"a": case["meant"]}]
 
 
 def test_empty_documents_are_passed_over():
@@ -36,23 +37,24 @@ def test_flow_yaml_that_is_no_json_is_read_as_yaml():
     assert documents("{a: [1, two]}") == [{"a": [1, "two"]}]
 
 
-def test_keys_become_strings():
-    assert documents("1: a\ntrue: b\n") == [{"1": "a", "true": "b"}]
+@pytest.mark.parametrize(
+    ("text", "expected"), [(' {"a": 1}', True), ("[1]", True), ("a: 1", False)]
+)
+def test_a_brace_or_a_bracket_begins_json(text, expected):
+    assert is_json(text) is expected
 
 
-def test_merge_keys_and_aliases_are_followed():
-    text = "base: &b {x: 1, z: 2}\nuse:\n  <<: *b\n  z: 3\n"
-    assert documents(text)[0]["use"] == {"x": 1, "z": 3}
-
-
-def test_an_anchor_may_be_given_twice():
-    assert documents("a: &x 1\nb: *x\nc: &x {d: [&y 2, *y]}\ne: *x\n") == [
-        {"a": 1, "b": 1, "c": {"d": [2, 2]}, "e": {"d": [2, 2]}}
+def test_each_document_comes_with_the_keys_repeated_in_it():
+    first, second = read_documents("a: 1\na: 2\n---\nb: 1\n")
+    assert first.data == {"a": 2}
+    assert [duplicate.text() for duplicate in first.duplicates] == [
+        'line 2: key "a" already set in map'
     ]
+    assert (second.data, second.duplicates) == ({"b": 1}, ())
 
 
 @pytest.mark.parametrize(
-    ("index", "path", "place"),
+    ("index", "path", "position"),
     [
         (0, ("metadata", "name"), (3, 3)),
         (1, ("kind",), (7, 1)),
@@ -61,8 +63,8 @@ def test_an_anchor_may_be_given_twice():
         (1, ("spec", 7, "z"), (8, 1)),
     ],
 )
-def test_a_path_has_a_line_and_a_column(index, path, place):
-    assert locate(TWO, index, path) == Position(*place)
+def test_a_path_has_a_line_and_a_column(index, path, position):
+    assert locate(TWO, index, path) == Position(*position)
 
 
 def test_a_path_in_json_has_them_too():
@@ -71,8 +73,17 @@ def test_a_path_in_json_has_them_too():
     assert locate(text, 0, ("a", "missing")) == Position(2, 2)
 
 
+def test_a_path_in_flow_yaml_has_them_too():
+    assert locate("{a: 1,\n b: 2}", 0, ("b",)) == Position(2, 2)
+
+
+@pytest.mark.parametrize(("text", "index"), [(TWO, 2), ("a: [1,\n", 0)])
+def test_a_document_that_is_not_there_has_no_position(text, index):
+    assert Locator(text, index).locate(("a",)) is None
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
@@ -88,10 +99,10 @@ def test_a_path_in_json_has_them_too():
     ],
     ids=lambda value: value[:20],
 )
-def test_broken_text_is_one_input_error(text, said):
+def test_broken_text_is_one_input_error(text, message):
     with pytest.raises(InputError, match=r".") as caught:
         documents(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("state.yaml")
 
 
@@ -99,3 +110,20 @@ def test_broken_text_is_one_input_error(text, said):
 def test_bytes_that_are_not_utf8_are_refused(raw):
     with pytest.raises(InputError):
         decode_text(raw, "state.yaml")
+
+
+def test_a_file_is_read_under_its_own_name_and_standard_input_under_its(tmp_path, monkeypatch):
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"a: 1")
+    assert read_file(str(path)) == (b"a: 1", str(path))
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"b: 2")))
+    assert read_file("-") == (b"b: 2", "standard input")
+
+
+def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="there is no such file"):
+        read_file(str(tmp_path / "none"))
+    with pytest.raises(InputError, match="this is a folder; a file is expected"):
+        read_file(str(tmp_path))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_file("\0")

@@ -31,7 +31,7 @@ def test_a_duration_prints_and_parses(nanoseconds, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", 'time: invalid duration ""'),
         ("5", 'time: missing unit in duration "5"'),
@@ -40,10 +40,10 @@ def test_a_duration_prints_and_parses(nanoseconds, text):
         ("é", 'time: invalid duration "\\xc3\\xa9"'),
     ],
 )
-def test_a_bad_duration_is_refused_in_gos_words(text, said):
+def test_a_bad_duration_is_refused_in_gos_words(text, message):
     with pytest.raises(DurationError) as caught:
         parse_duration(text)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(

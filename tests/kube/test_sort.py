@@ -1,7 +1,7 @@
 """The order in which Go's sort.Slice leaves a list; go_sorted.jsonl holds what Go made of some.
 
-Each line: given, pairs of a priority and a start (-1: not started); order, the places in `given`
-that Go put one after another, by upstream's order of importance.
+Each line: given, pairs of a priority and a start (-1: not started); order, the indices into
+`given` in the order that Go sorted it to, by upstream's order of importance.
 """
 
 import json
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.kube.sort import go_sort
 
-LINES = (Path(__file__).parent / "go_sorted.jsonl").read_text().splitlines()
+LINES = (Path(__file__).parent / "data" / "go_sorted.jsonl").read_text().splitlines()
 SORTED = [json.loads(line) for line in LINES]
 
 
@@ -26,9 +26,9 @@ def more_important(first, second):
 
 @pytest.mark.parametrize("case", SORTED, ids=lambda case: f"{len(case['given'])} items")
 def test_the_order_is_gos(case):
-    items = [(*pair, place) for place, pair in enumerate(case["given"])]
+    items = [(*pair, index) for index, pair in enumerate(case["given"])]
     go_sort(items, more_important)
-    assert [place for *_, place in items] == case["order"]
+    assert [index for *_, index in items] == case["order"]
 
 
 @given(st.lists(st.integers(0, 40), max_size=200))

@@ -31,7 +31,7 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
-from ksched_cli.kube.field_errors import Fault, FieldError
+from ksched_cli.kube.field_errors import ErrorType, FieldError
 
 _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
 _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
@@ -113,16 +113,16 @@ def field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
     """One of upstream's field errors in plain words. prefix: where its path begins in the file."""
     path = (*prefix, *_path_in_file(error.path))
     message, hint = _message(error, str(path[-1]) if path else "")
-    rule = _RULES[error.fault]
+    rule = _RULES[error.type]
     findings.error(rule, path, message, hint)
 
 
 _RULES = {
-    Fault.INVALID: "invalid-value",
-    Fault.REQUIRED: "missing-value",
-    Fault.DUPLICATE: "duplicate-value",
-    Fault.FORBIDDEN: "forbidden-value",
-    Fault.UNSUPPORTED: "unsupported-value",
+    ErrorType.INVALID: "invalid-value",
+    ErrorType.REQUIRED: "missing-value",
+    ErrorType.DUPLICATE: "duplicate-value",
+    ErrorType.FORBIDDEN: "forbidden-value",
+    ErrorType.UNSUPPORTED: "unsupported-value",
 }
 
 
@@ -133,19 +133,19 @@ def _path_in_file(path: str) -> Path:
 
 
 def _message(error: FieldError, key: str) -> tuple[str, str]:
-    match error.fault:
-        case Fault.REQUIRED if key == "schedulerName":
+    match error.type:
+        case ErrorType.REQUIRED if key == "schedulerName":
             several = "with several profiles, each needs a name of its own"
             return "the profile has no schedulerName", several
-        case Fault.REQUIRED:
+        case ErrorType.REQUIRED:
             return f"{key} is missing", error.detail
-        case Fault.DUPLICATE if key == "schedulerName":
+        case ErrorType.DUPLICATE if key == "schedulerName":
             return "another profile has this schedulerName already", "give each its own"
-        case Fault.DUPLICATE:
+        case ErrorType.DUPLICATE:
             return f"{error.value} is given twice", "keep one of them"
-        case Fault.FORBIDDEN:
+        case ErrorType.FORBIDDEN:
             return f"{key} is not allowed here: {error.detail}", ""
-        case Fault.UNSUPPORTED:
+        case ErrorType.UNSUPPORTED:
             options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
             near = nearest(error.value.strip('"'), options)
             hint = f'did you mean "{near}"?' if near else error.detail

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.kube.quantity import quantity
+from ksched_cli.kube.quantity import Quantity
 from ksched_cli.plugins.volume_binding.binder import VolumeBinder
 from ksched_cli.plugins.volumes.persistent_volumes import capacity, is_bound_to, requested
 from ksched_cli.testing import cluster, find, node, pod, simulation
@@ -141,4 +141,4 @@ def test_of_equal_volumes_the_first_by_name_is_taken():
 
 def test_a_volume_without_capacity_is_empty():
     state = cluster({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"}})
-    assert capacity(state.persistent_volumes["v"]) == quantity("0")
+    assert capacity(state.persistent_volumes["v"]) == Quantity.parse("0")

@@ -1,0 +1,19 @@
+"""Division is Go's."""
+
+import numpy as np
+import pytest
+
+from ksched_cli.kube.int64 import divide
+
+CASES = [(7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (6, 3, 2), (-6, 3, -2), (0, 5, 0)]
+
+
+@pytest.mark.parametrize(("amount", "by", "quotient"), CASES)
+def test_a_quotient_is_rounded_towards_zero(amount, by, quotient):
+    assert divide(amount, by) == quotient
+
+
+def test_columns_are_divided_element_by_element():
+    amounts, divisors, quotients = (np.array(column) for column in zip(*CASES, strict=True))
+    assert divide(amounts, divisors).tolist() == quotients.tolist()
+    assert divide(np.array([7, -7]), 2).tolist() == [3, -3]

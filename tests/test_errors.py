@@ -1,0 +1,33 @@
+"""An error's text has where, what and what to do; its class the exit code."""
+
+import pytest
+
+from ksched_cli.errors import (
+    InputError,
+    KschedError,
+    PluginDefectError,
+    Position,
+    UsageError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (InputError("a.yaml", "is empty"), "a.yaml: is empty"),
+        (
+            InputError("a.yaml", "is odd", subject="Pod p: spec", position=Position(2, 3)),
+            "a.yaml:2:3: Pod p: spec: is odd",
+        ),
+        (InputError("a.yaml", "is empty", hint="Fill it."), "a.yaml: is empty\n  Fill it."),
+    ],
+)
+def test_an_input_error_names_place_subject_problem_and_hint(error, text):
+    assert str(error) == error.text() == text
+
+
+def test_exit_codes_tell_wrong_input_from_broken_plugins():
+    assert [UsageError("x").exit_code, InputError("a", "b").exit_code] == [2, 2]
+    defect = PluginDefectError("broke", "the traceback")
+    assert isinstance(defect, KschedError)
+    assert (defect.exit_code, str(defect), defect.detail) == (3, "broke", "the traceback")
