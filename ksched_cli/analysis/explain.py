@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.extender_runner import extender_totals
+from ksched_cli.engine.extender_runner import ExtenderScores, extender_totals
 from ksched_cli.engine.node_search import feasible_nodes_to_find
-from ksched_cli.engine.records import ScoreRecord
+from ksched_cli.engine.records import NodeScore
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.fit_error import fit_error
@@ -23,26 +23,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import PluginScores, total
-from ksched_cli.framework.status import PluginError, Status
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """One plugin's no. details: the numbers and names behind the reasons."""
-
-    status: Status
-    details: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NodeScore:
-    """One plugin's score of one node, before and after normalising, and with its weight."""
-
-    raw: int
-    normalized: int
-    weight: int
-    weighted: int
-    details: tuple[str, ...] = ()
+from ksched_cli.framework.status import PluginError, Rejection, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +59,6 @@ class Explanation:
     error: str = ""
     pre_filter: Status | None = None
     gated: Status | None = None
-    notes: tuple[str, ...] = ()
 
 
 def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
@@ -104,7 +84,7 @@ class _Inquiry:
         self.first = NodeStatuses(self.snapshot)
         self.feasible = Nodes(self.snapshot, np.empty(0, dtype=np.intp))
         self.scores: list[PluginScores] = []
-        self.extended: list[ScoreRecord] = []
+        self.extended: list[ExtenderScores] = []
         self.extender_totals: Scores | int = 0
 
     def answer(self) -> Explanation:
@@ -199,7 +179,7 @@ class _Inquiry:
         self.scores = self.framework.scoring.run(self.state, self.pod, self.feasible)
         asked = self.simulation.extending.prioritize(self.pod, self.feasible)
         self.extender_totals = extender_totals(asked, self.feasible)
-        self.extended = [one.record(self.feasible.names()) for one in asked]
+        self.extended = asked
 
     # -- the whole --------------------------------------------------------------------------------
 
@@ -244,6 +224,7 @@ class _Inquiry:
     ) -> tuple[NodeExplanation, ...]:
         place = {row: i for i, row in enumerate(rows)}
         ranks = _ranks(totals)
+        extended = [(one.extender, one.by_node()) for one in self.extended]
         found = []
         for row, name in enumerate(self.snapshot.names):
             at = place.get(row)
@@ -253,7 +234,7 @@ class _Inquiry:
                 found.append(NodeExplanation(name))
             else:
                 mine = {one.plugin: self._node_score(one, at, row) for one in self.scores}
-                mine |= _extender_scores(self.extended, name)
+                mine |= {source: scores[name] for source, scores in extended if name in scores}
                 found.append(NodeExplanation(name, (), mine, totals[at], ranks[at]))
         return tuple(found)
 
@@ -265,15 +246,6 @@ class _Inquiry:
             details = self.framework.details(plugin, "score", self.state, self.pod, node)
         normalized = int(one.normalized[at])
         return NodeScore(int(one.raw[at]), normalized, one.weight, normalized * one.weight, details)
-
-
-def _extender_scores(records: list[ScoreRecord], node: str) -> dict[str, NodeScore]:
-    """Under the URL prefix; only of extenders that named the node."""
-    return {
-        one.source: NodeScore(one.raw[node], one.normalized[node], one.weight, one.weighted[node])
-        for one in records
-        if node in one.raw
-    }
 
 
 def _ranks(totals: list[int]) -> list[int]:

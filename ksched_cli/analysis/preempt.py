@@ -24,24 +24,23 @@ from ksched_cli.framework.preemption import (
     CriterionStep,
     Preemption,
     PreemptionRequest,
-    Refusal,
     Victims,
 )
 from ksched_cli.framework.runtime import Framework, PreFilterOutcome
-from ksched_cli.framework.status import Code, Status
+from ksched_cli.framework.status import Code, Rejection, Status
 from ksched_cli.plugins.default_preemption.choice import ranked
 
 
 @dataclass(frozen=True, slots=True)
 class Victim:
     """A pod that would leave. started: "" where it has not; pdb_violated_by: the budgets violated;
-    refusal: why it could not come back, None where nobody said."""
+    rejection: why it could not come back, None where nobody said."""
 
     pod: str
     priority: int
     started: str
     pdb_violated_by: tuple[str, ...] = ()
-    refusal: Refusal | None = None
+    rejection: Rejection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class NonCandidateNode:
     """
 
     node: str
-    refusal: Refusal
+    rejection: Rejection
     removed: int | None = None
 
 
@@ -218,7 +217,7 @@ class _Inquiry:
                     pod.priority,
                     pod.pod.status.start_time,
                     victims.pdb_violated_by.get(pod.uid, ()),
-                    victims.refusals.get(pod.uid),
+                    victims.rejections.get(pod.uid),
                 )
                 for pod in victims.pods
             ),
@@ -231,9 +230,9 @@ class _Inquiry:
             return ()
         nodes = []
         for row, name in enumerate(self.snapshot.names):
-            refusal = found.rejected.get(name)
-            if refusal is not None:
-                nodes.append(NonCandidateNode(name, refusal, self._lower(row)))
+            rejection = found.rejected.get(name)
+            if rejection is not None:
+                nodes.append(NonCandidateNode(name, rejection, self._lower(row)))
             elif self.statuses.at(row).code != Code.UNSCHEDULABLE:
                 nodes.append(NonCandidateNode(name, self._explained(row)))
         return tuple(nodes)
@@ -241,14 +240,14 @@ class _Inquiry:
     def _lower(self, row: int) -> int:
         return sum(other.priority < self.pod.priority for other in self.snapshot.pods[row])
 
-    def _explained(self, row: int) -> Refusal:
+    def _explained(self, row: int) -> Rejection:
         status = self.statuses.at(row)
         plugin = self.framework.plugin(status.plugin)
         if not isinstance(plugin, Explains):
-            return Refusal(status)
+            return Rejection(status)
         node = NodeInfo(self.snapshot, row)
         details = self.framework.details(plugin, "filter", self.state, self.pod, node)
-        return Refusal(status, details)
+        return Rejection(status, details)
 
     def _unsearched(self, found: Preemption) -> tuple[str, ...]:
         if found.ineligible:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import Extender
-from ksched_cli.engine.records import ExtenderBinding, ScoreRecord
+from ksched_cli.engine.records import ExtenderBinding, NodeScore
 from ksched_cli.extenders.wire import MAX_EXTENDER_PRIORITY
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.interface import MAX_NODE_SCORE
@@ -70,13 +70,17 @@ class ExtenderScores:
     weight: int
     hosts: Sequence[tuple[str, int]]
 
-    def record(self, names: Sequence[str]) -> ScoreRecord:
-        """Of the nodes in question; those that the extender does not name are left out."""
-        asked = set(names)
-        raw = {host: score for host, score in self.hosts if host in asked}
-        scaled = {host: _wrapped(score * SCALE) for host, score in raw.items()}
-        weighted = {host: _wrapped(score * SCALE * self.weight) for host, score in raw.items()}
-        return ScoreRecord(self.extender, self.weight, raw, scaled, weighted)
+    def by_node(self) -> dict[str, NodeScore]:
+        """By the names that the extender gives, be they nodes or not; the last score of each."""
+        return {
+            host: NodeScore(
+                score,
+                _wrapped(score * SCALE),
+                self.weight,
+                _wrapped(score * SCALE * self.weight),
+            )
+            for host, score in self.hosts
+        }
 
 
 class ExtenderRunner:

@@ -29,14 +29,19 @@ class PostFilterRecord(Struct, frozen=True):
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
 
 
-class ScoreRecord(Struct, frozen=True):
-    """One plugin's (or extender's) scores by node name. weighted: as they count in the total."""
+class NodeScore(Struct, frozen=True):
+    """One plugin's (or extender's) score of one node.
 
-    source: str
+    raw, normalized: before and after normalising
+    weighted: as it counts in the node's total
+    details:  the numbers and names behind it, where a plugin explains itself and that was asked for
+    """
+
+    raw: int
+    normalized: int
     weight: int
-    raw: Mapping[str, int]
-    normalized: Mapping[str, int]
-    weighted: Mapping[str, int]
+    weighted: int
+    details: tuple[str, ...] = ()
 
 
 class Detail(Struct, frozen=True):
@@ -44,12 +49,15 @@ class Detail(Struct, frozen=True):
 
     filter:   per rejected node, the first rejecting status (without a plugin: an extender's)
     feasible: the nodes that passed, by name
-    totals:   per feasible node, the sum of the weighted scores; empty when one node passed
+    scores:   per feasible node, by plugin (or an extender's URL), in the order they score
+    totals:   per feasible node, the sum of the weighted scores
+
+    scores and totals are empty when one node passed.
     """
 
     filter: Mapping[str, Status] = field(default_factory=dict)
     feasible: tuple[str, ...] = ()
-    scores: tuple[ScoreRecord, ...] = ()
+    scores: Mapping[str, Mapping[str, NodeScore]] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
 
 

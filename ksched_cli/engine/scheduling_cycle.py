@@ -21,8 +21,8 @@ from ksched_cli.engine.records import (
     Attempt,
     Candidate,
     Detail,
+    NodeScore,
     PostFilterRecord,
-    ScoreRecord,
 )
 from ksched_cli.framework.cache.answer_cache import CacheEntry
 from ksched_cli.framework.cycle_state import CycleState
@@ -285,15 +285,24 @@ class SchedulingCycle:
         if not self.detailed:
             return NO_DETAIL
         names = [] if feasible is None else feasible.names()
-        kept = tuple(
-            ScoreRecord(
-                one.plugin,
-                one.weight,
-                dict(zip(names, one.raw.tolist(), strict=True)),
-                dict(zip(names, one.normalized.tolist(), strict=True)),
-                dict(zip(names, one.weighted.tolist(), strict=True)),
-            )
-            for one in scores
-        ) + tuple(one.record(names) for one in extended)
-        sums = {} if totals is None else dict(zip(names, totals.tolist(), strict=True))
-        return Detail(statuses.own(), tuple(sorted(names)), kept, sums)
+        if totals is None:
+            return Detail(statuses.own(), tuple(sorted(names)))
+        sums = dict(zip(names, totals.tolist(), strict=True))
+        by_node = scores_by_node(names, scores, extended)
+        return Detail(statuses.own(), tuple(sorted(names)), by_node, sums)
+
+
+def scores_by_node(
+    names: Sequence[str], scores: Sequence[PluginScores], extended: Sequence[ExtenderScores]
+) -> dict[str, dict[str, NodeScore]]:
+    """names: the nodes scored, in the order of `scores`' arrays."""
+    by_node: dict[str, dict[str, NodeScore]] = {name: {} for name in names}
+    for plugin in scores:
+        columns = (plugin.raw.tolist(), plugin.normalized.tolist(), plugin.weighted.tolist())
+        for name, raw, normalized, weighted in zip(names, *columns, strict=True):
+            by_node[name][plugin.plugin] = NodeScore(raw, normalized, plugin.weight, weighted)
+    for extender in extended:
+        for name, score in extender.by_node().items():
+            if name in by_node:
+                by_node[name][extender.extender] = score
+    return by_node

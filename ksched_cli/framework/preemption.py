@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import Rejection
 
 STATE_KEY = "ksched/preemption"
 REQUEST_KEY = "ksched/preemption/request"
@@ -26,19 +26,11 @@ class PreemptionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A filter's no in a trial. details: the numbers and names behind it, where detail is kept."""
-
-    status: Status
-    details: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Victims:
     """The pods that would leave a node, most important first.
 
     reprieved: those of lower priority that may stay, in the order they were put back
-    refusals:  by a victim's UID, why it may not
+    rejections:  by a victim's UID, why it may not
     pdb_violated_by: by a victim's UID, the budgets that its eviction violates
 
     The last three only where detail is kept.
@@ -47,7 +39,7 @@ class Victims:
     pods: tuple[PodInfo, ...]
     pdb_violations: int
     reprieved: tuple[PodInfo, ...] = ()
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    rejections: Mapping[str, Rejection] = field(default_factory=dict)
     pdb_violated_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -87,7 +79,7 @@ class Preemption:
     ineligible: str = ""
     wanted: int = 0
     candidates: Mapping[str, Victims] = field(default_factory=dict)
-    rejected: Mapping[str, Refusal] = field(default_factory=dict)
+    rejected: Mapping[str, Rejection] = field(default_factory=dict)
     node: str = ""
     victims: tuple[PodInfo, ...] = ()
     ties: tuple[str, ...] = ()

@@ -90,6 +90,15 @@ class Status:
         return Status(self.code, self.reasons, plugin)
 
 
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A plugin's rejection of a node. details: the numbers and names behind the status's reasons,
+    where they are asked for."""
+
+    status: Status
+    details: tuple[str, ...] = ()
+
+
 SUCCESS = Status()
 SKIP = Status(Code.SKIP)
 

@@ -46,13 +46,10 @@ def status(one: Status) -> dict[str, Any]:
 
 def _scores(record: Attempt) -> dict[str, dict[str, int]]:
     """node → plugin → weighted score."""
-    if not record.detail.totals:
-        return {}
     return {
-        node: {
-            one.source: one.weighted[node] for one in record.detail.scores if node in one.weighted
-        }
+        node: {source: score.weighted for source, score in record.detail.scores[node].items()}
         for node in record.detail.feasible
+        if node in record.detail.scores
     }
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.analysis.explain import Explanation, NodeExplanation, NodeScore, Rejection
+from ksched_cli.analysis.explain import Explanation, NodeExplanation
+from ksched_cli.engine.records import NodeScore
+from ksched_cli.framework.status import Rejection
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut, listed
 
@@ -38,7 +40,7 @@ def document(found: Explanation) -> dict[str, Any]:
         "preFilter": found.pre_filter and status(found.pre_filter),
         "nodesToFind": found.sampled,
         "nodes": [_node(one) for one in found.nodes],
-        "notes": list(found.notes),
+        "notes": [],
     }
 
 
@@ -79,7 +81,6 @@ def table(found: Explanation, limit: Limit) -> str:
         parts.append(_ranking(found, fitting, limit))
         parts.append(_breakdown(found, fitting[0], limit))
     parts += [text for text in (_rejected(found, limit), _sampling(found, len(fitting))) if text]
-    parts += found.notes
     if not (found.node or found.error or found.gated):
         parts.append(f"ksched preempt {found.pod} says whether evicting other pods would help.")
     return "\n\n".join(parts)

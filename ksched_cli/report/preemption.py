@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
-from ksched_cli.framework.preemption import Refusal
+from ksched_cli.framework.status import Rejection
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut, listed
 
@@ -57,15 +57,15 @@ def _victim(one: Victim) -> dict[str, Any]:
         "priority": one.priority,
         "startTime": one.started,
         "violates": list(one.pdb_violated_by),
-        "cannotStay": _refusal(one.refusal) if one.refusal else None,
+        "cannotStay": _rejection(one.rejection) if one.rejection else None,
     }
 
 
 def _hopeless(one: NonCandidateNode) -> dict[str, Any]:
-    return {"node": one.node, "podsRemoved": one.removed} | _refusal(one.refusal)
+    return {"node": one.node, "podsRemoved": one.removed} | _rejection(one.rejection)
 
 
-def _refusal(one: Refusal) -> dict[str, Any]:
+def _rejection(one: Rejection) -> dict[str, Any]:
     return status(one.status) | {"details": list(one.details)}
 
 
@@ -144,21 +144,21 @@ def _candidates(found: PreemptionAnswer, limit: Limit) -> str:
 
 
 def _why_gone(victim: Victim) -> str:
-    parts = [_why(victim.refusal)] if victim.refusal else []
+    parts = [_why(victim.rejection)] if victim.rejection else []
     parts += [f"violates {', '.join(victim.pdb_violated_by)}"] if victim.pdb_violated_by else []
     return "; ".join(parts)
 
 
-def _why(refusal: Refusal) -> str:
-    said = "; ".join((*refusal.status.reasons, *refusal.details))
-    return f"{refusal.status.plugin}: {said}" if refusal.status.plugin else said
+def _why(rejection: Rejection) -> str:
+    said = "; ".join((*rejection.status.reasons, *rejection.details))
+    return f"{rejection.status.plugin}: {said}" if rejection.status.plugin else said
 
 
 def _others(found: PreemptionAnswer, limit: Limit) -> str:
     """Nodes with the same reason share a row."""
     groups: dict[tuple[str, str], list[str]] = {}
     for one in found.hopeless:
-        groups.setdefault((_without(one), _why(one.refusal)), []).append(one.node)
+        groups.setdefault((_without(one), _why(one.rejection)), []).append(one.node)
     if not groups:
         return ""
     rows = [

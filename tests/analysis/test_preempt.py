@@ -31,12 +31,12 @@ def crowd():
 def test_every_victim_has_the_reason_why_it_cannot_stay():
     (one,) = asked(*crowd()).candidates
     assert [victim.pod for victim in one.victims] == ["default/middle"]
-    refusal = one.victims[0].refusal
-    assert (refusal.status.plugin, refusal.status.reasons) == (
+    rejection = one.victims[0].rejection
+    assert (rejection.status.plugin, rejection.status.reasons) == (
         "NodeResourcesFit",
         ("Insufficient cpu",),
     )
-    assert refusal.details == ("cpu: wants 1500m, 1 free of 3",)
+    assert rejection.details == ("cpu: wants 1500m, 1 free of 3",)
 
 
 def test_those_that_may_stay_are_told_too():
@@ -89,13 +89,13 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help():
         made_pod("weak", prio=1, node="mighty", cpu=1, start=1),
         made_pod(cpu=2),
     )
-    told = {one.node: (one.removed, one.refusal.status.reasons[0]) for one in found.hopeless}
+    told = {one.node: (one.removed, one.rejection.status.reasons[0]) for one in found.hopeless}
     assert told == {
         "hard": (None, "node(s) had untolerated taint {k: v}"),
         "empty": (None, "Insufficient cpu"),
         "mighty": (1, "Insufficient cpu"),
     }
-    details = {one.node: one.refusal.details for one in found.hopeless}
+    details = {one.node: one.rejection.details for one in found.hopeless}
     assert details["hard"] == ("not tolerated: k=v:NoSchedule",)
     assert details["mighty"] == ("cpu: wants 2, 1 free of 4",)
     assert not found.is_yes
@@ -167,7 +167,7 @@ def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them():
         made_pod(cpu=1),
     )
     (one,) = found.hopeless
-    assert one.refusal.details == ("with the nominated pods counted: default/rival",)
+    assert one.rejection.details == ("with the nominated pods counted: default/rival",)
 
 
 def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back():

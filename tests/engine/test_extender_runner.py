@@ -158,8 +158,8 @@ def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, exten
 
     def fit(cached):
         run, _ = extended(state, filtering(server, nodeCacheCapable=cached))
-        kept = run.run().last["default/p"].detail.scores
-        return next(one.raw for one in kept if one.source == "NodeResourcesFit")
+        scores = run.run().last["default/p"].detail.scores
+        return {name: by_source["NodeResourcesFit"].raw for name, by_source in scores.items()}
 
     assert fit(cached=True)["a"] < fit(cached=True)["b"]
     assert fit(cached=False)["a"] == fit(cached=False)["b"] == fit(cached=True)["b"]
@@ -172,8 +172,10 @@ def test_scores_count_ten_times_their_weight(serve, extended):
     server = serve({"/prioritize": scoring(b=3, nowhere=10)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=2))
     attempt = run.run().last["default/p"]
-    (mine,) = (one for one in attempt.detail.scores if one.source == server.url)
-    assert (mine.raw, mine.weight, mine.weighted) == ({"b": 3}, 2, {"b": 60})
+    scores = attempt.detail.scores
+    assert [name for name in scores if server.url in scores[name]] == ["b"]
+    score = scores["b"][server.url]
+    assert (score.raw, score.weight, score.weighted) == (3, 2, 60)
     totals = attempt.detail.totals
     assert attempt.node == "b"
     assert totals["b"] == totals["a"] + 60
@@ -197,8 +199,9 @@ def test_what_is_too_large_starts_anew_at_the_other_end(serve, extended):
 def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):
     server = serve({"/filter": everything})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
-    kept = run.run().last["default/p"].detail.scores
-    assert next(one.weighted for one in kept if one.source == server.url) == dict.fromkeys("abc", 0)
+    scores = run.run().last["default/p"].detail.scores
+    weighted = {name: by_source[server.url].weighted for name, by_source in scores.items()}
+    assert weighted == dict.fromkeys("abc", 0)
 
 
 def test_nobody_ranks_a_single_node(serve, extended):

@@ -46,16 +46,18 @@ def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(table
     assert found.node == best[0]
     assert found.score == totals[best[0]]
     assert found.ties == (tuple(best) if len(best) > 1 else ())
-    for record, (table, weight) in zip(found.detail.scores, tables, strict=True):
-        assert record.raw == record.normalized == table
-        assert record.weighted == {name: score * weight for name, score in table.items()}
+    assert list(found.detail.scores) == NAMES
+    for name, by_plugin in found.detail.scores.items():
+        for score, (table, weight) in zip(by_plugin.values(), tables, strict=True):
+            assert score.raw == score.normalized == table[name]
+            assert score.weighted == table[name] * weight
 
 
 def test_normalised_scores_count_and_raw_ones_are_kept():
     plugin = normalizing("P", {"a": 10, "b": 20, "c": 40}, lambda scores: scores * 2)
-    (record,) = attempt(plugin).detail.scores
-    assert record.raw == {"a": 10, "b": 20, "c": 40}
-    assert record.normalized == {"a": 20, "b": 40, "c": 80}
+    scores = {name: by_plugin["P"] for name, by_plugin in attempt(plugin).detail.scores.items()}
+    assert {name: score.raw for name, score in scores.items()} == {"a": 10, "b": 20, "c": 40}
+    assert {name: score.normalized for name, score in scores.items()} == {"a": 20, "b": 40, "c": 80}
 
 
 @pytest.mark.parametrize("score", [-1, 101])
@@ -69,7 +71,7 @@ def test_a_score_outside_0_to_100_ends_the_attempt(score):
 
 def test_a_plugin_that_prescore_skips_does_not_score():
     found = attempt(preparing("Skips", SKIP), scoring("Scores", {"b": 1}))
-    assert [record.source for record in found.detail.scores] == ["Scores"]
+    assert [list(by_plugin) for by_plugin in found.detail.scores.values()] == [["Scores"]] * 3
     assert found.node == "b"
 
 
@@ -115,7 +117,7 @@ def test_an_exception_in_prescore_is_a_defect():
 
 def test_a_single_feasible_node_is_not_scored():
     found = run_cycle(cluster(node("a"), pod("p")))
-    assert (found.node, found.score, found.detail.scores) == ("a", None, ())
+    assert (found.node, found.score, found.detail.scores) == ("a", None, {})
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1), st.booleans())

@@ -31,11 +31,10 @@ from ksched_cli.framework.preemption import (
     STATE_KEY,
     Preemption,
     PreemptionRequest,
-    Refusal,
     Victims,
 )
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.plugins.default_preemption.choice import choose
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.extenders import revised
@@ -148,7 +147,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._forget_promised(dry_run.kept)
         return search
 
-    def _kept(self, state: CycleState, pod: PodInfo) -> dict[int, Victims | Refusal] | None:
+    def _kept(self, state: CycleState, pod: PodInfo) -> dict[int, Victims | Rejection] | None:
         """Earlier trials of pods like this one, where a trial depends on its node alone."""
         filtering = self._framework.filtering
         local = all(
@@ -162,7 +161,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._forget_promised(kept)
         return kept
 
-    def _forget_promised(self, kept: dict[int, Victims | Refusal] | None) -> None:
+    def _forget_promised(self, kept: dict[int, Victims | Rejection] | None) -> None:
         """On nodes that are promised to somebody a trial holds as long as the promise does."""
         if kept:
             for node in self._handle.nominator.nodes():
@@ -193,12 +192,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return ()
         return tuple(explainer.explain_filter(state, pod, node))
 
-    def _no_room(self, rejected: Mapping[str, Refusal]) -> str:
+    def _no_room(self, rejected: Mapping[str, Rejection]) -> str:
         """kube-scheduler's text; nodes that were not looked at count as hopeless."""
         statuses = NodeStatuses(self._snapshot)
         statuses.absent = NOT_HELPFUL
-        for node, refusal in rejected.items():
-            statuses.set(self._snapshot.row[node], refusal.status)
+        for node, rejection in rejected.items():
+            statuses.set(self._snapshot.row[node], rejection.status)
         return fit_error(statuses)
 
 
@@ -208,7 +207,7 @@ class _Search:
 
     wanted: int
     candidates: dict[str, Victims] = field(default_factory=dict)
-    rejected: dict[str, Refusal] = field(default_factory=dict)
+    rejected: dict[str, Rejection] = field(default_factory=dict)
     clean: int = 0
     violating: int = 0
 
@@ -223,10 +222,10 @@ class _Search:
         found = len(self.candidates)
         return missing * tried // found + 1 if found else max(missing, tried)
 
-    def take(self, names: list[str], answers: list[Victims | Refusal]) -> None:
+    def take(self, names: list[str], answers: list[Victims | Rejection]) -> None:
         """What was found out beyond the last node that upstream looks at is dropped."""
         for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, Refusal):
+            if isinstance(answer, Rejection):
                 self.rejected[name] = answer
                 continue
             self.candidates[name] = answer

@@ -21,13 +21,13 @@ from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.preemption import Refusal, Victims
+from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import Rejection, Status
 from ksched_cli.kube.sort import go_sort
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 
-NO_VICTIMS = Refusal(Status.unresolvable("No preemption victims found for incoming pod"))
+NO_VICTIMS = Rejection(Status.unresolvable("No preemption victims found for incoming pod"))
 
 # Sorts after every timestamp: a pod that has not started counts as starting now.
 NOT_STARTED = "~"
@@ -74,7 +74,7 @@ class DryRun:
     pod: PodInfo
     disruptions: Disruptions
     explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
-    kept: dict[int, Victims | Refusal] | None = None
+    kept: dict[int, Victims | Rejection] | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:
@@ -85,7 +85,7 @@ class DryRun:
             self.concerned[other.signature] = found
         return found
 
-    def victims_on(self, rows: Rows) -> list[Victims | Refusal]:
+    def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
         """Per row, who would have to leave it, or why that does not help."""
         if self.kept is None:
             return _Trials(self, rows).answer()
@@ -106,9 +106,9 @@ class _Trials:
         self.state = run.state.clone()
         self.nodes = [NodeInfo(self.trial, row) for row in rows.tolist()]
         self.own: dict[int, CycleState] = {}
-        self.answers: list[Victims | Refusal | None] = [None] * len(rows)
+        self.answers: list[Victims | Rejection | None] = [None] * len(rows)
 
-    def answer(self) -> list[Victims | Refusal]:
+    def answer(self) -> list[Victims | Rejection]:
         lower = self._remove_lower()
         self._ask_without_them()
         open_places = self._open_places()
@@ -142,7 +142,7 @@ class _Trials:
         verdicts = self.ask(places)
         for i in np.flatnonzero(verdicts.ids).tolist():
             place = int(places[i])
-            self.answers[place] = self.refusal(verdicts.statuses[verdicts.ids[i]], place)
+            self.answers[place] = self.rejection(verdicts.statuses[verdicts.ids[i]], place)
 
     def ask(self, places: Rows) -> Verdicts:
         """The filters about the nodes as they are in the trial."""
@@ -156,14 +156,14 @@ class _Trials:
         if own is not None and self.answers[place] is None and self.run.concerns(pod):
             status = tell(own, self.run.pod, pod, node)
             if not status.is_success:
-                self.answers[place] = Refusal(status)
+                self.answers[place] = Rejection(status)
 
-    def refusal(self, status: Status, place: int) -> Refusal:
+    def rejection(self, status: Status, place: int) -> Rejection:
         if self.run.explain is None:
-            return Refusal(status)
+            return Rejection(status)
         node = self.nodes[place]
         state = self.own.get(node.row, self.state)
-        return Refusal(status, self.run.explain(status.plugin, state, node))
+        return Rejection(status, self.run.explain(status.plugin, state, node))
 
 
 class _Returns:
@@ -190,7 +190,7 @@ class _Returns:
         self.counts = np.array([len(pods) for pods in lower], dtype=np.intp)
         self.starts = np.cumsum(self.counts) - self.counts
         self.leaving = np.zeros(len(self.order), dtype=np.bool_)
-        self.refusals: dict[int, Refusal] = {}
+        self.rejections: dict[int, Rejection] = {}
 
     def run(self) -> None:
         if not self.order:
@@ -220,7 +220,7 @@ class _Returns:
         if trials.run.explain is not None:
             for i in refused.tolist():
                 status = verdicts.statuses[verdicts.ids[i]]
-                self.refusals[int(entries[i])] = trials.refusal(status, int(places[i]))
+                self.rejections[int(entries[i])] = trials.rejection(status, int(places[i]))
         pods = [pods[i] for i in refused.tolist()]
         trials.trial.remove_each(pods, rows[refused], load.gather(entries[refused]))
         self._follow(trials.run.filtering.run_remove_pod, pods, places[refused])
@@ -230,13 +230,13 @@ class _Returns:
             for pod, place in zip(pods, places.tolist(), strict=True):
                 self.trials.follow(tell, pod, place)
 
-    def _found(self, i: int, place: int, leaving: list[bool]) -> Victims | Refusal:
+    def _found(self, i: int, place: int, leaving: list[bool]) -> Victims | Rejection:
         start, count = int(self.starts[i]), int(self.counts[i])
         entries = range(start, start + count)
         victims = [self.order[entry] for entry in entries if leaving[entry]]
         if not victims:
             said = f'expected at least one victim pod on node "{self.trials.nodes[place].name}"'
-            return Refusal(Status.error(said))
+            return Rejection(Status.error(said))
         pdb_violated_by = self.pdb_violated_by[i]
         violations = sum(leaving[start : start + len(pdb_violated_by)])
         if 0 < len(pdb_violated_by) < count:
@@ -247,6 +247,6 @@ class _Returns:
             tuple(victims),
             violations,
             tuple(self.order[entry] for entry in entries if not leaving[entry]),
-            {self.order[entry].uid: self.refusals[entry] for entry in entries if leaving[entry]},
+            {self.order[entry].uid: self.rejections[entry] for entry in entries if leaving[entry]},
             {pod.uid: pdb_violated_by[pod.uid] for pod in victims if pod.uid in pdb_violated_by},
         )

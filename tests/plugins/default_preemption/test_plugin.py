@@ -315,7 +315,7 @@ def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state):
                 victims = [one.uid for one in found.pods]
                 stay = [one.uid for one in found.reprieved]
                 assert sorted(victims + stay) == sorted(lower)
-                assert set(found.refusals) == set(victims)
+                assert set(found.rejections) == set(victims)
 
 
 @given(crowded(choosy=True))
