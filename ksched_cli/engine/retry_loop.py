@@ -1,39 +1,69 @@
-"""Pass after pass over the queue, until nothing changes any more and nobody waits.
+"""Pass after pass over the queue, until nothing changes any more and no pod waits.
 
-While pods are tried, time stands still. When none is left to try, it jumps to where the next plugin
-loses its patience with a waiting pod, so that a run that waits ten minutes ends at once.
+While pods are tried, time stands still. When none is left to try, it jumps to the earliest Permit
+timeout or alarm, so that a run that waits ten minutes ends at once.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry
 from ksched_cli.engine.records import Attempt
+from ksched_cli.framework.waiting_pods import WaitingPods
 
-if TYPE_CHECKING:
-    from ksched_cli.engine.simulation import Simulation
+# Takes how many pods have a node, and of how many.
+Progress = Callable[[int, int], None]
+
+
+class PodScheduler(Protocol):
+    """What the loop asks to try pods; Simulation is one.
+
+    changes, waiting_rejections: see ClusterVersion
+    waiting: the pods that Permit told to wait, and the clock
+    """
+
+    changes: int
+    waiting_rejections: int
+    waiting: WaitingPods
+
+    def outcomes(self, pod: PodInfo) -> list[Outcome]:
+        """Tries the pod, and tries it again where the first attempt made room."""
+        ...
+
+    def settle(self) -> None:
+        """Binds or undoes the waiting pods that are decided."""
+        ...
+
+    def take_settled(self) -> list[tuple[PodInfo, Outcome]]:
+        """What `settle` has done since this was called last."""
+        ...
 
 
 class RetryLoop:
     """A run under way. attempts: in order; last: by pod key."""
 
-    def __init__(self, simulation: Simulation, backlog: Backlog) -> None:
-        self.simulation = simulation
+    def __init__(
+        self, scheduler: PodScheduler, backlog: Backlog, on_progress: Progress | None = None
+    ) -> None:
         self.backlog = backlog
         self.attempts: list[Attempt] = []
         self.last: dict[str, Attempt] = {}
+        self._scheduler = scheduler
+        self._on_progress = on_progress
         self._total = len(backlog.entries)
-        # Where the attempts of waiting pods stand: how they end is written there.
-        self._open: dict[str, int] = {}
+        # By pod key, the index in `attempts` of a waiting pod's attempt: how it ends goes there.
+        self._waiting_attempts: dict[str, int] = {}
 
-    def run(self, most: int) -> None:
-        """To the end: afterwards no pod waits. most: how many passes there may be."""
-        for number in range(most):
+    def run(self, max_passes: int) -> None:
+        """To the end: afterwards no pod waits."""
+        for number in range(max_passes):
             if number:
                 self.backlog.renew(self._now())
-            while not self._once():
+            while not self._run_pass():
                 if not self._jump():
                     return
                 self.backlog.renew(self._now())
@@ -41,9 +71,9 @@ class RetryLoop:
             pass
 
     def _now(self) -> ClusterVersion:
-        return ClusterVersion(self.simulation.changes, self.simulation.waiting_rejections)
+        return ClusterVersion(self._scheduler.changes, self._scheduler.waiting_rejections)
 
-    def _once(self) -> bool:
+    def _run_pass(self) -> bool:
         """One pass; whether there was anything to try."""
         tried = False
         for entry in self.backlog:
@@ -55,13 +85,13 @@ class RetryLoop:
     def _try(self, entry: Entry) -> None:
         pod = entry.queued.pod
         entry.activated = False
-        outcomes = self.simulation.outcomes(pod)
+        outcomes = self._scheduler.outcomes(pod)
         self.attempts += [outcome.attempt for outcome in outcomes]
         last = outcomes[-1]
         self.last[pod.key] = last.attempt
         if last.waits:
             entry.waits = True
-            self._open[pod.key] = len(self.attempts) - 1
+            self._waiting_attempts[pod.key] = len(self.attempts) - 1
         else:
             self._end(pod.key, last)
         for outcome in outcomes:
@@ -71,7 +101,8 @@ class RetryLoop:
         if pod.key in self.backlog.entries:
             # What it set off itself is no reason to try it again.
             entry.seen = self._now()
-        self._tell()
+        if self._on_progress:
+            self._on_progress(self._total - len(self.backlog.entries), self._total)
 
     def _end(self, key: str, outcome: Outcome) -> None:
         """The pod is bound, or back in the queue."""
@@ -87,39 +118,32 @@ class RetryLoop:
         """Goes on with the pods that were allowed or rejected while they waited, and with what that
         leads to."""
         rejected: list[Entry] = []
-        self.simulation.settle()
-        if not self.simulation.settled:
+        self._scheduler.settle()
+        settled = self._scheduler.take_settled()
+        if not settled:
             return
-        settled, self.simulation.settled = self.simulation.settled, []
         for pod, outcome in settled:
             key = pod.key
-            self.attempts[self._open.pop(key)] = self.last[key] = outcome.attempt
+            self.attempts[self._waiting_attempts.pop(key)] = self.last[key] = outcome.attempt
             entry = self.backlog.entries[key]
             self._end(key, outcome)
             self.backlog.activate(outcome.activated)
             if not outcome.attempt.node:
                 rejected.append(entry)
         if rejected:
-            self.simulation.waiting_rejections += 1
+            self._scheduler.waiting_rejections += 1
             for entry in rejected:
                 entry.seen = self._now()
 
     def _jump(self) -> bool:
-        """To where the next pod has waited too long, or a plugin asked to be woken; False where
-        there is no such time."""
-        waiting = self.simulation.waiting
-        times = (waiting.next_deadline, waiting.clock.next_alarm)
-        ahead = [at for at in times if at is not None]
-        if not ahead:
-            return False
+        """To the earliest Permit timeout or alarm; False where there is none."""
+        waiting = self._scheduler.waiting
         alarm = waiting.clock.next_alarm
-        waiting.clock.jump(min(ahead))
+        times = [time for time in (waiting.next_deadline, alarm) if time is not None]
+        if not times:
+            return False
+        waiting.clock.jump(min(times))
         if alarm is not None and alarm <= waiting.clock.now:
-            self.simulation.waiting_rejections += 1
+            self._scheduler.waiting_rejections += 1
         self._settle()
         return True
-
-    def _tell(self) -> None:
-        on_progress = self.simulation.options.on_progress
-        if on_progress:
-            on_progress(self._total - len(self.backlog.entries), self._total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.queue import Backlog, Queue, fill
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
-from ksched_cli.engine.retry_loop import RetryLoop
+from ksched_cli.engine.retry_loop import Progress, RetryLoop
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.handle import Handle
@@ -44,7 +44,7 @@ class Options:
     detailed: bool = False
     preempt: bool = True
     remember: bool = True
-    on_progress: Callable[[int, int], None] | None = None
+    on_progress: Progress | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
 
 
@@ -57,7 +57,7 @@ class Simulation:
     waiting:    the pods that Permit told to wait, and the clock
     changes:    how often a pod was bound or evicted
     waiting_rejections:      how often waiting pods gave back their room
-    settled:    the pods that wait no longer, until somebody has taken note
+    settled:    the pods that wait no longer, until `take_settled`
     failed:     keys of the pods whose last attempt a plugin's defect ended
     """
 
@@ -166,18 +166,20 @@ class Simulation:
         if self.options.remember:
             for framework in self.frameworks.values():
                 framework.memory.expect(active)
-        passes = RetryLoop(
-            self, Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else "")
+        loop = RetryLoop(
+            self,
+            Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else ""),
+            self.options.on_progress,
         )
         with seldom_collected():
-            passes.run(MAX_PASSES)
+            loop.run(MAX_PASSES)
         return RunRecord(
-            tuple(passes.attempts),
+            tuple(loop.attempts),
             dict(self.placements),
-            tuple(passes.backlog.entries),
-            passes.backlog.gated,
+            tuple(loop.backlog.entries),
+            loop.backlog.gated,
             tuple(self.evicted),
-            passes.last,
+            loop.last,
             tuple(sorted(self.failed)),
         )
 
@@ -212,6 +214,13 @@ class Simulation:
             self._conclude(decided.pod, outcome, noted)
             self.settled.append((decided.pod, outcome))
             noted = self.guard.noted
+
+    def take_settled(self) -> list[tuple[PodInfo, Outcome]]:
+        """The pods that wait no longer, since this was called last."""
+        settled = self.settled
+        if settled:
+            self.settled = []
+        return settled
 
     def _conclude(self, pod: PodInfo, outcome: Outcome, noted: int) -> None:
         """noted: how many defects were known before."""
