@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import Output, Plugin
-from ksched_cli.report.forms import Form
+from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.options import CommonOptions
 
 app = typer.Typer(help="The configuration as it takes effect.", no_args_is_help=True)
 
@@ -18,7 +18,9 @@ def config() -> None:
 
 
 @app.command()
+@as_command
 def show(
+    options: CommonOptions,
     config: Annotated[
         str | None,
         typer.Argument(
@@ -27,21 +29,20 @@ def show(
             help="A file, or - for standard input. Without it, the default configuration.",
         ),
     ] = None,
-    plugin: Plugin = None,
-    output: Output = Form.TABLE,
-) -> None:
+) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
-    from ksched_cli.commands import output as printing
-    from ksched_cli.commands.session_configuration import read_configuration
-    from ksched_cli.commands.session_plugins import registry
-    from ksched_cli.report import configuration
+    from ksched_cli.commands import output
+    from ksched_cli.commands.session import read_configuration, usable_plugins
+    from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
-    effective = read_configuration(config, registry(plugin), plugin)
-    printing.show(
+    registry = usable_plugins(options.plugin)
+    configuration = read_configuration(config, registry, options.plugin)
+    output.show(
         Report(
-            document=lambda: configuration.document(effective),
-            table=lambda: configuration.table(effective, printing.limit()),
+            document=lambda: renderer.document(configuration),
+            table=lambda: renderer.table(configuration, output.limit()),
         ),
-        output,
+        options.output,
     )
+    return ExitCode.YES

@@ -17,6 +17,7 @@ import typer
 
 from ksched_cli import __version__
 from ksched_cli.commands import config
+from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
@@ -24,9 +25,7 @@ from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError
 
-EXIT_DEFECT = 3
-
-COMMANDS: tuple[Callable[..., None], ...] = (validate, schedule, explain, preempt, plugins)
+COMMANDS: tuple[Callable[..., ExitCode], ...] = (validate, schedule, explain, preempt, plugins)
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
 
 app = typer.Typer(
@@ -37,13 +36,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(as_command(command))
 for name, group in GROUPS:
     app.add_typer(group, name=name)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"ksched {__version__}, decides as kube-scheduler v1.34.1")
         raise typer.Exit
 
@@ -76,8 +75,8 @@ def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code."""
     try:
         app()
-    except SystemExit as ended:
-        return ended.code
+    except SystemExit as exit:
+        return exit.code
     except BrokenPipeError:
         raise
     except KschedError as error:
@@ -89,7 +88,7 @@ def _run() -> int | str | None:
 
 
 def _report_defect(error: Exception) -> int:
-    """Keeps the traceback in a file, as nobody but us can use it."""
+    """Writes the traceback to a file to attach to a bug report."""
     text = "".join(traceback.format_exception(error))
     summary = f"ksched has a defect: {type(error).__name__}: {error}"
     try:
@@ -100,4 +99,4 @@ def _report_defect(error: Exception) -> int:
         print(f"{summary}\n  the traceback is in {file.name}; please report it", file=sys.stderr)
     except OSError:
         print(f"{summary}\n{text}", file=sys.stderr)
-    return EXIT_DEFECT
+    return ExitCode.DEFECT

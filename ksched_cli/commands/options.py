@@ -1,12 +1,25 @@
-"""The options and arguments that mean the same in every command."""
+"""The options and arguments that mean the same in every command, each declared once.
+
+A command takes `CommonOptions`, or `StateOptions` where it reads a cluster state; a field added to
+one of these is an option of all their commands.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from ksched_cli.report.forms import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Beside an option: --help shows it before that of another parameter, not in its turn."""
+
+    parameter: str
+
 
 State = Annotated[
     list[str] | None,
@@ -16,6 +29,7 @@ State = Annotated[
         help="Cluster state: a file, a folder of files, or - for standard input; repeatable. "
         "Without it: $KSCHED_STATE, else cluster.yaml, cluster.yml or cluster.json here.",
     ),
+    Before("plugin"),
 ]
 Config = Annotated[
     str | None,
@@ -25,6 +39,7 @@ Config = Annotated[
         envvar="KSCHED_CONFIG",
         help="KubeSchedulerConfiguration. Without it, the default configuration.",
     ),
+    Before("plugin"),
 ]
 Plugin = Annotated[
     list[str] | None,
@@ -53,6 +68,9 @@ TieBreak = Annotated[
     ),
 ]
 PodName = Annotated[str, typer.Argument(metavar="POD", help="name or namespace/name")]
+InTurn = Annotated[
+    bool, typer.Option("--in-turn", help="First place the other pending pods, as schedule would.")
+]
 All = Annotated[
     bool, typer.Option("--all", help="On a terminal: whole lists, not only their beginning.")
 ]
@@ -67,6 +85,7 @@ ExtenderBind = Annotated[
         help="Really send the bind calls of extenders: on a live cluster they bind pods. "
         "Without it they are only shown.",
     ),
+    Before("record_extenders"),
 ]
 RecordExtenders = Annotated[
     str,
@@ -86,3 +105,24 @@ ReplayExtenders = Annotated[
         show_default=False,
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class CommonOptions:
+    """What every command takes."""
+
+    plugin: Plugin = None
+    output: Output = Form.TABLE
+
+
+@dataclass(frozen=True, slots=True)
+class StateOptions(CommonOptions):
+    """What every command takes that asks about a cluster state."""
+
+    state: State = None
+    config: Config = None
+    no_extenders: NoExtenders = False
+    record_extenders: RecordExtenders = ""
+    replay_extenders: ReplayExtenders = ""
+    everything: All = False
+    debug: Debug = False

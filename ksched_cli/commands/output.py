@@ -9,8 +9,8 @@ from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
 
 
 def limit(everything: bool = False) -> Limit:
-    """A terminal gets 100 columns and, unless everything is asked for, the beginning of long lists;
-    a pipe gets everything."""
+    """On a terminal 100 columns and, but for --all (everything), the beginning of long lists; in a
+    pipe none."""
     if not sys.stdout.isatty():
         return EVERYTHING
     return Limit(width=TERMINAL.width) if everything else TERMINAL
@@ -22,5 +22,5 @@ def show(report: Report, form: Form) -> None:
 
 
 def warn(line: str) -> None:
-    """A line of warning."""
+    """Prints a line of warning."""
     print(f"warning: {line}", file=sys.stderr)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from ksched_cli.commands.options import Output, Plugin
-from ksched_cli.report.forms import Form
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import CommonOptions
 
 
-def plugins(plugin: Plugin = None, output: Output = Form.TABLE) -> None:
+def plugins(options: CommonOptions) -> ExitCode:
     """Every plugin known, where it comes from, its extension points.
 
     Plugins that are installed but cannot be loaded or made are listed as broken, with the cause.
     """
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.commands.session_plugins import discovery
+    from ksched_cli.commands.session import discover_plugins
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
-    from ksched_cli.report import plugins as report
+    from ksched_cli.report import plugins as renderer
     from ksched_cli.report.forms import Report
 
-    found = tried(discovery(plugin))
-    defaults = default_configuration(found.registry).profiles[0]
-    enabled = {ref.name for refs in defaults.plugins.values() for ref in refs}
+    discovery = tried(discover_plugins(options.plugin))
+    default_profile = default_configuration(discovery.registry).profiles[0]
+    enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}
     show(
         Report(
-            document=lambda: report.document(found, enabled),
-            table=lambda: report.table(found, enabled, limit()),
+            document=lambda: renderer.document(discovery, enabled),
+            table=lambda: renderer.table(discovery, enabled, limit()),
         ),
-        output,
+        options.output,
     )
+    return ExitCode.YES

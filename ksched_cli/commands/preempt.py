@@ -6,73 +6,44 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.options import (
-    All,
-    Config,
-    Debug,
-    NoExtenders,
-    Output,
-    Plugin,
-    PodName,
-    RecordExtenders,
-    ReplayExtenders,
-    State,
-)
-from ksched_cli.report.forms import Form
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import InTurn, PodName, StateOptions
 
 
 def preempt(
     pod: PodName,
-    state: State = None,
-    config: Config = None,
-    plugin: Plugin = None,
-    output: Output = Form.TABLE,
+    options: StateOptions,
     all_candidates: Annotated[
         bool,
         typer.Option(
             "--all-candidates", help="Look at every node, also where there are candidates enough."
         ),
     ] = False,
-    in_turn: Annotated[
-        bool,
-        typer.Option("--in-turn", help="First place the other pending pods, as schedule would."),
-    ] = False,
-    no_extenders: NoExtenders = False,
-    record_extenders: RecordExtenders = "",
-    replay_extenders: ReplayExtenders = "",
-    everything: All = False,
-    debug: Debug = False,
-) -> None:
+    in_turn: InTurn = False,
+) -> ExitCode:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
     Every candidate node is shown with the pods that would have to leave it, those that may stay,
     and the disruption budgets violated; every other node with the reason why evictions there do
     not help. Exit code 0 when the pod fits or would after evictions, 1 when it would not.
     """
-    from ksched_cli.analysis import preempt as engine
-    from ksched_cli.commands import session as inquiry
+    from ksched_cli.analysis import preempt as analysis
+    from ksched_cli.commands import session
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.engine.simulation import Options
-    from ksched_cli.report import preemption as report
+    from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
 
-    extenders = inquiry.extender_options(no_extenders, record_extenders, replay_extenders)
-    options = Options(extenders=extenders)
-    simulation = inquiry.open_simulation(state or (), config, options, plugin, debug)
-    wanted = inquiry.find_pod(simulation, pod)
-    if in_turn:
-        simulation.run(leave_out=wanted)
-    else:
-        simulation.queue()
-    found = engine.preempt(simulation, wanted, everything=all_candidates)
-    inquiry.report_defects(simulation, debug)
+    simulation = session.open_simulation(options)
+    info = session.pod_in_turn(simulation, pod, in_turn)
+    answer = analysis.preempt(simulation, info, everything=all_candidates)
+    session.report_defects(simulation, options.debug)
     show(
         Report(
-            document=lambda: report.document(found),
-            table=lambda: report.table(found, limit(everything)),
+            document=lambda: renderer.document(answer),
+            table=lambda: renderer.table(answer, limit(options.everything)),
         ),
-        output,
+        options.output,
     )
-    if found.error and simulation.guard.defects:
-        raise typer.Exit(3)
-    raise typer.Exit(0 if found.is_yes else 1)
+    if answer.error and simulation.guard.defects:
+        return ExitCode.DEFECT
+    return ExitCode.YES if answer.is_yes else ExitCode.NO

@@ -6,12 +6,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
+
+# Redrawing takes longer than placing a pod.
+REDRAW_EVERY = 100
 
 
 @contextmanager
-def of_pods() -> Iterator[Told | None]:
-    """What a run is to tell how many pods have a node, and of how many; None off a terminal."""
+def of_pods() -> Iterator[OnProgress | None]:
+    """What a run calls with the number of pods that have a node, and of all; None without a
+    terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -21,9 +25,8 @@ def of_pods() -> Iterator[Told | None]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("pods placed")
 
-        def on_progress(done: int, total: int) -> None:
-            # Redrawing is slower than placing a pod.
-            if done % 100 == 0 or done == total:
-                bar.update(task, completed=done, total=total)
+        def on_progress(placed: int, total: int) -> None:
+            if placed % REDRAW_EVERY == 0 or placed == total:
+                bar.update(task, completed=placed, total=total)
 
         yield on_progress

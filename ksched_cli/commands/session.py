@@ -1,55 +1,127 @@
-"""From the options that all commands share to a simulation that answers questions."""
+"""The way from options to plugins, a configuration, and a simulation that answers questions.
+
+What loads NumPy is imported where it is used: `validate` and `config` come here too.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
-from ksched_cli.cluster.loading.load import load_state
-from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.commands.output import warn
-from ksched_cli.commands.session_configuration import read_configuration
-from ksched_cli.commands.session_plugins import registry
-from ksched_cli.engine.extender_runner import ExtenderOptions
-from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.config.effective import Configuration
+from ksched_cli.config.joining import profile_with_plugins
+from ksched_cli.config.load import load_configuration
+from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.framework.discovery import Broken, Discovery, discover
+from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.kube.documents import decode_text, read_file
+from ksched_cli.plugins import IN_TREE
 
-HOW_TO_SEE = "--debug prints the traceback"
+if TYPE_CHECKING:
+    from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.snapshot import Rows
+    from ksched_cli.commands.options import StateOptions
+    from ksched_cli.engine.extender_runner import ExtenderOptions
+    from ksched_cli.engine.scheduling_cycle import TieBreak
+    from ksched_cli.engine.simulation import Options, Simulation
+
+DEBUG_HINT = "--debug prints the traceback"
+
+# -- plugins --------------------------------------------------------------------------------------
+
+
+def discover_plugins(sources: Sequence[str] | None = None) -> Discovery:
+    """In-tree plugins, those of other distributions, and those that --plugin names (sources)."""
+    return _discover(tuple(sources or ()))
+
+
+@cache
+def _discover(sources: tuple[str, ...]) -> Discovery:
+    return discover(IN_TREE, sources)
+
+
+def usable_plugins(sources: Sequence[str] | None = None) -> Registry:
+    """The plugins that load; warns of the others. Raises UsageError where one of --plugin (sources)
+    does not."""
+    discovery = discover_plugins(sources)
+    for broken in discovery.broken:
+        if broken.asked:
+            raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
+        warn(f"the plugins of {broken.origin} cannot be loaded: {broken.cause}")
+    return discovery.registry
+
+
+def _last_line(broken: Broken) -> str:
+    """The last line of code that the traceback names."""
+    lines = [line.strip() for line in broken.detail.splitlines() if line.startswith("  File ")]
+    return f"\n  at {lines[-1]}" if lines else ""
+
+
+# -- configuration --------------------------------------------------------------------------------
+
+
+def read_configuration(
+    path: str | None, registry: Registry, sources: Sequence[str] | None = None
+) -> Configuration:
+    """The configuration at the path, else the default one with the plugins of --plugin (sources).
+
+    Raises InputError where the file is missing, unreadable or not valid.
+    """
+    if path:
+        raw, name = read_file(path)
+        return load_configuration(decode_text(raw, name), name, registry)
+    if sources:
+        joining = _plugins_from(registry, sources)
+        data = {"apiVersion": API_VERSION, "kind": KIND, **profile_with_plugins(joining)}
+        return load_configuration(
+            json.dumps(data), "the default configuration with --plugin", registry
+        )
+    return load_configuration(None, "", registry)
+
+
+def _plugins_from(registry: Registry, sources: Sequence[str]) -> Iterable[PluginEntry]:
+    return [entry for entry in registry.values() if entry.origin in sources]
+
+
+# -- simulation -----------------------------------------------------------------------------------
 
 
 def open_simulation(
-    states: Sequence[str],
-    config: str | None,
-    options: Options | None = None,
-    plugins: Sequence[str] | None = None,
-    debug: bool = False,
+    options: StateOptions, run: Options | None = None, *, extender_bind: bool = False
 ) -> Simulation:
     """Reads what the options name; warnings go to standard error, a line each.
 
-    plugins: what --plugin names; debug: print the traceback of a plugin that cannot be made
+    run: how to run it; what the options tell of extenders is added
+    Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
-    known = registry(plugins)
-    state = load_state(states, reads=known.reads)
-    configuration = read_configuration(config, known, plugins)
+    from ksched_cli.cluster.loading.load import load_state
+    from ksched_cli.engine.simulation import Options, Simulation
+
+    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
+    registry = usable_plugins(options.plugin)
+    state = load_state(options.state or (), reads=registry.reads)
+    configuration = read_configuration(options.config, registry, options.plugin)
     try:
-        simulation = Simulation(state, configuration, known, options or Options())
+        simulation = Simulation(state, configuration, registry, run)
     except PluginDefectError as defect:
-        raise _with_traceback(defect, debug) from None
+        raise _with_traceback(defect, options.debug) from None
     if state.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
         warn(f"skipped what no plugin reads: {kinds}")
-    for line in state.warnings:
-        warn(line)
-    for line in _device_faults(simulation):
+    for line in (*state.warnings, *_device_warnings(simulation)):
         warn(line)
     return simulation
 
 
-def _device_faults(simulation: Simulation) -> list[str]:
-    """Only where somebody wants devices: looking at selectors takes the CEL library."""
+def _device_warnings(simulation: Simulation) -> list[str]:
+    """Only where a pending pod has claims: checking selectors loads the CEL library."""
     if not any(pod.spec.resource_claims for pod in simulation.pending()):
         return []
     from ksched_cli.plugins.dynamic_resources.object_checks import device_faults
@@ -58,36 +130,41 @@ def _device_faults(simulation: Simulation) -> list[str]:
 
 
 def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:
-    """Says how to get the traceback, or has it."""
-    more = f"\n{defect.detail}" if debug else f"\n  {HOW_TO_SEE}"
+    """Its message with the traceback, or with how to get it."""
+    more = f"\n{defect.detail}" if debug else f"\n  {DEBUG_HINT}"
     return PluginDefectError(f"{defect}{more}", defect.detail)
 
 
 def report_defects(simulation: Simulation, debug: bool) -> None:
-    """What plugins did wrong, a line each; with `debug` the tracebacks."""
+    """Warns of every plugin that failed; with `debug` prints the tracebacks too."""
     defects = simulation.guard.defects.values()
     for defect in defects:
         warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}")
         if debug:
             print(defect.detail, file=sys.stderr)
     if defects and not debug:
-        print(f"  {HOW_TO_SEE}", file=sys.stderr)
+        print(f"  {DEBUG_HINT}", file=sys.stderr)
 
 
-def extender_options(none: bool, record: str, replay: str, bind: bool = False) -> ExtenderOptions:
-    """What the options about extenders come to. Raises UsageError where they contradict."""
+def _extender_options(options: StateOptions, bind: bool) -> ExtenderOptions:
+    """Raises UsageError where options contradict each other."""
+    from ksched_cli.engine.extender_runner import ExtenderOptions
+
+    record, replay = options.record_extenders, options.replay_extenders
     if record and replay:
         raise UsageError("--record-extenders and --replay-extenders exclude each other")
-    if none and (record or replay or bind):
+    if options.no_extenders and (record or replay or bind):
         raise UsageError("--no-extenders leaves nothing to record, replay or bind")
     if replay and bind:
         raise UsageError("--replay-extenders calls nobody, so that --extender-bind cannot bind")
-    return ExtenderOptions(not none, bind, record, replay, warn)
+    return ExtenderOptions(not options.no_extenders, bind, record, replay, warn)
 
 
 def tie_break(name: str, seed: int | None) -> TieBreak:
     """`name`: the first by name; `random`: a draw, the same one for the same seed."""
     if name == "name":
+        from ksched_cli.engine.scheduling_cycle import first_by_name
+
         return first_by_name
     if name != "random":
         raise UsageError(f'--tie-break is "{name}"; it takes name or random')
@@ -99,32 +176,44 @@ def tie_break(name: str, seed: int | None) -> TieBreak:
     return drawn
 
 
-def find_pod(simulation: Simulation, wanted: str) -> PodInfo:
+# -- the pod in question --------------------------------------------------------------------------
+
+
+def pod_in_turn(simulation: Simulation, name: str, in_turn: bool) -> PodInfo:
+    """The pod of POD, with the others pending as the state has them, or placed first (in_turn)."""
+    pod = find_pod(simulation, name)
+    if in_turn:
+        simulation.run(leave_out=pod)
+    else:
+        simulation.queue()
+    return pod
+
+
+def find_pod(simulation: Simulation, name: str) -> PodInfo:
     """By `name` or `namespace/name`. Raises UsageError where there is none, or more than one."""
-    found = [pod for pod in simulation.state.pods if wanted in (pod.key, pod.metadata.name)]
-    exact = [pod for pod in found if pod.key == wanted]
-    found = exact or found
-    if len(found) > 1:
-        keys = ", ".join(sorted(pod.key for pod in found))
-        raise UsageError(f'several pods are named "{wanted}": {keys}; give the namespace too')
-    if not found:
-        raise UsageError(_no_such_pod(simulation, wanted))
-    pod = simulation.catalog.info(found[0])
+    pods = [pod for pod in simulation.state.pods if name in (pod.key, pod.metadata.name)]
+    pods = [pod for pod in pods if pod.key == name] or pods
+    if len(pods) > 1:
+        keys = ", ".join(sorted(pod.key for pod in pods))
+        raise UsageError(f'several pods are named "{name}": {keys}; give the namespace too')
+    if not pods:
+        raise UsageError(_no_such_pod(simulation, name))
+    pod = simulation.catalog.info(pods[0])
     if pod.spec.scheduler_name not in simulation.frameworks:
-        names = ", ".join(sorted(simulation.frameworks))
+        profiles = ", ".join(sorted(simulation.frameworks))
         raise UsageError(
             f'{pod.key} is for the scheduler "{pod.spec.scheduler_name}", which is not in the '
-            f"configuration (it has {names})"
+            f"configuration (it has {profiles})"
         )
     return pod
 
 
-def _no_such_pod(simulation: Simulation, wanted: str) -> str:
+def _no_such_pod(simulation: Simulation, name: str) -> str:
     from difflib import get_close_matches
 
     keys = [pod.key for pod in simulation.state.pods]
-    names = {key.rpartition("/")[2]: key for key in keys}
-    near = get_close_matches(wanted, [*keys, *names], n=3)
-    shown = ", ".join(dict.fromkeys(names.get(name, name) for name in near))
-    text = f'no pod "{wanted}" in the state ({len(keys)} pods)'
-    return f"{text}; did you mean {shown}?" if shown else text
+    key_of = {key.rpartition("/")[2]: key for key in keys}
+    matches = get_close_matches(name, [*keys, *key_of], n=3)
+    suggestions = ", ".join(dict.fromkeys(key_of.get(match, match) for match in matches))
+    message = f'no pod "{name}" in the state ({len(keys)} pods)'
+    return f"{message}; did you mean {suggestions}?" if suggestions else message

@@ -1,0 +1,99 @@
+"""From a plain function over the library to a command of typer's.
+
+The function takes an object of shared options (commands/options.py) beside its own parameters, and
+returns an exit code. typer knows neither: it gets one parameter per option, and `typer.Exit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import IntEnum
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from ksched_cli.commands.options import Before
+
+OWN_OPTIONS_AFTER = "output"
+
+
+class ExitCode(IntEnum):
+    """How a command ends that could do its work; other failures carry theirs (errors.py)."""
+
+    YES = 0
+    NO = 1
+    DEFECT = 3
+
+
+def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
+    """The function with the fields of its options objects as parameters, for `app.command()`."""
+    hints = get_type_hints(function, include_extras=True)
+    objects: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters = _parameters(function, hints, objects)
+
+    @wraps(function)
+    def command(**values: Any) -> None:
+        for name, options in objects.items():
+            taken = {field.name: values.pop(field.name) for field in fields(options)}
+            values[name] = options(**taken)
+        raise typer.Exit(function(**values))
+
+    spread: Any = command
+    spread.__signature__ = signature(function).replace(
+        parameters=parameters, return_annotation=None
+    )
+    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameters(
+    function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
+) -> list[Parameter]:
+    """One per option and argument, in the order in which --help shows them."""
+    shared = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=_default(field),
+            annotation=get_type_hints(options, include_extras=True)[field.name],
+        )
+        for options in objects.values()
+        for field in fields(options)
+    ]
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in signature(function).parameters.items()
+        if name not in objects
+    ]
+    return _in_help_order(shared, own)
+
+
+def _default(field: Field[Any]) -> Any:
+    return Parameter.empty if field.default is MISSING else field.default
+
+
+def _in_help_order(shared: Sequence[Parameter], own: Sequence[Parameter]) -> list[Parameter]:
+    """A command's own options after --output; those that say so before another option."""
+    ordered: list[Parameter] = []
+    for parameter in shared:
+        if _successor(parameter) is None:
+            ordered.append(parameter)
+        if parameter.name == OWN_OPTIONS_AFTER:
+            ordered += [option for option in own if _successor(option) is None]
+    for parameter in (*shared, *own):
+        successor = _successor(parameter)
+        if successor is not None:
+            names = [option.name for option in ordered]
+            ordered.insert(names.index(successor), parameter)
+    return ordered
+
+
+def _successor(parameter: Parameter) -> str | None:
+    """The parameter that its `Before` names."""
+    if get_origin(parameter.annotation) is not Annotated:
+        return None
+    marks = [mark for mark in get_args(parameter.annotation) if isinstance(mark, Before)]
+    return marks[0].parameter if marks else None
