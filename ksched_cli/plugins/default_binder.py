@@ -1,4 +1,4 @@
-"""Binds a pod to its node; in a simulation the pod simply stays where it was assumed.
+"""Binds a pod to its node; a simulation calls no API, so the pod stays where it was assumed.
 
 Upstream: plugins/defaultbinder/default_binder.go.
 """

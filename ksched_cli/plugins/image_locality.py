@@ -1,4 +1,4 @@
-"""Prefers nodes that have the pod's images already, weighed by size and by how many nodes do.
+"""Prefers nodes that already have the pod's images, by size and by the share of nodes with them.
 
 Upstream: plugins/imagelocality/image_locality.go.
 """
@@ -31,29 +31,31 @@ class ImageLocality(ScorePlugin):
         pass
 
     def cache_key(self, pod: PodInfo) -> Hashable:
-        return tuple(one.image for one in (*pod.spec.init_containers, *pod.spec.containers))
+        return tuple(
+            container.image for container in (*pod.spec.init_containers, *pod.spec.containers)
+        )
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         containers = (*pod.spec.init_containers, *pod.spec.containers)
-        known = nodes.snapshot.images
-        found = [known.get(normalized_name(container.image)) for container in containers]
-        if not any(found):
+        by_name = nodes.snapshot.images
+        images = [by_name.get(normalized_image_name(container.image)) for container in containers]
+        if not any(images):
             return np.zeros(len(nodes), dtype=np.int64)
         total = len(nodes.snapshot)
         sums = np.zeros(total, dtype=np.int64)
-        for image in found:
+        for image in images:
             if image is not None:
-                sums[image.rows] += _whole(image.size * (len(image.rows) / total))
-        highest = MAX_THRESHOLD_PER_CONTAINER * len(containers)
-        clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(highest, MIN_THRESHOLD))
-        return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (highest - MIN_THRESHOLD)
+                sums[image.rows] += _to_int64(image.size * (len(image.rows) / total))
+        max_threshold = MAX_THRESHOLD_PER_CONTAINER * len(containers)
+        clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
+        return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
 
 
-def _whole(amount: float) -> int:
-    """As Go on amd64 makes an int64 of a float64: what is too large becomes the smallest number."""
-    return int(amount) if amount < MAX_INT64 else MIN_INT64
+def _to_int64(value: float) -> int:
+    """Go's conversion of a float64 on amd64: a value too large becomes the smallest int64."""
+    return int(value) if value < MAX_INT64 else MIN_INT64
 
 
-def normalized_name(image: str) -> str:
-    """With the tag `latest` where the name has none."""
+def normalized_image_name(image: str) -> str:
+    """The name, with the tag `latest` where it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -47,9 +47,9 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper.normalize import by_highest
+from ksched_cli.plugins.helper.normalize import default_normalize_score
 
-POD_REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
+REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED_REASON = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")
 CONFLICT = Status.unresolvable("pod affinity terms conflict")
 
@@ -63,27 +63,27 @@ class NodeAffinity(
 
     def __init__(self, args: config.NodeAffinityArgs, handle: Handle) -> None:
         added = args.added_affinity or config.NodeAffinity()
-        self._added = None
+        self._added_required = None
         if added.required is not None:
             terms = tuple(_term(term) for term in added.required.node_selector_terms or ())
-            self._added = node_terms(NodeSelector(node_selector_terms=terms))
+            self._added_required = node_terms(NodeSelector(node_selector_terms=terms))
         self._added_preferred = preferred_terms(
             [
-                PreferredSchedulingTerm(weight=one.weight, preference=_term(one.preference))
-                for one in added.preferred or ()
+                PreferredSchedulingTerm(weight=term.weight, preference=_term(term.preference))
+                for term in added.preferred or ()
             ]
         )
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         affinity = pod.spec.affinity
-        wishes = None if affinity is None else affinity.node_affinity
-        return wishes, tuple(sorted(pod.spec.node_selector.items()))
+        own_affinity = None if affinity is None else affinity.node_affinity
+        return own_affinity, tuple(sorted(pod.spec.node_selector.items()))
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        required = _required(pod.spec)
-        if required is None and self._added is None and not pod.spec.node_selector:
+        required = _required_selector(pod.spec)
+        if required is None and self._added_required is None and not pod.spec.node_selector:
             return None, SKIP
         if required is None or not required.node_selector_terms:
             return None, SUCCESS
@@ -96,48 +96,48 @@ class NodeAffinity(
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
-        if self._added is not None:
-            allowed = matches_any(nodes.snapshot, self._added)
+        if self._added_required is not None:
+            allowed = matches_any(nodes.snapshot, self._added_required)
             verdicts.reject(~nodes.gather(allowed), ENFORCED_REASON)
         allowed = matches_required(nodes.snapshot, required_node_affinity(pod.spec))
-        verdicts.reject(~nodes.gather(allowed), POD_REASON)
+        verdicts.reject(~nodes.gather(allowed), REASON)
         return verdicts
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        _preferred(pod.spec)
+        _preferred_terms(pod.spec)
         affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
         has_own = affinity and affinity.preferred_during_scheduling_ignored_during_execution
         return SUCCESS if has_own or self._added_preferred else SKIP
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        terms = (*self._added_preferred, *_preferred(pod.spec))
+        terms = (*self._added_preferred, *_preferred_terms(pod.spec))
         return np.array(nodes.gather(preferred_weights(nodes.snapshot, terms)))
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        return by_highest(scores)
+        return default_normalize_score(scores)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = [
-            f"{key}={value} is wanted, the node has {has_label(node, key)}"
+            f"{key}={value} is wanted, the node has {label_text(node, key)}"
             for key, value in pod.spec.node_selector.items()
             if node.labels.get(key) != value
         ]
-        required = _required(pod.spec)
+        required = _required_selector(pod.spec)
         if required and not matches_any(node.snapshot, node_terms(required))[node.row]:
-            wanted = " or ".join(term_text(term, node) for term in required.node_selector_terms)
-            lines.append(f"wanted: {wanted}" if wanted else "the required affinity has no terms")
+            terms = " or ".join(term_text(term, node) for term in required.node_selector_terms)
+            lines.append(f"wanted: {terms}" if terms else "the required affinity has no terms")
         return lines
 
 
-def _required(spec: PodSpec) -> NodeSelector | None:
+def _required_selector(spec: PodSpec) -> NodeSelector | None:
     affinity = spec.affinity and spec.affinity.node_affinity
     return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
-def _preferred(spec: PodSpec) -> tuple[PreferredTerm, ...]:
-    """A preferred term that does not parse ends the attempt; a required one matches nothing."""
+def _preferred_terms(spec: PodSpec) -> tuple[PreferredTerm, ...]:
+    """The pod's own preferred terms. Raises PluginError where one does not parse."""
     affinity = spec.affinity and spec.affinity.node_affinity
     if not affinity:
         return ()
@@ -148,22 +148,22 @@ def _preferred(spec: PodSpec) -> tuple[PreferredTerm, ...]:
 
 
 def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
-    """The node names that the terms leave; None where a term leaves all of them."""
+    """The nodes that the terms name, by metadata.name; None where a term names none."""
     names: frozenset[str] = frozenset()
     for term in terms:
-        chosen = [
+        name_sets = [
             frozenset(requirement.values)
             for requirement in term.match_fields
             if requirement.key == NODE_NAME_FIELD and requirement.operator == IN
         ]
-        if not chosen:
+        if not name_sets:
             return None
-        names |= frozenset.intersection(*chosen)
+        names |= frozenset.intersection(*name_sets)
     return names
 
 
 def _term(term: config.NodeSelectorTerm) -> NodeSelectorTerm:
-    """The configuration's type to the cluster's."""
+    """Converts the configuration's type to the cluster's."""
     return NodeSelectorTerm(
         match_expressions=_requirements(term.match_expressions),
         match_fields=_requirements(term.match_fields),
@@ -171,24 +171,32 @@ def _term(term: config.NodeSelectorTerm) -> NodeSelectorTerm:
 
 
 def _requirements(
-    found: tuple[config.NodeSelectorRequirement, ...] | None,
+    requirements: tuple[config.NodeSelectorRequirement, ...] | None,
 ) -> tuple[NodeSelectorRequirement, ...]:
     return tuple(
-        NodeSelectorRequirement(key=one.key, operator=one.operator, values=one.values or ())
-        for one in found or ()
+        NodeSelectorRequirement(
+            key=requirement.key,
+            operator=requirement.operator,
+            values=requirement.values or (),
+        )
+        for requirement in requirements or ()
     )
 
 
-def has_label(node: NodeInfo, key: str) -> str:
+def label_text(node: NodeInfo, key: str) -> str:
+    """The node's label as key=value, or that the node has none."""
     return f"{key}={node.labels[key]}" if key in node.labels else f"no {key}"
 
 
+def _requirement_text(requirement: NodeSelectorRequirement) -> str:
+    return f"{requirement.key} {requirement.operator} {','.join(requirement.values)}"
+
+
 def term_text(term: NodeSelectorTerm, node: NodeInfo) -> str:
-    """The requirements, and what the node has in their place."""
+    """The term's requirements, those of labels with the node's own value."""
     parts = [
-        f"{one.key} {one.operator} {','.join(one.values)}".strip()
-        + f" ({has_label(node, one.key)})"
-        for one in term.match_expressions
+        f"{_requirement_text(requirement).strip()} ({label_text(node, requirement.key)})"
+        for requirement in term.match_expressions
     ]
-    parts += [f"{one.key} {one.operator} {','.join(one.values)}" for one in term.match_fields]
+    parts += [_requirement_text(requirement) for requirement in term.match_fields]
     return "(" + " and ".join(parts) + ")"

@@ -32,8 +32,8 @@ class NodeName(FilterPlugin):
         return pod.pod.node_name
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        wanted = pod.pod.node_name
-        if not wanted:
+        requested = pod.pod.node_name
+        if not requested:
             return Verdicts.passing(len(nodes))
-        row = nodes.snapshot.row.get(wanted, -1)
+        row = nodes.snapshot.row.get(requested, -1)
         return Verdicts.rejecting(np.asarray(nodes.indices() != row), REASON)

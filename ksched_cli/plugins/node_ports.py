@@ -1,4 +1,4 @@
-"""Rejects nodes where another pod has a host port that the pod wants.
+"""Rejects nodes where another pod uses a host port that the pod requests.
 
 Upstream: plugins/nodeports/node_ports.go and kube-scheduler/framework/types.go (HostPortInfo).
 """
@@ -44,14 +44,14 @@ class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
         return None, SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        wanted: tuple[HostPort, ...] = state.read(STATE_KEY)
-        # Few nodes have host ports in use at all: only those are looked at.
-        taken = [row for row, used in nodes.snapshot.ports.items() if conflicts(wanted, used)]
-        if not taken:
+        requested: tuple[HostPort, ...] = state.read(STATE_KEY)
+        # The snapshot lists only the nodes that have host ports in use, which are few.
+        rows = [row for row, used in nodes.snapshot.ports.items() if conflicts(requested, used)]
+        if not rows:
             return Verdicts.passing(len(nodes))
-        blocked = np.zeros(len(nodes.snapshot), dtype=np.bool_)
-        blocked[taken] = True
-        return Verdicts.rejecting(nodes.gather(blocked), REASON)
+        conflicting = np.zeros(len(nodes.snapshot), dtype=np.bool_)
+        conflicting[rows] = True
+        return Verdicts.rejecting(nodes.gather(conflicting), REASON)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         return [
@@ -62,12 +62,12 @@ class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
         ]
 
 
-def conflicts(wanted: Iterable[HostPort], used: set[HostPort]) -> bool:
-    """Whether one of the ports is taken, on its own address or on all of them."""
+def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:
+    """Whether a requested port is in use, on the same address or with either on all addresses."""
     return any(
         port.port == other.port
         and port.protocol == other.protocol
         and (ANY_HOST in (port.ip, other.ip) or port.ip == other.ip)
-        for port in wanted
+        for port in requested
         for other in used
     )

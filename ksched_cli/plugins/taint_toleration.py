@@ -27,7 +27,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
-from ksched_cli.plugins.helper.normalize import by_highest
+from ksched_cli.plugins.helper.normalize import default_normalize_score
 
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
@@ -48,35 +48,37 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         ids, sets = nodes.snapshot.taint_sets
         statuses = [SUCCESS]
-        # Most nodes share a handful of taint sets: one answer per set, looked up per node.
-        answers = np.zeros(len(sets), dtype=np.int32)
+        # Nodes share few distinct taint sets: decide per set, then look it up per node.
+        ids_by_set = np.zeros(len(sets), dtype=np.int32)
         for i, taints in enumerate(sets):
             taint = first_untolerated(taints, pod.spec.tolerations)
             if taint is not None:
-                answers[i] = len(statuses)
+                ids_by_set[i] = len(statuses)
                 reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
                 statuses.append(Status.unresolvable(reason))
-        return Verdicts(answers[nodes.gather(ids)], statuses)
+        return Verdicts(ids_by_set[nodes.gather(ids)], statuses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        soft = [t for t in pod.spec.tolerations if t.effect in ("", SOFT_EFFECT)]
-        state.write(STATE_KEY, soft)
+        tolerations = [t for t in pod.spec.tolerations if t.effect in ("", SOFT_EFFECT)]
+        state.write(STATE_KEY, tolerations)
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """The number of soft taints that the pod does not tolerate; fewer is better."""
         try:
-            soft: list[Toleration] = state.read(STATE_KEY)
+            tolerations: list[Toleration] = state.read(STATE_KEY)
         except PluginError as missing:
             raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
         ids, sets = nodes.snapshot.taint_sets
-        counts = [sum(_is_soft(t) and not tolerated(soft, t) for t in taints) for taints in sets]
+        counts = [
+            sum(_is_soft(t) and not tolerated(tolerations, t) for t in taints) for taints in sets
+        ]
         return np.array(counts, dtype=np.int64)[nodes.gather(ids)]
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        return by_highest(scores, reverse=True)
+        return default_normalize_score(scores, reverse=True)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from framework.toys import Toy, normalizing, preparing, profile, scoring
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.status import SKIP, Status
-from ksched_cli.plugins.helper.normalize import by_highest
+from ksched_cli.plugins.helper.normalize import default_normalize_score
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
 
 NAMES = ["a", "b", "c"]
@@ -121,9 +121,9 @@ def test_a_single_feasible_node_is_not_scored():
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1), st.booleans())
-def test_by_highest_keeps_the_order_and_ends_at_100(raw, reverse):
+def test_default_normalize_score_keeps_the_order_and_ends_at_100(raw, reverse):
     scores = np.array(raw, dtype=np.int64)
-    found = by_highest(scores, reverse=reverse)
+    found = default_normalize_score(scores, reverse=reverse)
     assert ((found >= 0) & (found <= 100)).all()
     ranked = found[np.argsort(scores, kind="stable")]
     steps = np.diff(ranked)

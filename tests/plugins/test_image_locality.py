@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from clusters import states
-from ksched_cli.plugins.image_locality import normalized_name
+from ksched_cli.plugins.image_locality import normalized_image_name
 from ksched_cli.testing import scores, simulation
 
 MIB = 1024 * 1024
@@ -46,4 +46,4 @@ def test_scores_are_those_of_a_plain_loop(state):
     ],
 )
 def test_a_name_without_a_tag_gets_one(image, name):
-    assert normalized_name(image) == name
+    assert normalized_image_name(image) == name

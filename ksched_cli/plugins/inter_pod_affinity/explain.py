@@ -1,6 +1,6 @@
-"""The pods and numbers behind what InterPodAffinity says about a node.
+"""The pods and counts behind InterPodAffinity's verdicts and scores of a node.
 
-Nothing here runs in a cycle: it may look at every pod.
+Nothing here runs in a cycle, so it may visit every pod.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MOST_DOMAINS = 8
 
 
 @dataclass(slots=True)
-class Witnesses:
-    """Some pods by name, and how many there are."""
+class PodNames:
+    """The names of the first pods, and the number of all."""
 
     names: list[str] = field(default_factory=list)
     count: int = 0
@@ -39,25 +39,26 @@ class Witnesses:
         return ", ".join(self.names) + (f" and {more} more" if more else "")
 
 
-ByDomain = dict[tuple[object, int], Witnesses]
-"""By a term (the identity of its counter) and a domain's code."""
+PodNamesByDomain = dict[tuple[object, int], PodNames]
+"""Keys: a term's counter, by identity, and a domain's code."""
 
 
 def pods_on(snapshot: Snapshot) -> Iterator[tuple[PodInfo, int, str]]:
-    """Every pod with its row, and as people name it."""
+    """Every pod with its row, and its key and node as text."""
     for row, pods in enumerate(snapshot.pods):
         for pod in pods:
             yield pod, row, f"{pod.key} on {snapshot.names[row]}"
 
 
-def note(found: ByDomain, term: DomainCounter, row: int, name: str) -> None:
+def add_pod_name(names: PodNamesByDomain, term: DomainCounter, row: int, name: str) -> None:
+    """Adds the pod on `row` to those of its domain; nothing where the row has no domain."""
     code = term.domains.codes.item(row)
     if code != MISSING:
-        found.setdefault((term, code), Witnesses()).add(name)
+        names.setdefault((term, code), PodNames()).add(name)
 
 
 def domain_of(domains: Domains, node: NodeInfo) -> tuple[int, str]:
-    """The code of the node's domain, and the domain as a label is written."""
+    """The code of the node's domain, and the domain as key=value."""
     code = domains.codes.item(node.row)
     return code, f"no label {domains.key}" if code == MISSING else domains.name(code)
 
@@ -70,14 +71,14 @@ def affinity_line(selection: PodSelection, counter: DomainCounter, node: NodeInf
         return f"the node has {domain}"
     if counter.counts[code] > 0:
         return ""
-    said = f"no pod with {selection} runs in {domain}"
-    near = np.flatnonzero(counter.counts)
-    if not len(near):
-        return f"{said}, nor in any other {domains.key}"
-    fullest = near[np.argsort(-counter.counts[near], kind="stable")[:MOST_DOMAINS]]
-    listed = ", ".join(f"{domains.values[c]} ({counter.counts[c]})" for c in fullest)
-    more = f" and {len(near) - MOST_DOMAINS} more" if len(near) > MOST_DOMAINS else ""
-    return f"{said}; they run in {listed}{more}"
+    line = f"no pod with {selection} runs in {domain}"
+    occupied = np.flatnonzero(counter.counts)
+    if not len(occupied):
+        return f"{line}, nor in any other {domains.key}"
+    fullest = occupied[np.argsort(-counter.counts[occupied], kind="stable")[:MOST_DOMAINS]]
+    listed = ", ".join(f"{domains.values[code]} ({counter.counts[code]})" for code in fullest)
+    more = f" and {len(occupied) - MOST_DOMAINS} more" if len(occupied) > MOST_DOMAINS else ""
+    return f"{line}; they run in {listed}{more}"
 
 
 def score_line(counter: DomainCounter, weight: int, selection: PodSelection, node: NodeInfo) -> str:
@@ -86,11 +87,11 @@ def score_line(counter: DomainCounter, weight: int, selection: PodSelection, nod
     count = int(counter.counts[code])
     if not count:
         return ""
-    many = f"{count} pod{'' if count == 1 else 's'} in {domain}"
+    pods = f"{count} pod{'' if count == 1 else 's'} in {domain}"
     if not isinstance(counter, TermCounter):
-        said = f"{many} with {selection}"
+        line = f"{pods} with {selection}"
     elif counter.kind is TermKind.REQUIRES:
-        said = f"{many} with required affinity to {selection}"
+        line = f"{pods} with required affinity to {selection}"
     else:
-        said = f"{many} with preferred {'anti-' if weight < 0 else ''}affinity to {selection}"
-    return f"{said}, {weight:+d} each: {count * weight:+d}"
+        line = f"{pods} with preferred {'anti-' if weight < 0 else ''}affinity to {selection}"
+    return f"{line}, {weight:+d} each: {count * weight:+d}"

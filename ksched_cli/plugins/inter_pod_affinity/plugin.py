@@ -1,7 +1,7 @@
-"""Rejects nodes by which pods run near them, and prefers or avoids such nodes.
+"""Rejects and scores nodes by the pods that run in the same topology domains.
 
-A pod's required affinity and anti-affinity are about the pods that run; the anti-affinity of those
-is about the pod. Preferred terms of both, and the required affinity of running pods, score.
+Filter: the pod's required affinity and anti-affinity, and the required anti-affinity of running
+pods. Score: the preferred terms of both, and the required affinity of running pods.
 
 Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 """
@@ -46,11 +46,11 @@ from ksched_cli.plugins.inter_pod_affinity.terms import (
 
 PRE_FILTER_KEY = "PreFilterInterPodAffinity"
 PRE_SCORE_KEY = "PreScoreInterPodAffinity"
-WITNESSES_KEY = "ExplainInterPodAffinity"
+CONFLICTING_PODS_KEY = "ExplainInterPodAffinity"
 
-AFFINITY = Status.unresolvable("node(s) didn't match pod affinity rules")
-ANTI_AFFINITY = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
-EXISTING_ANTI_AFFINITY = Status.unschedulable(
+AFFINITY_NOT_MATCH = Status.unresolvable("node(s) didn't match pod affinity rules")
+ANTI_AFFINITY_NOT_MATCH = Status.unschedulable("node(s) didn't match pod anti-affinity rules")
+EXISTING_NOT_MATCH = Status.unschedulable(
     "node(s) didn't satisfy existing pods anti-affinity rules"
 )
 
@@ -58,8 +58,8 @@ Tallies = dict[str, Tally]
 
 
 @dataclass(frozen=True, slots=True)
-class TermCount:
-    """A term of the pod to be placed, and the pods that it is about. weight: as in AffinityTerm."""
+class CountedTerm:
+    """A term with the count of the pods it selects. weight: as in AffinityTerm."""
 
     selection: PodSelection
     counter: DomainCounter
@@ -71,49 +71,49 @@ class TermCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Demands:
-    """What a pod's terms come to in this cluster.
+class IncomingTerms:
+    """The terms of the pod being scheduled, with their counters.
 
-    required:      about the pods that match all required affinity terms, one per topology key
-    matches_self:  the pod is such a pod itself
+    required:      of the pods that match all required affinity terms, one per topology key
+    matches_self:  whether the pod itself matches all its required affinity terms
     required_anti: one per term
     preferred:     one per term
-    error:         what cannot be parsed
+    error:         why terms do not parse
     """
 
-    required: tuple[TermCount, ...] = ()
+    required: tuple[CountedTerm, ...] = ()
     matches_self: bool = False
-    required_anti: tuple[TermCount, ...] = ()
-    preferred: tuple[TermCount, ...] = ()
+    required_anti: tuple[CountedTerm, ...] = ()
+    preferred: tuple[CountedTerm, ...] = ()
     error: str = ""
 
 
-NO_DEMANDS = Demands()
+NO_INCOMING_TERMS = IncomingTerms()
 
 
 @dataclass(frozen=True, slots=True)
-class FilterState:
-    """Tallies by topology key.
+class PreFilterState:
+    """Counts of pods by topology key.
 
     affinity:      pods that match all affinity terms
     anti_affinity: pods that match an anti-affinity term, once per such term
-    existing:      running pods' anti-affinity terms about the pod
+    existing:      running pods' anti-affinity terms that match the pod
     """
 
-    demands: Demands
+    incoming: IncomingTerms
     affinity: Tallies
     anti_affinity: Tallies
     existing: Tallies
 
-    def clone(self) -> FilterState:
-        return FilterState(
-            self.demands, _clone(self.affinity), _clone(self.anti_affinity), _clone(self.existing)
+    def clone(self) -> PreFilterState:
+        return PreFilterState(
+            self.incoming, _clone(self.affinity), _clone(self.anti_affinity), _clone(self.existing)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreState:
-    """scores: per topology key, what a node of each domain gets; lastly of none."""
+class PreScoreState:
+    """scores: per topology key, the score of a node in each domain; the last, in none."""
 
     scores: Mapping[str, Scores]
 
@@ -142,114 +142,116 @@ class InterPodAffinity(
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        demands = self._index.derived(self._demands, pod)
-        if demands.error:
-            return None, Status.unresolvable(f"parsing pod: {demands.error}")
+        incoming = self._index.derived(self._incoming_terms, pod)
+        if incoming.error:
+            return None, Status.unresolvable(f"parsing pod: {incoming.error}")
         avoiding = [t for t in self._index.group(pod).terms[TermKind.AVOIDS] if t.total]
-        if not avoiding and not demands.required and not demands.required_anti:
+        if not avoiding and not incoming.required and not incoming.required_anti:
             return None, SKIP
-        found = FilterState(
-            demands,
-            _tally(term.counter for term in demands.required),
-            _tally(term.counter for term in demands.required_anti),
-            _tally(avoiding),
+        filter_state = PreFilterState(
+            incoming,
+            _tallies_by_key(term.counter for term in incoming.required),
+            _tallies_by_key(term.counter for term in incoming.required_anti),
+            _tallies_by_key(avoiding),
         )
-        state.write(PRE_FILTER_KEY, found)
+        state.write(PRE_FILTER_KEY, filter_state)
         return None, SUCCESS
 
-    def _demands(self, pod: PodInfo) -> Demands:
+    def _incoming_terms(self, pod: PodInfo) -> IncomingTerms:
         terms = self._index.derived(affinity_terms, pod)
         if terms is NO_TERMS:
-            return NO_DEMANDS
+            return NO_INCOMING_TERMS
         if terms.error:
-            return Demands(error=terms.error)
-        together = PodSelection(tuple(t.as_incoming(self._namespaces) for t in terms.required))
+            return IncomingTerms(error=terms.error)
+        selection = PodSelection(tuple(t.as_incoming(self._namespaces) for t in terms.required))
         keys = dict.fromkeys(term.topology_key for term in terms.required)
-        return Demands(
-            required=tuple(self._count(together, key) for key in keys),
-            matches_self=together.matches(pod.namespace, pod.labels),
-            required_anti=self._counts(terms.required_anti),
-            preferred=self._counts(terms.preferred),
+        return IncomingTerms(
+            required=tuple(self._counted_term(selection, key) for key in keys),
+            matches_self=selection.matches(pod.namespace, pod.labels),
+            required_anti=self._counted_terms(terms.required_anti),
+            preferred=self._counted_terms(terms.preferred),
         )
 
-    def _counts(self, terms: Iterable[AffinityTerm]) -> tuple[TermCount, ...]:
+    def _counted_terms(self, terms: Iterable[AffinityTerm]) -> tuple[CountedTerm, ...]:
         return tuple(
-            self._count(
+            self._counted_term(
                 PodSelection((term.as_incoming(self._namespaces),)), term.topology_key, term.weight
             )
             for term in terms
         )
 
-    def _count(self, selection: PodSelection, key: str, weight: int = 0) -> TermCount:
+    def _counted_term(self, selection: PodSelection, key: str, weight: int = 0) -> CountedTerm:
         counter = self._index.counter(selection, self._index.domains(key))
-        return TermCount(selection, counter, weight)
+        return CountedTerm(selection, counter, weight)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        return self._follow(state, pod, added, node, 1)
+        return self._update_with_pod(state, pod, added, node, 1)
 
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        return self._follow(state, pod, removed, node, -1)
+        return self._update_with_pod(state, pod, removed, node, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        found: FilterState | None = state.data.get(PRE_FILTER_KEY)
-        if found is None:
+        filter_state: PreFilterState | None = state.data.get(PRE_FILTER_KEY)
+        if filter_state is None:
             return True
         counted_by = self._index.group(other).counters
-        terms = (*found.demands.required, *found.demands.required_anti)
+        terms = (*filter_state.incoming.required, *filter_state.incoming.required_anti)
         if any(term.counter in counted_by for term in terms):
             return True
-        about = self._index.group(pod).terms[TermKind.AVOIDS]
-        return any(had in about for had in self._existing.had_by(other))
+        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        return any(term in matching for term in self._existing.terms_of(other))
 
-    def _follow(
+    def _update_with_pod(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
+        """number: 1 where the other pod is added, -1 where it is removed."""
         try:
-            found = _filter_state(state)
+            filter_state = _pre_filter_state(state)
         except PluginError as missing:
             return Status.error(str(missing))
         counted_by = self._index.group(other).counters
-        for term in found.demands.required:
+        for term in filter_state.incoming.required:
             if term.counter in counted_by:
-                found.affinity[term.domains.key].add(node.row, number)
-        for term in found.demands.required_anti:
+                filter_state.affinity[term.domains.key].add(node.row, number)
+        for term in filter_state.incoming.required_anti:
             if term.counter in counted_by:
-                found.anti_affinity[term.domains.key].add(node.row, number)
-        about = self._index.group(pod).terms[TermKind.AVOIDS]
-        for had in self._existing.had_by(other):
-            if had in about:
-                tally = found.existing.get(had.domains.key)
+                filter_state.anti_affinity[term.domains.key].add(node.row, number)
+        matching = self._index.group(pod).terms[TermKind.AVOIDS]
+        for counter in self._existing.terms_of(other):
+            if counter in matching:
+                key = counter.domains.key
+                tally = filter_state.existing.get(key)
                 if tally is None:
-                    tally = found.existing[had.domains.key] = Tally.of((), had.domains)
+                    tally = filter_state.existing[key] = Tally.of((), counter.domains)
                 tally.add(node.row, number)
         return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        found = _filter_state(state)
+        filter_state = _pre_filter_state(state)
         verdicts = Verdicts.passing(len(nodes))
-        if found.affinity:
-            verdicts.reject(_unmet(found, nodes), AFFINITY)
-        if found.anti_affinity:
-            verdicts.reject(_present(found.anti_affinity, nodes), ANTI_AFFINITY)
-        if found.existing:
-            verdicts.reject(_present(found.existing, nodes), EXISTING_ANTI_AFFINITY)
+        if filter_state.affinity:
+            verdicts.reject(_unsatisfied(filter_state, nodes), AFFINITY_NOT_MATCH)
+        if filter_state.anti_affinity:
+            verdicts.reject(_violated(filter_state.anti_affinity, nodes), ANTI_AFFINITY_NOT_MATCH)
+        if filter_state.existing:
+            verdicts.reject(_violated(filter_state.existing, nodes), EXISTING_NOT_MATCH)
         return verdicts
 
     # -- score ------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        if self._ignores_preferred and not _prefers(pod):
+        if self._ignores_preferred and not _has_preferred_terms(pod):
             return SKIP
-        demands = self._index.derived(self._demands, pod)
-        if demands.error:
-            raise PluginError(f"failed to parse pod: {demands.error}")
-        about = self._index.group(pod).terms
-        if not (demands.preferred or about[TermKind.REQUIRES] or about[TermKind.PREFERS]):
+        incoming = self._index.derived(self._incoming_terms, pod)
+        if incoming.error:
+            raise PluginError(f"failed to parse pod: {incoming.error}")
+        matching = self._index.group(pod).terms
+        if not (incoming.preferred or matching[TermKind.REQUIRES] or matching[TermKind.PREFERS]):
             return SKIP
         scores: dict[str, Scores] = {}
-        for term in self._weighted(pod, demands):
+        for term in self._scoring_terms(pod, incoming):
             domains = term.domains
             sums = scores.get(domains.key)
             if sums is None:
@@ -257,95 +259,98 @@ class InterPodAffinity(
             sums += np.multiply(term.counter.counts, term.weight, dtype=np.int64)
         if not scores:
             return SKIP
-        state.write(PRE_SCORE_KEY, ScoreState(scores))
+        state.write(PRE_SCORE_KEY, PreScoreState(scores))
         return SUCCESS
 
-    def _weighted(self, pod: PodInfo, demands: Demands) -> Iterator[TermCount]:
-        """The terms that count anybody: the pod's own preferences, then what running pods say."""
-        for term in demands.preferred:
+    def _scoring_terms(self, pod: PodInfo, incoming: IncomingTerms) -> Iterator[CountedTerm]:
+        """The terms with matching pods: the pod's preferred ones, then those of running pods."""
+        for term in incoming.preferred:
             if term.counter.total:
                 yield term
-        about = self._index.group(pod).terms
+        matching = self._index.group(pod).terms
         if self._hard_weight > 0:
-            for had in about[TermKind.REQUIRES]:
-                if had.total:
-                    yield TermCount(had.selection, had, self._hard_weight)
-        for had in about[TermKind.PREFERS]:
-            if had.total:
-                yield TermCount(had.selection, had, had.weight)
+            for counter in matching[TermKind.REQUIRES]:
+                if counter.total:
+                    yield CountedTerm(counter.selection, counter, self._hard_weight)
+        for counter in matching[TermKind.PREFERS]:
+            if counter.total:
+                yield CountedTerm(counter.selection, counter, counter.weight)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        found = _score_state(state)
+        score_state = _pre_score_state(state)
         by_key = [
             sums[nodes.gather(nodes.snapshot.labels[key].codes)]
-            for key, sums in found.scores.items()
+            for key, sums in score_state.scores.items()
         ]
         return by_key[0] if len(by_key) == 1 else np.sum(by_key, axis=0)
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        _score_state(state)
-        least = scores.item(scores.argmin())
-        spread = scores.item(scores.argmax()) - least
-        if spread <= 0:
+        _pre_score_state(state)
+        lowest = scores.item(scores.argmin())
+        score_range = scores.item(scores.argmax()) - lowest
+        if score_range <= 0:
             return np.zeros(len(scores), dtype=np.int64)
-        return (float(MAX_NODE_SCORE) * ((scores - least) / float(spread))).astype(np.int64)
+        return (float(MAX_NODE_SCORE) * ((scores - lowest) / float(score_range))).astype(np.int64)
 
     # -- explain ----------------------------------------------------------------------------------
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        found = _filter_state(state)
-        required = found.demands.required
+        filter_state = _pre_filter_state(state)
+        required = filter_state.incoming.required
         lines = [explained.affinity_line(t.selection, t.counter, node) for t in required]
-        witnesses = self._witnesses(state, pod, found.demands)
-        for term in found.demands.required_anti:
+        pod_names = self._conflicting_pods(state, pod, filter_state.incoming)
+        for term in filter_state.incoming.required_anti:
             code, domain = explained.domain_of(term.domains, node)
-            seen = witnesses.get((term.counter, code))
-            if seen is not None:
-                lines.append(f"pods with {term.selection} run in {domain}: {seen}")
-        for had in self._index.group(pod).terms[TermKind.AVOIDS]:
-            code, domain = explained.domain_of(had.domains, node)
-            seen = witnesses.get((had, code))
-            if seen is not None:
-                said = f"pods that accept none with {had.selection} run in {domain}: {seen}"
-                lines.append(said)
+            names = pod_names.get((term.counter, code))
+            if names is not None:
+                lines.append(f"pods with {term.selection} run in {domain}: {names}")
+        for counter in self._index.group(pod).terms[TermKind.AVOIDS]:
+            code, domain = explained.domain_of(counter.domains, node)
+            names = pod_names.get((counter, code))
+            if names is not None:
+                selection = counter.selection
+                lines.append(f"pods that accept none with {selection} run in {domain}: {names}")
         return [line for line in lines if line]
 
-    def _witnesses(self, state: CycleState, pod: PodInfo, demands: Demands) -> explained.ByDomain:
-        """Who stands in the way, looked up once per attempt."""
-        known: explained.ByDomain | None = state.data.get(WITNESSES_KEY)
-        if known is not None:
-            return known
-        found: explained.ByDomain = {}
-        about = self._index.group(pod).terms[TermKind.AVOIDS]
+    def _conflicting_pods(
+        self, state: CycleState, pod: PodInfo, incoming: IncomingTerms
+    ) -> explained.PodNamesByDomain:
+        """The pods that anti-affinity terms conflict with, computed once per attempt."""
+        cached: explained.PodNamesByDomain | None = state.data.get(CONFLICTING_PODS_KEY)
+        if cached is not None:
+            return cached
+        names_by_domain: explained.PodNamesByDomain = {}
+        matching = self._index.group(pod).terms[TermKind.AVOIDS]
         for other, row, name in explained.pods_on(self._index.snapshot):
             counted_by = self._index.group(other).counters
-            unwanted = {t.counter for t in demands.required_anti if t.counter in counted_by}
-            for counter in (*unwanted, *{t for t in self._existing.had_by(other) if t in about}):
-                explained.note(found, counter, row, name)
-        state.write(WITNESSES_KEY, found)
-        return found
+            own = {t.counter for t in incoming.required_anti if t.counter in counted_by}
+            existing = {t for t in self._existing.terms_of(other) if t in matching}
+            for counter in (*own, *existing):
+                explained.add_pod_name(names_by_domain, counter, row, name)
+        state.write(CONFLICTING_PODS_KEY, names_by_domain)
+        return names_by_domain
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        demands = self._index.derived(self._demands, pod)
+        incoming = self._index.derived(self._incoming_terms, pod)
         lines = [
             explained.score_line(term.counter, term.weight, term.selection, node)
-            for term in self._weighted(pod, demands)
+            for term in self._scoring_terms(pod, incoming)
         ]
         return [line for line in lines if line]
 
 
-def _prefers(pod: PodInfo) -> bool:
-    """Whether it has preferred terms of its own."""
+def _has_preferred_terms(pod: PodInfo) -> bool:
+    """Whether the pod has preferred affinity or anti-affinity of its own."""
     affinity = pod.spec.affinity
     return affinity is not None and any(
-        one is not None and one.preferred_during_scheduling_ignored_during_execution
-        for one in (affinity.pod_affinity, affinity.pod_anti_affinity)
+        terms is not None and terms.preferred_during_scheduling_ignored_during_execution
+        for terms in (affinity.pod_affinity, affinity.pod_anti_affinity)
     )
 
 
-def _tally(counters: Iterable[DomainCounter]) -> Tallies:
+def _tallies_by_key(counters: Iterable[DomainCounter]) -> Tallies:
     """By topology key; counters of one key are summed."""
     by_key: dict[str, list[DomainCounter]] = {}
     for counter in counters:
@@ -357,39 +362,39 @@ def _clone(tallies: Tallies) -> Tallies:
     return {key: tally.clone() for key, tally in tallies.items()}
 
 
-def _unmet(found: FilterState, nodes: Nodes) -> Mask:
-    """The nodes that lack a topology key, or one of whose domains lacks a matching pod."""
-    tallies = found.affinity.values()
-    # The first of a group of pods that want each other may go anywhere that has the keys.
-    if found.demands.matches_self and not any(tally.total for tally in tallies):
-        return _any(nodes.gather(tally.domains.codes) == MISSING for tally in tallies)
-    return _any(tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies)
+def _unsatisfied(filter_state: PreFilterState, nodes: Nodes) -> Mask:
+    """The nodes without a key, or in a domain without a matching pod (satisfyPodAffinity)."""
+    tallies = filter_state.affinity.values()
+    # The first of a group of pods with affinity to each other fits every node with the keys.
+    if filter_state.incoming.matches_self and not any(tally.total for tally in tallies):
+        return _union(nodes.gather(tally.domains.codes) == MISSING for tally in tallies)
+    return _union(tally.at(tally.domains, nodes.rows) <= 0 for tally in tallies)
 
 
-def _present(tallies: Tallies, nodes: Nodes) -> Mask:
-    """The nodes in a domain with a pod that counts."""
-    return _any(tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values())
+def _violated(tallies: Tallies, nodes: Nodes) -> Mask:
+    """The nodes in a domain with a counted pod (satisfyPodAntiAffinity)."""
+    return _union(tally.at(tally.domains, nodes.rows) > 0 for tally in tallies.values())
 
 
-def _any(masks: Iterable[Mask]) -> Mask:
+def _union(masks: Iterable[Mask]) -> Mask:
     """masks: at least one."""
-    first, *others = masks
+    union, *others = masks
     for mask in others:
-        first = first | mask
-    return first
+        union = union | mask
+    return union
 
 
-def _filter_state(state: CycleState) -> FilterState:
+def _pre_filter_state(state: CycleState) -> PreFilterState:
     try:
-        found: FilterState = state.read(PRE_FILTER_KEY)
+        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
     except PluginError as missing:
         raise PluginError(f"error {missing}") from None
-    return found
+    return filter_state
 
 
-def _score_state(state: CycleState) -> ScoreState:
+def _pre_score_state(state: CycleState) -> PreScoreState:
     try:
-        found: ScoreState = state.read(PRE_SCORE_KEY)
+        score_state: PreScoreState = state.read(PRE_SCORE_KEY)
     except PluginError as missing:
         raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
-    return found
+    return score_state

@@ -1,4 +1,4 @@
-"""Pod affinity terms, parsed; and the terms of the pods that run, counted per domain.
+"""Parsed pod affinity terms; and the terms of running pods, counted per domain.
 
 Upstream: pkg/scheduler/framework/types.go (PodInfo.Update, newAffinityTerm, GetAffinityTerms),
 plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty).
@@ -16,7 +16,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
 
-NOBODY = PodAffinity()
+NO_AFFINITY = PodAffinity()
 EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
 
 
@@ -24,8 +24,8 @@ EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
 class AffinityTerm:
     """weight: of a preferred term; negative for anti-affinity.
 
-    The label keys to match and mismatch are not read: the API server writes what they come to into
-    the label selector when a pod is created, and the scheduler looks no further.
+    matchLabelKeys and mismatchLabelKeys are not read: the API server merges them into the label
+    selector when a pod is created, and the scheduler relies on that.
     """
 
     namespaces: frozenset[str]
@@ -34,38 +34,38 @@ class AffinityTerm:
     topology_key: str
     weight: int = 0
 
-    def as_incoming(self, known: Mapping[str, Namespace]) -> Clause:
-        """The pods that the term of a pod to be placed is about.
+    def as_incoming(self, namespaces: Mapping[str, Namespace]) -> Clause:
+        """The pods that a term of the pod being scheduled selects.
 
-        Upstream adds the namespaces that the selector matches to the names and means to drop the
-        selector, but does so in a copy. So the selector is asked once more, about no labels at all:
-        one of nothing but NotIn and DoesNotExist holds for every namespace.
+        Upstream adds the namespaces that the selector matches to the names and drops the selector
+        in a copy only. So it still matches the selector, against no labels: one of only NotIn and
+        DoesNotExist requirements selects every namespace.
         """
         if self.namespace_selector.matches({}):
             return Clause(EVERY_NAMESPACE, self.selector)
-        return Clause(Namespaces(self.namespaces | self._selected(known)), self.selector)
+        return Clause(Namespaces(self.namespaces | self._selected(namespaces)), self.selector)
 
-    def as_existing(self, known: Mapping[str, Namespace]) -> Clause:
-        """The pods that the term of a running pod is about. An unknown namespace has no labels."""
-        names = self.namespaces | self._selected(known)
+    def as_existing(self, namespaces: Mapping[str, Namespace]) -> Clause:
+        """The pods that a term of a running pod selects. Unknown namespaces have no labels."""
+        names = self.namespaces | self._selected(namespaces)
         if self.namespace_selector.matches({}):
-            left_out = frozenset(known) - names
-            return Clause(Namespaces(left_out, others=True), self.selector)
+            excluded = frozenset(namespaces) - names
+            return Clause(Namespaces(excluded, others=True), self.selector)
         return Clause(Namespaces(names), self.selector)
 
-    def _selected(self, known: Mapping[str, Namespace]) -> frozenset[str]:
+    def _selected(self, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
         return frozenset(
             name
-            for name, namespace in known.items()
+            for name, namespace in namespaces.items()
             if self.namespace_selector.matches(namespace.metadata.labels)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class AffinityTerms:
-    """All terms of a pod. preferred: those of affinity, then those of anti-affinity.
+    """All terms of a pod. preferred: of affinity, then of anti-affinity.
 
-    error: what cannot be parsed; a list with such a term is empty, as upstream leaves it
+    error: why terms do not parse; as upstream leaves it, a list with such a term is empty
     """
 
     required: tuple[AffinityTerm, ...] = ()
@@ -82,7 +82,8 @@ def affinity_terms(pod: PodInfo) -> AffinityTerms:
     affinity = pod.spec.affinity
     if affinity is None or not (affinity.pod_affinity or affinity.pod_anti_affinity):
         return NO_TERMS
-    wanted, unwanted = affinity.pod_affinity or NOBODY, affinity.pod_anti_affinity or NOBODY
+    pod_affinity = affinity.pod_affinity or NO_AFFINITY
+    pod_anti_affinity = affinity.pod_anti_affinity or NO_AFFINITY
     errors: list[str] = []
 
     def parse(kind: str, terms: Iterable[tuple[PodAffinityTerm, int]]) -> tuple[AffinityTerm, ...]:
@@ -92,12 +93,12 @@ def affinity_terms(pod: PodInfo) -> AffinityTerms:
             errors.append(f"{kind}: {error}")
             return ()
 
-    required = parse("requiredAffinityTerms", _required(wanted))
-    required_anti = parse("requiredAntiAffinityTerms", _required(unwanted))
-    preferred = parse("preferredAffinityTerms", _preferred(wanted, 1))
-    preferred += parse("preferredAntiAffinityTerms", _preferred(unwanted, -1))
-    said = list(dict.fromkeys(errors))
-    error = said[0] if len(said) == 1 else f"[{', '.join(said)}]" if said else ""
+    required = parse("requiredAffinityTerms", _required(pod_affinity))
+    required_anti = parse("requiredAntiAffinityTerms", _required(pod_anti_affinity))
+    preferred = parse("preferredAffinityTerms", _preferred(pod_affinity, 1))
+    preferred += parse("preferredAntiAffinityTerms", _preferred(pod_anti_affinity, -1))
+    distinct = list(dict.fromkeys(errors))
+    error = f"[{', '.join(distinct)}]" if len(distinct) > 1 else "".join(distinct)
     return AffinityTerms(required, required_anti, preferred, error)
 
 
@@ -107,8 +108,8 @@ def _required(affinity: PodAffinity) -> Iterable[tuple[PodAffinityTerm, int]]:
 
 def _preferred(affinity: PodAffinity, sign: int) -> Iterable[tuple[PodAffinityTerm, int]]:
     return (
-        (one.pod_affinity_term, sign * one.weight)
-        for one in affinity.preferred_during_scheduling_ignored_during_execution
+        (term.pod_affinity_term, sign * term.weight)
+        for term in affinity.preferred_during_scheduling_ignored_during_execution
     )
 
 
@@ -126,7 +127,7 @@ def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTer
 
 
 class ExistingTerms:
-    """Follows the pods that run and counts who has which term. One per snapshot: use `of`."""
+    """Counts the terms of running pods, as pods come and go. One per snapshot: use `of`."""
 
     def __init__(self, index: PodIndex, namespaces: Mapping[str, Namespace]) -> None:
         self._index = index
@@ -142,15 +143,15 @@ class ExistingTerms:
         return found or cls(PodIndex.of(snapshot), namespaces)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        for term in self.had_by(pod):
+        for term in self.terms_of(pod):
             term.add(row, 1)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        for term in self.had_by(pod):
+        for term in self.terms_of(pod):
             term.add(row, -1)
 
-    def had_by(self, pod: PodInfo) -> tuple[TermCounter, ...]:
-        """The counters of the pod's own terms; one that it has twice stands there twice."""
+    def terms_of(self, pod: PodInfo) -> tuple[TermCounter, ...]:
+        """The counters of the pod's own terms; twice for a term that the pod has twice."""
         if pod.spec.affinity is None:
             return ()
         return self._index.derived(self._counters, pod)
@@ -169,6 +170,6 @@ class ExistingTerms:
                 kind,
                 term.weight,
             )
-            for kind, listed in kinds
-            for term in listed
+            for kind, terms_of_kind in kinds
+            for term in terms_of_kind
         )

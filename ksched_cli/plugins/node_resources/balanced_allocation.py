@@ -25,14 +25,14 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.node_resources.scoring import (
-    Amount,
+    ResourceUsage,
     ScoredRequests,
-    amounts,
-    only_principal,
-    principal_amounts,
-    principal_numbers,
-    requests,
-    used_lines,
+    calculate_pod_requests,
+    cpu_and_memory_columns,
+    cpu_and_memory_of,
+    is_cpu_and_memory_only,
+    resource_usages,
+    usage_lines,
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
@@ -46,76 +46,80 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         self._resources = args.resources or ()
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        asked = requests(self._resources, pod, nonzero=False)
-        if not any(asked.amounts):
+        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+        if not any(pod_requests.by_resource):
             return SKIP
-        state.write(STATE_KEY, asked)
+        state.write(STATE_KEY, pod_requests)
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        asked: ScoredRequests | None = state.data.get(STATE_KEY)
-        if asked is None or not only_principal(asked, node.snapshot):
+        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        if pod_requests is None or not is_cpu_and_memory_only(pod_requests, node.snapshot):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=False)
-        # As floats first: Python would divide large integers more exactly than Go does.
-        first = min(float(cpu) / float(whole_cpu), 1.0)
-        second = min(float(memory) / float(whole_memory), 1.0)
-        return int((1 - abs(first - second) / 2) * MAX_NODE_SCORE)
+        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
+            pod_requests, node, nonzero=False
+        )
+        # Converted to floats first, as in Go: Python divides large integers more exactly.
+        cpu_fraction = min(float(cpu) / float(cpu_allocatable), 1.0)
+        memory_fraction = min(float(memory) / float(memory_allocatable), 1.0)
+        return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked: ScoredRequests | None = state.data.get(STATE_KEY)
-        if asked is None:
-            asked = requests(self._resources, pod, nonzero=False)
-            if not any(asked.amounts):
+        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+            if not any(pod_requests.by_resource):
                 return np.zeros(len(nodes), dtype=np.int64)
         if not self._resources:
             raise PluginError("resources not found")
-        if not only_principal(asked, nodes.snapshot):
-            spread = deviation(amounts(self._resources, asked.amounts, nodes, nonzero=False))
+        if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
+            std = standard_deviation(
+                resource_usages(self._resources, pod_requests.by_resource, nodes, nonzero=False)
+            )
         else:
-            used, capacity = principal_amounts(asked, nodes, nonzero=False)
-            shares = np.minimum(used / capacity, 1.0)
-            spread = np.abs(shares[0] - shares[1]) / 2
-        return ((1 - spread) * MAX_NODE_SCORE).astype(np.int64)
+            used, capacity = cpu_and_memory_columns(pod_requests, nodes, nonzero=False)
+            fractions = np.minimum(used / capacity, 1.0)
+            std = np.abs(fractions[0] - fractions[1]) / 2
+        return ((1 - std) * MAX_NODE_SCORE).astype(np.int64)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        asked = requests(self._resources, pod, nonzero=False)
-        return used_lines([spec.name for spec in self._resources], asked, node, nonzero=False)
+        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+        return usage_lines(self._resources, pod_requests, node, nonzero=False)
 
 
-def deviation(found: Sequence[Amount]) -> NDArray[np.float64]:
-    """Per node, the standard deviation of the used fractions; in upstream's order of operations."""
+def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:
+    """Per node, the standard deviation of the used fractions, in upstream's order of operations."""
     fractions, present = [], []
-    for one in found:
-        has = one.allocatable != 0
-        share = one.requested / np.where(has, one.allocatable, 1)
-        fractions.append(np.where(has, np.minimum(share, 1.0), 0.0))
-        present.append(has)
+    for usage in usages:
+        has_resource = usage.allocatable != 0
+        fraction = usage.requested / np.where(has_resource, usage.allocatable, 1)
+        fractions.append(np.where(has_resource, np.minimum(fraction, 1.0), 0.0))
+        present.append(has_resource)
     counts = np.sum(present, axis=0)
     result = np.zeros(len(counts))
-    if len(found) < 2:
+    if len(usages) < 2:
         return result
-    two = counts == 2
-    if two.any():
-        result[two] = _half_difference(fractions, present)[two]
-    many = counts > 2
-    if many.any():
-        result[many] = _root_mean_square(fractions, present, counts)[many]
+    with_two = counts == 2
+    if with_two.any():
+        result[with_two] = _half_difference(fractions, present)[with_two]
+    with_more = counts > 2
+    if with_more.any():
+        result[with_more] = _root_mean_square(fractions, present, counts)[with_more]
     return result
 
 
 def _half_difference(
     fractions: list[NDArray[np.float64]], present: list[NDArray[np.bool_]]
 ) -> NDArray[np.float64]:
-    """Of the first and the last resource that a node has: where there are two, those are they."""
+    """Half the difference between the first and the last resource of a node, which has two."""
     if len(fractions) == 2:
         return np.abs((fractions[0] - fractions[1]) / 2)
     first = np.zeros_like(fractions[0])
     last = np.zeros_like(fractions[0])
-    for share, has in zip(reversed(fractions), reversed(present), strict=True):
-        first = np.where(has, share, first)
-    for share, has in zip(fractions, present, strict=True):
-        last = np.where(has, share, last)
+    for fraction, has_resource in zip(reversed(fractions), reversed(present), strict=True):
+        first = np.where(has_resource, fraction, first)
+    for fraction, has_resource in zip(fractions, present, strict=True):
+        last = np.where(has_resource, fraction, last)
     return np.abs((first - last) / 2)
 
 
@@ -125,11 +129,11 @@ def _root_mean_square(
     counts: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     total = np.zeros(len(counts))
-    for share in fractions:
-        total = total + share
+    for fraction in fractions:
+        total = total + fraction
     divisor = np.maximum(counts, 1)
     mean = total / divisor
     squares = np.zeros(len(counts))
-    for share, has in zip(fractions, present, strict=True):
-        squares = squares + np.where(has, (share - mean) * (share - mean), 0.0)
+    for fraction, has_resource in zip(fractions, present, strict=True):
+        squares = squares + np.where(has_resource, (fraction - mean) * (fraction - mean), 0.0)
     return np.sqrt(squares / divisor)

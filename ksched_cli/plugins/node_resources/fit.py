@@ -31,24 +31,26 @@ from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.plugins.node_resources.scoring import (
     ScoredRequests,
     Strategy,
-    amounts,
-    broken_linear,
+    calculate_pod_requests,
+    cpu_and_memory_columns,
+    cpu_and_memory_of,
+    is_cpu_and_memory_only,
     least_allocated,
     most_allocated,
-    only_principal,
-    principal_amounts,
-    principal_numbers,
-    requests,
-    used_lines,
+    requested_to_capacity_ratio,
+    resource_usages,
+    usage_lines,
     weighted_mean,
 )
 
 PRE_FILTER_KEY = "PreFilterNodeResourcesFit"
 PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
-RATIO = "RequestedToCapacityRatio"
+LEAST_ALLOCATED = "LeastAllocated"
+REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
-# Reason, the nodes that are short, and those where even an empty node would be.
-Shortage: TypeAlias = tuple[str, Mask, Mask | None]
+# Upstream: InsufficientResource. Reason, the nodes where it is insufficient, and those where it
+# would be even without pods.
+InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, Explains):
@@ -61,11 +63,13 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        is_least = strategy.type == "LeastAllocated"
-        self._strategy: Strategy = least_allocated if is_least else most_allocated
-        self._ratio = None
-        if strategy.type == RATIO and strategy.requested_to_capacity_ratio is not None:
-            self._ratio = broken_linear(strategy.requested_to_capacity_ratio.shape or ())
+        self._strategy: Strategy = (
+            least_allocated if strategy.type == LEAST_ALLOCATED else most_allocated
+        )
+        self._shape_score = None
+        ratio = strategy.requested_to_capacity_ratio
+        if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
+            self._shape_score = requested_to_capacity_ratio(ratio.shape or ())
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -75,7 +79,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         snapshot, row = node.snapshot, node.row
-        # Huge amounts overflow, as in Go, only in arrays.
+        # Huge amounts overflow as in Go only in the array form.
         if not (pod.resources.others or snapshot.huge) and PRE_FILTER_KEY in state.data:
             usage, capacity = snapshot.usage, snapshot.capacity
             cpu, memory, *_ = pod.resources.usage.tolist()
@@ -90,24 +94,24 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         try:
-            wanted: dict[str, int] = state.read(PRE_FILTER_KEY)
+            requested: dict[str, int] = state.read(PRE_FILTER_KEY)
         except PluginError as missing:
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
         if not pod.resources.others:
             countable = pod.resources.usage[: len(COUNTABLE), None]
             used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
-            # Where it is not so, a node may still do: what nobody asks for may be lacking.
+            # Otherwise a node may still fit: one overcommitted by what the pod does not request.
             if not np.count_nonzero(nodes.gather_columns(snapshot.capacity) - used < countable):
                 return Verdicts.passing(len(nodes))
         full = nodes.gather(snapshot.pod_count) >= nodes.gather(snapshot.allocatable("pods"))
-        shortages: list[Shortage] = [("Too many pods", full, None)]
-        for resource, amount in sorted(wanted.items()):
+        insufficient: list[InsufficientResource] = [("Too many pods", full, None)]
+        for resource, amount in sorted(requested.items()):
             if amount > 0 and not self._ignores(resource):
                 capacity = nodes.gather(snapshot.allocatable(resource))
-                short = amount > capacity - nodes.gather(snapshot.requested(resource))
-                shortages.append((f"Insufficient {resource}", short, amount > capacity))
-        return _verdicts(shortages, len(nodes))
+                is_short = amount > capacity - nodes.gather(snapshot.requested(resource))
+                insufficient.append((f"Insufficient {resource}", is_short, amount > capacity))
+        return _verdicts(insufficient, len(nodes))
 
     def _ignores(self, resource: str) -> bool:
         return is_extended_resource_name(resource) and (
@@ -115,32 +119,42 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        state.write(PRE_SCORE_KEY, requests(self._resources, pod, nonzero=True))
+        state.write(PRE_SCORE_KEY, calculate_pod_requests(self._resources, pod, nonzero=True))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        asked: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        if asked is None or self._ratio is not None or not only_principal(asked, node.snapshot):
+        pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
+        if (
+            pod_requests is None
+            or self._shape_score is not None
+            or not is_cpu_and_memory_only(pod_requests, node.snapshot)
+        ):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, whole_cpu, memory, whole_memory = principal_numbers(asked, node, nonzero=True)
-        first, second = self._weights
-        points = self._strategy(cpu, whole_cpu, True) * first
-        return (points + self._strategy(memory, whole_memory, True) * second) // (first + second)
+        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
+            pod_requests, node, nonzero=True
+        )
+        cpu_weight, memory_weight = self._weights
+        points = self._strategy(cpu, cpu_allocatable, True) * cpu_weight
+        return (points + self._strategy(memory, memory_allocatable, True) * memory_weight) // (
+            cpu_weight + memory_weight
+        )
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        asked: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        if asked is None:
-            asked = requests(self._resources, pod, nonzero=True)
+        pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
         if not self._resources:
             raise PluginError("resources not found")
-        if self._ratio is None and only_principal(asked, nodes.snapshot):
-            used, capacity = principal_amounts(asked, nodes, nonzero=True)
-            first, second = self._weights
+        if self._shape_score is None and is_cpu_and_memory_only(pod_requests, nodes.snapshot):
+            used, capacity = cpu_and_memory_columns(pod_requests, nodes, nonzero=True)
+            cpu_weight, memory_weight = self._weights
             points = self._strategy(used, capacity, True)
-            return (points[0] * first + points[1] * second) // (first + second)
-        found = amounts(self._resources, asked.amounts, nodes, nonzero=True)
-        score = self._ratio or self._strategy
-        return weighted_mean(found, self._weights, score, skip_zero=self._ratio is not None)
+            return (points[0] * cpu_weight + points[1] * memory_weight) // (
+                cpu_weight + memory_weight
+            )
+        usages = resource_usages(self._resources, pod_requests.by_resource, nodes, nonzero=True)
+        score = self._shape_score or self._strategy
+        return weighted_mean(usages, self._weights, score, skip_zero=self._shape_score is not None)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []
@@ -149,35 +163,38 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         for resource, amount in sorted(pod.resources.requests.items()):
             capacity, used = node.allocatable(resource), node.requested(resource)
             if amount > 0 and not self._ignores(resource) and amount > capacity - used:
-                wants, free, whole = (
+                requested_text, free_text, allocatable_text = (
                     amount_text(resource, value) for value in (amount, capacity - used, capacity)
                 )
-                lines.append(f"{resource}: wants {wants}, {free} free of {whole}")
+                lines.append(
+                    f"{resource}: wants {requested_text}, {free_text} free of {allocatable_text}"
+                )
         return lines
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        asked = requests(self._resources, pod, nonzero=True)
-        return used_lines([spec.name for spec in self._resources], asked, node, nonzero=True)
+        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
+        return usage_lines(self._resources, pod_requests, node, nonzero=True)
 
 
-def _verdicts(shortages: list[Shortage], count: int) -> Verdicts:
-    """One status per set of shortages; unresolvable where even an empty node would be too small."""
-    shortages = [shortage for shortage in shortages if shortage[1].any()]
-    if not shortages:
+def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
+    """One status per set of insufficient resources; unresolvable where an empty node lacks one."""
+    insufficient = [resource for resource in insufficient if resource[1].any()]
+    if not insufficient:
         return Verdicts.passing(count)
-    # Bit 0: unresolvable; the next bits: the shortages, in order.
-    wide = np.int64 if len(shortages) < 62 else object
-    marks = np.zeros(count, dtype=wide)
-    for bit, (_, short, hopeless) in enumerate(shortages, start=1):
-        marks |= short.astype(wide) << bit
-        if hopeless is not None:
-            marks |= (short & hopeless).astype(wide)
+    # Bit 0: unresolvable; from bit 1: the insufficient resources, in order.
+    dtype = np.int64 if len(insufficient) < 62 else object
+    marks = np.zeros(count, dtype=dtype)
+    for bit, (_, is_short, unresolvable) in enumerate(insufficient, start=1):
+        marks |= is_short.astype(dtype) << bit
+        if unresolvable is not None:
+            marks |= (is_short & unresolvable).astype(dtype)
     kinds, ids = np.unique(marks, return_inverse=True)
     if kinds[0] != 0:
         kinds, ids = np.concatenate(([0], kinds)), ids + 1
     statuses = [SUCCESS]
     for mark in kinds[1:]:
-        reasons = [s[0] for bit, s in enumerate(shortages, start=1) if int(mark) >> bit & 1]
+        bits = enumerate(insufficient, start=1)
+        reasons = [resource[0] for bit, resource in bits if int(mark) >> bit & 1]
         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if int(mark) & 1 else Code.UNSCHEDULABLE
         statuses.append(Status(code, tuple(reasons)))
     return Verdicts(ids.astype(np.int32), statuses)

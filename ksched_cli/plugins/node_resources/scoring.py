@@ -1,5 +1,5 @@
-"""What the two resource plugins share: per configured resource, what a node has and what it would
-have given away with the pod on it; and the three strategies that turn those into a score.
+"""Shared by the two resource plugins: per configured resource, a node's allocatable amount and the
+amount requested with the pod on it; and the three strategies that score them.
 
 Upstream: plugins/noderesources/resource_allocation.go, least_allocated.go, most_allocated.go,
 requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
@@ -23,20 +23,20 @@ from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import divide
 
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
-FULL = 100
+MAX_UTILIZATION = 100
 MAX_CUSTOM_PRIORITY_SCORE = 10
 
 A = TypeVar("A", int, Scores)
 
-# Amounts below this leave room for the factors they are multiplied by here.
-MAX_PLAIN = 2**63 // (4 * FULL)
+# Amounts below this cannot overflow in the products computed here.
+MAX_PLAIN = 2**63 // (4 * MAX_UTILIZATION)
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
-    """One resource on some nodes: requested with the pod there, and allocatable; 0 leaves it out.
+class ResourceUsage:
+    """One resource on some nodes: requested with the pod there, and allocatable; 0 does not count.
 
-    everywhere: allocatable is more than 0 on all nodes there are, and no amount is huge
+    everywhere: allocatable is above 0 on all nodes of the snapshot, and no product can overflow
     """
 
     requested: Scores
@@ -44,24 +44,23 @@ class Amount:
     everywhere: bool
 
 
-# (requested, allocatable, which is more than 0, whether no product can overflow) → score
+# (requested, allocatable, which is above 0, whether no product can overflow) → score
 ResourceScore: TypeAlias = Callable[[Scores, Scores, bool], Scores]
 
 
 class Strategy(Protocol):
-    """The same of columns or of numbers."""
+    """Scores one resource, from columns or from numbers. plain: no product can overflow."""
 
     def __call__(self, requested: A, capacity: A, plain: bool = False) -> A: ...
 
 
-def amounts(
+def resource_usages(
     resources: Sequence[ResourceSpec], pod_requests: Sequence[int], nodes: Nodes, nonzero: bool
-) -> list[Amount]:
-    """nonzero: count pods that ask for no cpu or memory as if they asked for a little."""
+) -> list[ResourceUsage]:
+    """nonzero: pods without a request for cpu or memory count with upstream's default requests."""
     snapshot = nodes.snapshot
-    found: list[Amount] = []
-    for resource, asked in zip((spec.name for spec in resources), pod_requests, strict=True):
-        # A node without the resource is as one where nobody counts it: allocatable 0 leaves it out.
+    usages: list[ResourceUsage] = []
+    for resource, pod_request in zip((spec.name for spec in resources), pod_requests, strict=True):
         allocatable = nodes.gather(snapshot.allocatable(resource))
         if nonzero and resource == CPU:
             used = snapshot.nonzero_cpu
@@ -70,63 +69,69 @@ def amounts(
         else:
             used = snapshot.requested(resource)
         counted = resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
-            asked != 0 and is_scalar_resource(resource)
+            pod_request != 0 and is_scalar_resource(resource)
         )
+        # Allocatable 0: no node counts the resource, as where a node does not have it.
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
         lowest, highest = snapshot.allocatable_range(resource)
-        plain = not snapshot.huge and asked < HUGE and highest < MAX_PLAIN
-        requested = nodes.gather(used) + asked
-        found.append(Amount(requested, allocatable, counted and lowest > 0 and plain))
-    return found
+        plain = not snapshot.huge and pod_request < HUGE and highest < MAX_PLAIN
+        requested = nodes.gather(used) + pod_request
+        usages.append(ResourceUsage(requested, allocatable, counted and lowest > 0 and plain))
+    return usages
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRequests:
-    """What a pod asks of each resource that scores.
+    """A pod's requests of the configured resources.
 
-    principal: the same as a column, where it is cpu and memory that score and nothing can overflow
-               on the pod's side
+    by_resource: in the order of the configuration
+    column:      the same with shape (2, 1) where the resources are cpu and memory and the requests
+                 are not huge; else None
     """
 
-    amounts: Sequence[int]
-    principal: Scores | None
+    by_resource: Sequence[int]
+    column: Scores | None
 
 
-def requests(resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool) -> ScoredRequests:
+def calculate_pod_requests(
+    resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool
+) -> ScoredRequests:
     """Upstream: calculatePodResourceRequestList."""
-    asked = pod.resources.scoring if nonzero else pod.resources.requests
-    amounts = [asked.get(spec.name, 0) for spec in resources]
-    if [spec.name for spec in resources] != [*PRINCIPAL] or max(amounts) >= HUGE:
-        return ScoredRequests(amounts, None)
-    return ScoredRequests(amounts, np.array(amounts, dtype=np.int64)[:, None])
+    requests = pod.resources.scoring if nonzero else pod.resources.requests
+    by_resource = [requests.get(spec.name, 0) for spec in resources]
+    if [spec.name for spec in resources] != [*PRINCIPAL] or max(by_resource) >= HUGE:
+        return ScoredRequests(by_resource, None)
+    return ScoredRequests(by_resource, np.array(by_resource, dtype=np.int64)[:, None])
 
 
-def only_principal(asked: ScoredRequests, snapshot: Snapshot) -> bool:
-    """Whether cpu and memory are all there is to it, every node has both, and no amount is so large
-    that a product might overflow."""
-    if asked.principal is None or snapshot.huge:
+def is_cpu_and_memory_only(pod_requests: ScoredRequests, snapshot: Snapshot) -> bool:
+    """Whether cpu and memory are the resources to score, every node has both, and no product can
+    overflow."""
+    if pod_requests.column is None or snapshot.huge:
         return False
     lowest, highest = snapshot.principal_range
     return lowest > 0 and highest < MAX_PLAIN
 
 
-def principal_amounts(asked: ScoredRequests, nodes: Nodes, nonzero: bool) -> tuple[Scores, Scores]:
-    """Requested and allocatable of cpu and memory, a row each."""
+def cpu_and_memory_columns(
+    pod_requests: ScoredRequests, nodes: Nodes, nonzero: bool
+) -> tuple[Scores, Scores]:
+    """Requested and allocatable, each of shape (2, nodes): cpu, memory."""
     snapshot = nodes.snapshot
     used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
     capacity = snapshot.capacity[: len(PRINCIPAL)]
-    return nodes.gather_columns(used) + asked.principal, nodes.gather_columns(capacity)
+    return nodes.gather_columns(used) + pod_requests.column, nodes.gather_columns(capacity)
 
 
-def principal_numbers(
-    asked: ScoredRequests, node: NodeInfo, nonzero: bool
+def cpu_and_memory_of(
+    pod_requests: ScoredRequests, node: NodeInfo, nonzero: bool
 ) -> tuple[int, int, int, int]:
     """Cpu requested and allocatable, memory requested and allocatable, on one node."""
     snapshot, row = node.snapshot, node.row
     used = snapshot.nonzero if nonzero else snapshot.usage
     capacity = snapshot.capacity
-    cpu, memory = asked.amounts
+    cpu, memory = pod_requests.by_resource
     return (
         used.item(0, row) + cpu,
         capacity.item(0, row),
@@ -135,59 +140,42 @@ def principal_numbers(
     )
 
 
-def one_by_one(
-    asked: ScoredRequests, nodes: Nodes, nonzero: bool, score: Callable[[int, int, int, int], int]
-) -> Scores:
-    """As principal_amounts, but a few nodes' numbers one after the other: an operation on arrays,
-    however short, takes as long as ten on numbers.
-
-    score: (cpu requested, cpu allocatable, memory requested, memory allocatable) → score
-    """
-    snapshot = nodes.snapshot
-    used = snapshot.nonzero if nonzero else snapshot.usage
-    capacity = snapshot.capacity
-    cpu, memory = asked.amounts
-    found = [
-        score(
-            used.item(0, row) + cpu,
-            capacity.item(0, row),
-            used.item(1, row) + memory,
-            capacity.item(1, row),
-        )
-        for row in nodes.indices().tolist()
-    ]
-    return np.array(found, dtype=np.int64)
-
-
 def least_allocated(requested: A, capacity: A, plain: bool = False) -> A:
-    """More unused, more points. capacity: more than 0."""
+    """The more is left, the higher. capacity: above 0."""
     unused: A = (capacity - requested) * MAX_NODE_SCORE
     points = unused // capacity if plain else divide(unused, capacity)
     return points * (requested <= capacity)
 
 
 def most_allocated(requested: A, capacity: A, plain: bool = False) -> A:
-    """More used, more points. capacity: more than 0."""
+    """The more is requested, the higher. capacity: above 0."""
     most: A = capacity + (requested - capacity) * (requested < capacity)
     points = most * MAX_NODE_SCORE
     return points // capacity if plain else divide(points, capacity)
 
 
-def broken_linear(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
-    """Points by utilisation in percent, along straight lines between the shape's points."""
+def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:
+    """The score at a utilization in percent, interpolated linearly between the shape's points.
+
+    Upstream: buildRequestedToCapacityRatioScorerFunction, helper.BuildBrokenLinearFunction.
+    """
     scale = MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE
     points = [(point.utilization, point.score * scale) for point in shape]
-    table = np.array([_on_line(points, percent) for percent in range(FULL + 1)], dtype=np.int64)
+    table = np.array(
+        [_interpolated(points, percent) for percent in range(MAX_UTILIZATION + 1)], dtype=np.int64
+    )
 
     def score(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
-        percent = np.where(requested > capacity, FULL, divide(requested * FULL, capacity))
-        # Less than 0 where the product overflows; the shape goes on level beyond its ends.
-        return table[np.clip(percent, 0, FULL)]
+        percent = np.where(
+            requested > capacity, MAX_UTILIZATION, divide(requested * MAX_UTILIZATION, capacity)
+        )
+        # Below 0 where the product overflows; beyond its ends the shape stays level.
+        return table[np.clip(percent, 0, MAX_UTILIZATION)]
 
     return score
 
 
-def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
+def _interpolated(points: Sequence[tuple[int, int]], percent: int) -> int:
     previous: tuple[int, int] | None = None
     for utilization, score in points:
         if percent <= utilization:
@@ -200,44 +188,50 @@ def _on_line(points: Sequence[tuple[int, int]], percent: int) -> int:
 
 
 def weighted_mean(
-    found: Sequence[Amount], weights: Sequence[int], score: ResourceScore, *, skip_zero: bool
+    usages: Sequence[ResourceUsage],
+    weights: Sequence[int],
+    score: ResourceScore,
+    *,
+    skip_zero: bool,
 ) -> Scores:
-    """The weighted mean over the resources that a node has.
+    """The mean of the resources' scores, by weight, over those that a node has.
 
-    skip_zero: a resource that scores 0 does not count, and the mean is rounded to the nearest
-    (RequestedToCapacityRatio); otherwise it is rounded down.
+    skip_zero: a resource that scores 0 does not count, and the mean is rounded to nearest, as
+               RequestedToCapacityRatio does; otherwise it is rounded down
     """
-    count = len(found[0].requested)
+    count = len(usages[0].requested)
     sums = np.zeros(count, dtype=np.int64)
-    if not skip_zero and all(one.everywhere for one in found):
-        for one, weight in zip(found, weights, strict=True):
-            points = score(one.requested, one.allocatable, True)
+    if not skip_zero and all(usage.everywhere for usage in usages):
+        for usage, weight in zip(usages, weights, strict=True):
+            points = score(usage.requested, usage.allocatable, True)
             sums += points if weight == 1 else points * weight
         return sums // sum(weights)
     weight_sums = np.zeros(count, dtype=np.int64)
-    for one, weight in zip(found, weights, strict=True):
-        has = one.allocatable != 0
-        capacity = np.where(has, one.allocatable, 1)
-        points = np.where(has, score(one.requested, capacity, one.everywhere), 0)
-        counted = has & (points > 0) if skip_zero else has
+    for usage, weight in zip(usages, weights, strict=True):
+        has_resource = usage.allocatable != 0
+        capacity = np.where(has_resource, usage.allocatable, 1)
+        points = np.where(has_resource, score(usage.requested, capacity, usage.everywhere), 0)
+        counted = has_resource & (points > 0) if skip_zero else has_resource
         sums += np.where(counted, points * weight, 0)
         weight_sums += np.where(counted, weight, 0)
     divisor = np.where(weight_sums == 0, 1, weight_sums)
     if skip_zero:
-        # Go's math.Round: halves go away from zero, and the means are not negative.
+        # Go's math.Round rounds halves away from zero; the means are not negative.
         return np.floor(sums / divisor + 0.5).astype(np.int64)
     return divide(sums, divisor)
 
 
-def used_lines(
-    resources: Sequence[str], asked: ScoredRequests, node: NodeInfo, *, nonzero: bool
+def usage_lines(
+    resources: Sequence[ResourceSpec],
+    pod_requests: ScoredRequests,
+    node: NodeInfo,
+    *,
+    nonzero: bool,
 ) -> list[str]:
-    """Per resource that the node has, how much of it would be used with the pod there."""
-    one = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-    specs = [ResourceSpec(name=name, weight=1) for name in resources]
-    found = amounts(specs, asked.amounts, one, nonzero)
+    """Per resource that the node has, the percentage requested with the pod there."""
+    usages = resource_usages(resources, pod_requests.by_resource, Nodes.of(node), nonzero)
     return [
-        f"{name} {amount.requested[0] / amount.allocatable[0]:.0%} used"
-        for name, amount in zip(resources, found, strict=True)
-        if amount.allocatable[0]
+        f"{spec.name} {usage.requested[0] / usage.allocatable[0]:.0%} used"
+        for spec, usage in zip(resources, usages, strict=True)
+        if usage.allocatable[0]
     ]

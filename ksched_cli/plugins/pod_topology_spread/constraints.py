@@ -1,4 +1,4 @@
-"""Topology spread constraints, parsed, and the counters that they are judged by.
+"""Parsed topology spread constraints, and the counters of pods that they are checked against.
 
 Upstream: plugins/podtopologyspread/common.go, and getConstraints in plugin.go.
 """
@@ -35,7 +35,7 @@ ANY_NODE = RequiredNodeAffinity(EVERYTHING, None)
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """honors_affinity, honors_taints: whether nodes that these keep the pod off are left out."""
+    """honors_affinity, honors_taints: whether nodes that these exclude for the pod do not count."""
 
     max_skew: int
     topology_key: str
@@ -45,30 +45,30 @@ class Constraint:
     honors_taints: bool
 
 
-def parse(
+def filter_constraints(
     constraints: Iterable[TopologySpreadConstraint], labels: Mapping[str, str], action: str
 ) -> tuple[Constraint, ...]:
-    """The constraints of one whenUnsatisfiable. labels: the pod's. Raises SelectorError.
+    """The constraints whose whenUnsatisfiable is `action`. labels: the pod's. Raises SelectorError.
 
     Upstream: filterTopologySpreadConstraints.
     """
     return tuple(
         Constraint(
-            one.max_skew,
-            one.topology_key,
-            _selector(one, labels),
-            1 if one.min_domains is None else one.min_domains,
-            one.node_affinity_policy in (None, HONOR),
-            one.node_taints_policy == HONOR,
+            constraint.max_skew,
+            constraint.topology_key,
+            _selector(constraint, labels),
+            1 if constraint.min_domains is None else constraint.min_domains,
+            constraint.node_affinity_policy in (None, HONOR),
+            constraint.node_taints_policy == HONOR,
         )
-        for one in constraints
-        if one.when_unsatisfiable == action
+        for constraint in constraints
+        if constraint.when_unsatisfiable == action
     )
 
 
-def _selector(one: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
-    own = {key: labels[key] for key in one.match_label_keys if key in labels}
-    selector = label_selector(one.label_selector)
+def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selector:
+    own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+    selector = label_selector(constraint.label_selector)
     return combined(selector_of_map(own), selector) if own and selector.selectable else selector
 
 
@@ -76,21 +76,21 @@ def _selector(one: TopologySpreadConstraint, labels: Mapping[str, str]) -> Selec
 class CountedConstraint:
     """A constraint with its counter.
 
-    labelled:     the domain of each node, whether pods there count or not
-    counter:      of the pods that count; its domains say which nodes count
-    where:        per row, which of the counter's counts is the node's
-    matches_self: whether the pod is one of those it is to be spread among
+    node_domains: the domain of each node, whether it counts or not
+    counter:      of the pods that match; its domains leave out nodes that do not count
+    codes:        per row, the index into the counter's counts
+    matches_self: whether the selector matches the pod itself
     """
 
     constraint: Constraint
-    labelled: Domains
+    node_domains: Domains
     counter: DomainCounter
-    where: Codes
+    codes: Codes
     matches_self: bool
 
 
-class Counting:
-    """Finds the counters of a pod's constraints. keys: that a node must have all of to count."""
+class ConstraintCounters:
+    """The counters of a pod's constraints. keys: the labels that a node must have to count."""
 
     def __init__(self, index: PodIndex, pod: PodInfo, keys: Sequence[str]) -> None:
         self._index = index
@@ -98,12 +98,12 @@ class Counting:
         self._keys = frozenset(keys)
 
     def by_domain(self, constraint: Constraint) -> CountedConstraint:
-        """Pods per domain, on the nodes that count."""
-        labelled = self._index.domains(constraint.topology_key)
-        return self._counted(constraint, self._domains(constraint), labelled.codes)
+        """The matching pods per domain, on the nodes that count."""
+        node_domains = self._index.domains(constraint.topology_key)
+        return self._counted(constraint, self._domains(constraint), node_domains.codes)
 
     def by_node(self, constraint: Constraint) -> CountedConstraint:
-        """Pods per node, wherever they are: the domains are the rows."""
+        """The matching pods per node, on all nodes: each row is a domain."""
         snapshot = self._index.snapshot
         rows = self._index.once(
             "nodes",
@@ -111,62 +111,62 @@ class Counting:
         )
         return self._counted(constraint, rows, rows.codes)
 
-    def _counted(self, constraint: Constraint, domains: Domains, where: Codes) -> CountedConstraint:
+    def _counted(self, constraint: Constraint, domains: Domains, codes: Codes) -> CountedConstraint:
         pod, selector = self._pod, constraint.selector
-        # Upstream counts nobody for a selector that matches everybody.
-        counted = selector if selector.requirements else NOTHING
-        clause = Clause(Namespaces(frozenset((pod.namespace,))), counted)
+        # Upstream counts no pods for a selector without requirements.
+        counted_selector = selector if selector.requirements else NOTHING
+        clause = Clause(Namespaces(frozenset((pod.namespace,))), counted_selector)
         return CountedConstraint(
             constraint,
             self._index.domains(constraint.topology_key),
             self._index.counter(PodSelection((clause,), terminating=False), domains),
-            where,
+            codes,
             selector.matches(pod.labels),
         )
 
     def _domains(self, constraint: Constraint) -> Domains:
         key, spec = constraint.topology_key, self._pod.spec
-        demands = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
+        affinity = required_node_affinity(spec) if constraint.honors_affinity else ANY_NODE
         tolerations = spec.tolerations if constraint.honors_taints else None
         others = self._keys - {key}
-        plain = self._places(key)
-        if demands == ANY_NODE and tolerations is None and not others:
-            return plain
-        # Pods of many specs ask for the same nodes.
-        known = (key, self._keys, demands, tolerations)
+        all_nodes = self._all_nodes(key)
+        if affinity == ANY_NODE and tolerations is None and not others:
+            return all_nodes
+        # Pods with different specs may leave the same nodes.
+        cache_key = (key, self._keys, affinity, tolerations)
         return self._index.once(
-            known, lambda: plain.where(self._counted_rows(others, demands, tolerations))
+            cache_key, lambda: all_nodes.where(self._counted_rows(others, affinity, tolerations))
         )
 
     def _counted_rows(
         self,
         keys: Iterable[str],
-        demands: RequiredNodeAffinity,
+        affinity: RequiredNodeAffinity,
         tolerations: tuple[Toleration, ...] | None,
     ) -> Mask:
-        """The nodes that have the keys, are allowed, and have no taint in the way."""
+        """The nodes that have the keys, match the affinity and have no untolerated taint."""
         snapshot = self._index.snapshot
-        mask = matches_required(snapshot, demands)
+        mask = matches_required(snapshot, affinity)
         for key in keys:
             mask &= snapshot.labels[key].present
         if tolerations is not None:
             ids, sets = snapshot.taint_sets
-            good = [first_untolerated(taints, tolerations) is None for taints in sets]
-            mask &= np.array(good, dtype=np.bool_)[ids]
+            tolerated = [first_untolerated(taints, tolerations) is None for taints in sets]
+            mask &= np.array(tolerated, dtype=np.bool_)[ids]
         return mask
 
-    def _places(self, key: str) -> Domains:
-        return self._index.domains(key) if self._keys else places(self._index, key)
+    def _all_nodes(self, key: str) -> Domains:
+        return self._index.domains(key) if self._keys else domains_with_empty(self._index, key)
 
 
-def places(index: PodIndex, key: str) -> Domains:
-    """Where nodes lie when they need not have the key: without it they are in the domain "".
+def domains_with_empty(index: PodIndex, key: str) -> Domains:
+    """The domains where nodes need not have the key: those without it are in the domain "".
 
-    Upstream reads a label that is not there, and so does not tell it from an empty one.
+    Upstream reads the missing label as an empty string.
     """
-    labelled = index.domains(key)
-    if labelled.complete or "" not in labelled.values:
-        return labelled
-    empty = labelled.values.index("")
-    codes: Codes = np.where(labelled.codes == MISSING, empty, labelled.codes).astype(np.int32)
-    return index.once(("places", key), lambda: Domains(key, labelled.values, codes))
+    domains = index.domains(key)
+    if domains.complete or "" not in domains.values:
+        return domains
+    empty = domains.values.index("")
+    codes: Codes = np.where(domains.codes == MISSING, empty, domains.codes).astype(np.int32)
+    return index.once(("domains with empty", key), lambda: Domains(key, domains.values, codes))

@@ -1,4 +1,4 @@
-"""The selector of a pod without constraints of its own: of its services, and of what owns it.
+"""The selector for the default constraints of a pod: of its services and its owner.
 
 Upstream: plugins/helper/spread.go (DefaultSelector, GetPodServices).
 """
@@ -22,12 +22,12 @@ STATEFUL_SET = ("apps/v1", "StatefulSet")
 
 
 def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:
-    """Matches everything where the pod belongs to nothing."""
+    """Without requirements where the pod has no service and no owner with a selector."""
     labels: dict[str, str] = {}
     for (namespace, _), service in cluster.services.items():
-        wanted = service.spec.selector
-        if namespace == pod.namespace and wanted.items() <= pod.labels.items():
-            labels |= wanted
+        selector = service.spec.selector
+        if namespace == pod.namespace and selector.items() <= pod.labels.items():
+            labels |= selector
     owner = pod.pod.metadata.controller
     if owner is None:
         return selector_of_map(labels)
@@ -43,9 +43,9 @@ def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:
 
 
 def _narrowed(services: Selector, owner: LabelSelector | None) -> Selector:
-    """A selector of the owner that cannot be parsed, or that it lacks, leaves the services'."""
+    """Both selectors; the services' alone where the owner's is missing or does not parse."""
     try:
-        narrower = label_selector(owner)
+        owner_selector = label_selector(owner)
     except SelectorError:
         return services
-    return combined(services, narrower) if narrower.selectable else services
+    return combined(services, owner_selector) if owner_selector.selectable else services

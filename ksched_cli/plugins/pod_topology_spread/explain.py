@@ -1,4 +1,4 @@
-"""The domains and numbers behind what PodTopologySpread says about a node."""
+"""The domains and counts behind PodTopologySpread's verdicts and scores of a node."""
 
 from __future__ import annotations
 
@@ -14,36 +14,38 @@ from ksched_cli.plugins.pod_topology_spread.constraints import CountedConstraint
 MOST_DOMAINS = 8
 
 
-def filter_line(one: CountedConstraint, tally: Tally, least: int, node: NodeInfo) -> str:
+def filter_line(
+    counted: CountedConstraint, tally: Tally, global_minimum: int, node: NodeInfo
+) -> str:
     """Why the node does not meet the constraint, or "" where it does.
 
-    least: the global minimum, minDomains taken into account
+    global_minimum: with minDomains taken into account
     """
-    constraint, key = one.constraint, one.constraint.topology_key
-    code = one.labelled.codes.item(node.row)
+    constraint, key = counted.constraint, counted.constraint.topology_key
+    code = counted.node_domains.codes.item(node.row)
     if code == MISSING:
         return f"the node has no label {key}"
     counts = tally.current()
     count = int(counts[code])
-    if count + one.matches_self - least <= constraint.max_skew:
+    if count + counted.matches_self - global_minimum <= constraint.max_skew:
         return ""
-    value, domains = one.labelled.values[code], tally.domains
-    said = f"{key} {value} has {pods(count, constraint.selector)}"
-    said += f", {count + 1} with this one" if one.matches_self else ""
+    value, domains = counted.node_domains.values[code], tally.domains
+    line = f"{key} {value} has {pods_text(count, constraint.selector)}"
+    line += f", {count + 1} with this one" if counted.matches_self else ""
     if len(domains.present) < constraint.min_domains:
-        few = f"{len(domains.present)} domains of at least {constraint.min_domains}"
-        said += f"; with {few} the fewest counts as 0"
+        present = f"{len(domains.present)} domains of at least {constraint.min_domains}"
+        line += f"; with {present} the fewest counts as 0"
     else:
         fewest = domains.present[np.argmin(counts[domains.present])]
-        said += f"; {domains.values[fewest]} has {least}"
-    return f"{said}; max skew {constraint.max_skew}. All: {_all(tally)}"
+        line += f"; {domains.values[fewest]} has {global_minimum}"
+    return f"{line}; max skew {constraint.max_skew}. All: {_domains_text(tally)}"
 
 
-def pods(count: int, selector: Selector) -> str:
+def pods_text(count: int, selector: Selector) -> str:
     return f"{count} pod{'' if count == 1 else 's'} with {selector_text(selector)}"
 
 
-def _all(tally: Tally) -> str:
+def _domains_text(tally: Tally) -> str:
     """The domains that count, those with the fewest pods first; the range where there are many."""
     domains = tally.domains
     counts = tally.current()[domains.present]
@@ -56,13 +58,13 @@ def _all(tally: Tally) -> str:
     return ", ".join(f"{value} {count}" for count, value in ranked) or "none"
 
 
-def score_line(one: CountedConstraint, weight: float, node: NodeInfo) -> str:
+def score_line(counted: CountedConstraint, weight: float, node: NodeInfo) -> str:
     """What a constraint adds to the node's raw score; "" where the node lacks the label."""
-    code = one.labelled.codes.item(node.row)
+    code = counted.node_domains.codes.item(node.row)
     if code == MISSING:
         return ""
-    count = int(one.counter.counts[one.where.item(node.row)])
-    skew = one.constraint.max_skew - 1
-    value = f"{one.constraint.topology_key} {one.labelled.values[code]}"
-    said = f"{value} has {pods(count, one.constraint.selector)}"
-    return f"{said}: {count} x {weight:.3f} + {skew}, fewer is better"
+    count = int(counted.counter.counts[counted.codes.item(node.row)])
+    skew = counted.constraint.max_skew - 1
+    value = f"{counted.constraint.topology_key} {counted.node_domains.values[code]}"
+    line = f"{value} has {pods_text(count, counted.constraint.selector)}"
+    return f"{line}: {count} x {weight:.3f} + {skew}, fewer is better"

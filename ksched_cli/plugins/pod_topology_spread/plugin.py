@@ -1,6 +1,7 @@
-"""Keeps pods of a kind evenly spread over zones, hosts or other domains: strictly, or as a wish.
+"""Rejects nodes where a pod would exceed the max skew over zones, hosts or other domains; prefers
+nodes in domains with few matching pods.
 
-A pod without constraints of its own gets default ones, about what its services and owner select.
+A pod without constraints of its own gets default ones, with the selector of its services and owner.
 
 Upstream: plugins/podtopologyspread (plugin.go, filtering.go, scoring.go, common.go).
 """
@@ -45,10 +46,10 @@ from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
     Constraint,
+    ConstraintCounters,
     CountedConstraint,
-    Counting,
-    parse,
-    places,
+    domains_with_empty,
+    filter_constraints,
 )
 from ksched_cli.plugins.pod_topology_spread.defaults import default_selector
 
@@ -57,8 +58,8 @@ PRE_SCORE_KEY = "PreScorePodTopologySpread"
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
 INVALID_SCORE = -1
 
-SKEWED = Status.unschedulable("node(s) didn't match pod topology spread constraints")
-UNLABELLED = Status.unresolvable(
+CONSTRAINTS_NOT_MATCH = Status.unschedulable("node(s) didn't match pod topology spread constraints")
+NODE_LABEL_NOT_MATCH = Status.unresolvable(
     "node(s) didn't match pod topology spread constraints (missing required label)"
 )
 SYSTEM_DEFAULTS = (
@@ -70,52 +71,54 @@ SYSTEM_DEFAULTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class FilterState:
+class PreFilterState:
     """One tally per constraint."""
 
     constraints: tuple[CountedConstraint, ...]
     tallies: tuple[Tally, ...]
 
-    def clone(self) -> FilterState:
-        return FilterState(self.constraints, tuple(tally.clone() for tally in self.tallies))
+    def clone(self) -> PreFilterState:
+        return PreFilterState(self.constraints, tuple(tally.clone() for tally in self.tallies))
 
 
 @dataclass(frozen=True, slots=True)
 class SoftConstraints:
-    """A pod's soft constraints.
+    """A pod's constraints that score.
 
-    places: per constraint, the domain that each node lies in
-    usable: the nodes that have all topology keys, where they must; None: all nodes
-    strict: whether they must
+    node_domains:           per constraint, the domain of each node, "" where it may lack the label
+    eligible:               the nodes that have all topology keys, where they must; None: all nodes
+    require_all_topologies: whether they must
     """
 
     constraints: tuple[CountedConstraint, ...] = ()
-    places: tuple[Domains, ...] = ()
-    usable: Mask | None = None
-    strict: bool = False
+    node_domains: tuple[Domains, ...] = ()
+    eligible: Mask | None = None
+    require_all_topologies: bool = False
 
     def on(self, nodes: Snapshot) -> SoftConstraints:
-        """The same about nodes that an extender sent back: with the labels it sent, and, as
-        upstream counts pods per hostname on the very nodes it is given, with no pods there."""
-        places, constraints = [], []
-        for one in self.constraints:
-            column = nodes.labels[one.constraint.topology_key]
-            places.append(Domains(one.constraint.topology_key, column.values, column.codes))
-            codes = column.codes
-            if one.constraint.topology_key == HOSTNAME:
-                codes = np.full_like(codes, MISSING)
-            constraints.append(replace(one, labelled=places[-1], where=codes))
-        usable = None
-        if self.strict:
-            usable = np.logical_and.reduce([place.codes != MISSING for place in places])
-        return SoftConstraints(tuple(constraints), tuple(places), usable, self.strict)
+        """The same for nodes that an extender returned: with their labels, and 0 pods per hostname,
+        because upstream counts those on the returned nodes, which have no pods."""
+        node_domains, constraints = [], []
+        for counted in self.constraints:
+            key = counted.constraint.topology_key
+            column = nodes.labels[key]
+            domains = Domains(key, column.values, column.codes)
+            node_domains.append(domains)
+            codes = np.full_like(column.codes, MISSING) if key == HOSTNAME else column.codes
+            constraints.append(replace(counted, node_domains=domains, codes=codes))
+        eligible = None
+        if self.require_all_topologies:
+            eligible = np.logical_and.reduce([d.codes != MISSING for d in node_domains])
+        return SoftConstraints(
+            tuple(constraints), tuple(node_domains), eligible, self.require_all_topologies
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreState:
-    """weights: per constraint, what a pod counts for; more where there are many domains."""
+class PreScoreState:
+    """weights: per constraint, of one matching pod; grows with the number of domains."""
 
-    wishes: SoftConstraints
+    soft: SoftConstraints
     weights: tuple[float, ...]
 
 
@@ -132,69 +135,76 @@ class PodTopologySpread(
     scope = Scope.CLUSTER
 
     def __init__(self, args: config.PodTopologySpreadArgs, handle: Handle) -> None:
-        self._by_system = args.defaulting_type == "System"
-        listed = tuple(map(_constraint, args.default_constraints or ()))
-        self._defaults = SYSTEM_DEFAULTS if self._by_system else listed
+        self._system_defaulted = args.defaulting_type == "System"
+        configured = tuple(map(_constraint, args.default_constraints or ()))
+        self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else configured
         self._cluster = handle.cluster
         self._index = PodIndex.of(handle.snapshot)
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """Who is not to be spread does not care who is where."""
+        """Pods without constraints do not depend on other pods."""
         try:
-            spreads = self._index.derived(self._hard, pod) or (
-                self._index.derived(self._soft, pod).constraints
+            constraints = self._index.derived(self._hard_constraints, pod) or (
+                self._index.derived(self._soft_constraints, pod).constraints
             )
         except PluginError:
             return Scope.CLUSTER
-        return Scope.CLUSTER if spreads else Scope.NODE
+        return Scope.CLUSTER if constraints else Scope.NODE
 
     # -- constraints ------------------------------------------------------------------------------
 
-    def _hard(self, pod: PodInfo) -> tuple[CountedConstraint, ...]:
+    def _hard_constraints(self, pod: PodInfo) -> tuple[CountedConstraint, ...]:
         constraints = self._constraints(pod, HARD)
-        counting = Counting(self._index, pod, [one.topology_key for one in constraints])
-        return tuple(counting.by_domain(one) for one in constraints)
+        counters = ConstraintCounters(
+            self._index, pod, [constraint.topology_key for constraint in constraints]
+        )
+        return tuple(map(counters.by_domain, constraints))
 
-    def _soft(self, pod: PodInfo) -> SoftConstraints:
+    def _soft_constraints(self, pod: PodInfo) -> SoftConstraints:
         constraints = self._constraints(pod, SOFT)
         if not constraints:
             return SoftConstraints()
-        # The system's own defaults also spread over hosts that are in no zone.
-        own = bool(pod.spec.topology_spread_constraints) or not self._by_system
-        keys = [one.topology_key for one in constraints]
-        counting = Counting(self._index, pod, keys if own else ())
+        # Upstream: requireAllTopologies. The system defaults also count hosts without a zone.
+        require_all = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
+        keys = [constraint.topology_key for constraint in constraints]
+        counters = ConstraintCounters(self._index, pod, keys if require_all else ())
         return SoftConstraints(
             tuple(
-                counting.by_node(one) if one.topology_key == HOSTNAME else counting.by_domain(one)
-                for one in constraints
+                counters.by_node(constraint)
+                if constraint.topology_key == HOSTNAME
+                else counters.by_domain(constraint)
+                for constraint in constraints
             ),
-            tuple(places(self._index, key) for key in keys),
-            self._with_all(keys) if own else None,
-            own,
+            tuple(domains_with_empty(self._index, key) for key in keys),
+            self._having_all(keys) if require_all else None,
+            require_all,
         )
 
     def _constraints(self, pod: PodInfo, action: str) -> tuple[Constraint, ...]:
         """The pod's own constraints or the default ones. Raises PluginError."""
         own = pod.spec.topology_spread_constraints
-        said = "obtaining pod's" if own else "setting default"
+        action_text = "obtaining pod's" if own else "setting default"
         kind = "hard" if action == HARD else "soft"
         try:
-            found = parse(own or self._defaults, pod.labels, action)
+            constraints = filter_constraints(own or self._defaults, pod.labels, action)
         except SelectorError as error:
-            raise PluginError(f"{said} {kind} topology spread constraints: {error}") from None
-        if own or not found:
-            return found
+            raise PluginError(
+                f"{action_text} {kind} topology spread constraints: {error}"
+            ) from None
+        if own or not constraints:
+            return constraints
         selector = default_selector(pod, self._cluster)
         if not selector.requirements:
             return ()
-        return tuple(replace(one, selector=selector) for one in found)
+        return tuple(replace(constraint, selector=selector) for constraint in constraints)
 
-    def _with_all(self, keys: Sequence[str]) -> Mask | None:
+    def _having_all(self, keys: Sequence[str]) -> Mask | None:
         """The nodes that have every key; None where all do."""
-        lacking = [one for key in keys if not (one := self._index.domains(key)).complete]
-        if not lacking:
+        all_domains = map(self._index.domains, keys)
+        incomplete = [domains for domains in all_domains if not domains.complete]
+        if not incomplete:
             return None
-        return np.logical_and.reduce([one.codes != MISSING for one in lacking])
+        return np.logical_and.reduce([domains.codes != MISSING for domains in incomplete])
 
     # -- filter -----------------------------------------------------------------------------------
 
@@ -202,141 +212,153 @@ class PodTopologySpread(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
         try:
-            constraints = self._index.derived(self._hard, pod)
+            constraints = self._index.derived(self._hard_constraints, pod)
         except PluginError as error:
             raise PluginError(f"get constraints from pod: {error}") from None
         if not constraints:
             return None, SKIP
-        tallies = tuple(Tally.of((one.counter,), one.counter.domains) for one in constraints)
-        state.write(PRE_FILTER_KEY, FilterState(constraints, tallies))
+        tallies = tuple(
+            Tally.of((counted.counter,), counted.counter.domains) for counted in constraints
+        )
+        state.write(PRE_FILTER_KEY, PreFilterState(constraints, tallies))
         return None, SUCCESS
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        return self._follow(state, pod, added, node, 1)
+        return self._update_with_pod(state, pod, added, node, 1)
 
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        return self._follow(state, pod, removed, node, -1)
+        return self._update_with_pod(state, pod, removed, node, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        found: FilterState | None = state.data.get(PRE_FILTER_KEY)
-        return found is None or (
+        filter_state: PreFilterState | None = state.data.get(PRE_FILTER_KEY)
+        return filter_state is None or (
             other.namespace == pod.namespace
-            and any(one.constraint.selector.matches(other.labels) for one in found.constraints)
+            and any(
+                counted.constraint.selector.matches(other.labels)
+                for counted in filter_state.constraints
+            )
         )
 
-    def _follow(
+    def _update_with_pod(
         self, state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, number: int
     ) -> Status:
+        """number: 1 where the other pod is added, -1 where it is removed."""
         try:
-            found: FilterState = state.read(PRE_FILTER_KEY)
+            filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         except PluginError as missing:
             return Status.error(str(missing))
         if other.namespace != pod.namespace:
             return SUCCESS
-        for one, tally in zip(found.constraints, found.tallies, strict=True):
-            # Unlike PreFilter, upstream counts pods that are being deleted here, and those that a
-            # selector matches which matches all.
-            if one.constraint.selector.matches(other.labels):
+        for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True):
+            # Unlike PreFilter, upstream here counts terminating pods, and those that a selector
+            # without requirements matches.
+            if counted.constraint.selector.matches(other.labels):
                 tally.add(node.row, number)
         return SUCCESS
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        found: FilterState = state.read(PRE_FILTER_KEY)
+        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         verdicts = Verdicts.passing(len(nodes))
-        for one, tally in zip(found.constraints, found.tallies, strict=True):
-            if not one.labelled.complete:
-                verdicts.reject(nodes.gather(one.labelled.codes) == MISSING, UNLABELLED)
-            allowed = one.constraint.max_skew + _least(one, tally) - one.matches_self
-            crowded = tally.at(one.labelled, nodes.rows) > allowed
-            if np.count_nonzero(crowded):
-                verdicts.reject(crowded, SKEWED)
+        for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True):
+            if not counted.node_domains.complete:
+                verdicts.reject(
+                    nodes.gather(counted.node_domains.codes) == MISSING, NODE_LABEL_NOT_MATCH
+                )
+            max_count = (
+                counted.constraint.max_skew + _global_minimum(counted, tally) - counted.matches_self
+            )
+            skewed = tally.at(counted.node_domains, nodes.rows) > max_count
+            if np.count_nonzero(skewed):
+                verdicts.reject(skewed, CONSTRAINTS_NOT_MATCH)
         return verdicts
 
     # -- score ------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         try:
-            wishes = self._index.derived(self._soft, pod)
+            soft = self._index.derived(self._soft_constraints, pod)
         except PluginError as error:
             raise PluginError(f"calculating preScoreState: {error}") from None
-        if not wishes.constraints:
+        if not soft.constraints:
             return SKIP
         if nodes.snapshot is not self._index.snapshot:
-            wishes = wishes.on(nodes.snapshot)
+            soft = soft.on(nodes.snapshot)
         rows = nodes.indices()
-        if wishes.usable is not None:
-            rows = rows[wishes.usable[rows]]
+        if soft.eligible is not None:
+            rows = rows[soft.eligible[rows]]
         sizes = (
-            len(rows) if place.key == HOSTNAME else _distinct(place, place.codes[rows])
-            for place in wishes.places
+            len(rows) if domains.key == HOSTNAME else _distinct(domains, domains.codes[rows])
+            for domains in soft.node_domains
         )
-        state.write(PRE_SCORE_KEY, ScoreState(wishes, tuple(math.log(size + 2) for size in sizes)))
+        state.write(PRE_SCORE_KEY, PreScoreState(soft, tuple(math.log(size + 2) for size in sizes)))
         return SUCCESS
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """The weighted number of pods in the node's domains; fewer is better."""
-        found = _score_state(state)
+        score_state = _pre_score_state(state)
+        soft = score_state.soft
         sums = np.zeros(len(nodes), dtype=np.float64)
-        for one, weight in zip(found.wishes.constraints, found.weights, strict=True):
-            counts = one.counter.counts[nodes.gather(one.where)]
-            # In this order and precision: the sums are rounded.
-            part = counts * weight + float(one.constraint.max_skew - 1)
-            if not one.labelled.complete:
-                part[nodes.gather(one.labelled.codes) == MISSING] = 0
+        for counted, weight in zip(soft.constraints, score_state.weights, strict=True):
+            counts = counted.counter.counts[nodes.gather(counted.codes)]
+            # In upstream's order and precision: the sums are rounded.
+            part = counts * weight + float(counted.constraint.max_skew - 1)
+            if not counted.node_domains.complete:
+                part[nodes.gather(counted.node_domains.codes) == MISSING] = 0
             sums += part
-        if found.wishes.usable is not None:
-            sums[~nodes.gather(found.wishes.usable)] = 0
+        if soft.eligible is not None:
+            sums[~nodes.gather(soft.eligible)] = 0
         return _rounded(sums)
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        usable = _score_state(state).wishes.usable
-        if usable is not None:
-            scores = np.where(nodes.gather(usable), scores, INVALID_SCORE)
-        # A raw score that happens to be INVALID_SCORE, as max skew 0 makes it, counts as one too,
-        # but only once the bounds are known.
-        scored = scores if usable is None else scores[nodes.gather(usable)]
-        least = int(scored.min(initial=MAX_INT64))
-        most = int(scored.max(initial=0))
-        if not most:
+        eligible = _pre_score_state(state).soft.eligible
+        if eligible is not None:
+            scores = np.where(nodes.gather(eligible), scores, INVALID_SCORE)
+        # A raw score equals INVALID_SCORE with max skew 0. Upstream then treats it as invalid, but
+        # not when it computes the bounds.
+        scored = scores if eligible is None else scores[nodes.gather(eligible)]
+        min_score = int(scored.min(initial=MAX_INT64))
+        max_score = int(scored.max(initial=0))
+        if not max_score:
             return np.where(scores == INVALID_SCORE, 0, MAX_NODE_SCORE)
-        found = divide(MAX_NODE_SCORE * (most + least - scores), most)
-        return np.where(scores == INVALID_SCORE, 0, found)
+        normalized = divide(MAX_NODE_SCORE * (max_score + min_score - scores), max_score)
+        return np.where(scores == INVALID_SCORE, 0, normalized)
 
     # -- explain ----------------------------------------------------------------------------------
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        found: FilterState = state.read(PRE_FILTER_KEY)
+        filter_state: PreFilterState = state.read(PRE_FILTER_KEY)
         lines = [
-            explained.filter_line(one, tally, _least(one, tally), node)
-            for one, tally in zip(found.constraints, found.tallies, strict=True)
+            explained.filter_line(counted, tally, _global_minimum(counted, tally), node)
+            for counted, tally in zip(filter_state.constraints, filter_state.tallies, strict=True)
         ]
         return [line for line in lines if line]
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        found = _score_state(state)
-        if found.wishes.usable is not None and not found.wishes.usable[node.row]:
+        score_state = _pre_score_state(state)
+        soft = score_state.soft
+        if soft.eligible is not None and not soft.eligible[node.row]:
             return ["the node lacks a label that the pod is to be spread by: scored as the worst"]
         lines = [
-            explained.score_line(one, weight, node)
-            for one, weight in zip(found.wishes.constraints, found.weights, strict=True)
+            explained.score_line(counted, weight, node)
+            for counted, weight in zip(soft.constraints, score_state.weights, strict=True)
         ]
         return [line for line in lines if line]
 
 
-def _least(one: CountedConstraint, tally: Tally) -> int:
-    """The global minimum that a domain's count is held against."""
-    if len(tally.domains.present) < one.constraint.min_domains:
+def _global_minimum(counted: CountedConstraint, tally: Tally) -> int:
+    """The fewest matching pods in a domain; 0 with fewer domains than minDomains (minMatchNum)."""
+    if len(tally.domains.present) < counted.constraint.min_domains:
         return 0
     return tally.domains.least(tally.current())
 
 
-def _distinct(place: Domains, codes: Codes) -> int:
-    """How many domains there are among the nodes; no domain at all is one too."""
-    seen = np.zeros(len(place.values) + 1, dtype=np.bool_)
+def _distinct(domains: Domains, codes: Codes) -> int:
+    """The number of distinct domains among the codes; MISSING counts as one."""
+    seen = np.zeros(len(domains.values) + 1, dtype=np.bool_)
     seen[codes] = True
     return int(np.count_nonzero(seen))
 
@@ -348,22 +370,22 @@ def _rounded(sums: NDArray[np.float64]) -> Scores:
     return whole.astype(np.int64)
 
 
-def _score_state(state: CycleState) -> ScoreState:
+def _pre_score_state(state: CycleState) -> PreScoreState:
     try:
-        found: ScoreState = state.read(PRE_SCORE_KEY)
+        score_state: PreScoreState = state.read(PRE_SCORE_KEY)
     except PluginError as missing:
         raise PluginError(f"error {missing}") from None
-    return found
+    return score_state
 
 
-def _constraint(one: config.TopologySpreadConstraint) -> TopologySpreadConstraint:
-    """The configuration's type to the cluster's. Validation allows no selector in it."""
+def _constraint(configured: config.TopologySpreadConstraint) -> TopologySpreadConstraint:
+    """Converts the configuration's type to the cluster's. Validation rejects label selectors."""
     return TopologySpreadConstraint(
-        max_skew=one.max_skew,
-        topology_key=one.topology_key,
-        when_unsatisfiable=one.when_unsatisfiable,
-        min_domains=one.min_domains,
-        node_affinity_policy=one.node_affinity_policy,
-        node_taints_policy=one.node_taints_policy,
-        match_label_keys=one.match_label_keys or (),
+        max_skew=configured.max_skew,
+        topology_key=configured.topology_key,
+        when_unsatisfiable=configured.when_unsatisfiable,
+        min_domains=configured.min_domains,
+        node_affinity_policy=configured.node_affinity_policy,
+        node_taints_policy=configured.node_taints_policy,
+        match_label_keys=configured.match_label_keys or (),
     )

@@ -19,7 +19,7 @@ from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.kube.format_quantity import amount_text
-from ksched_cli.plugins.node_affinity import has_label, term_text
+from ksched_cli.plugins.node_affinity import label_text, term_text
 from ksched_cli.plugins.volume_binding.binder import (
     PodClaims,
     PodVolumes,
@@ -187,7 +187,7 @@ def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:
 
 def _topology_text(term: TopologySelectorTerm, node: NodeInfo) -> str:
     parts = [
-        f"{one.key} is {' or '.join(one.values)} ({has_label(node, one.key)})"
+        f"{one.key} is {' or '.join(one.values)} ({label_text(node, one.key)})"
         for one in term.match_label_expressions
     ]
     return "(" + " and ".join(parts) + ")"

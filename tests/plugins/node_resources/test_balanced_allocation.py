@@ -6,14 +6,16 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.plugins.node_resources.balanced_allocation import deviation
-from ksched_cli.plugins.node_resources.scoring import Amount
+from ksched_cli.plugins.node_resources.balanced_allocation import standard_deviation
+from ksched_cli.plugins.node_resources.scoring import ResourceUsage
 from ksched_cli.testing import cluster, explanation, node, pod
 
 
 def plain(amounts):
     """amounts: requested and allocatable, per resource."""
-    fractions = [min(requested / whole, 1.0) for requested, whole in amounts if whole]
+    fractions = [
+        min(requested / allocatable, 1.0) for requested, allocatable in amounts if allocatable
+    ]
     if len(fractions) == 2:
         return abs((fractions[0] - fractions[1]) / 2)
     if len(fractions) < 2:
@@ -38,12 +40,14 @@ def test_the_deviation_is_that_of_a_plain_loop_to_the_last_bit(data, resources, 
             max_size=resources,
         )
     )
-    found = []
+    usages = []
     for row in rows:
-        requested, whole = (np.array(column, dtype=np.int64) for column in zip(*row, strict=True))
-        found.append(Amount(requested, whole, bool((whole > 0).all())))
-    wanted = [plain([row[i] for row in rows]) for i in range(nodes)]
-    assert deviation(found).tolist() == wanted
+        requested, allocatable = (
+            np.array(column, dtype=np.int64) for column in zip(*row, strict=True)
+        )
+        usages.append(ResourceUsage(requested, allocatable, bool((allocatable > 0).all())))
+    expected = [plain([row[i] for row in rows]) for i in range(nodes)]
+    assert standard_deviation(usages).tolist() == expected
 
 
 def test_an_explanation_says_how_much_would_be_used():

@@ -1,0 +1,126 @@
+"""The scoring strategies against plain loops in Go's arithmetic."""
+
+import math
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ksched_cli.config.types import UtilizationShapePoint
+from ksched_cli.kube.int64 import divide
+from ksched_cli.plugins.node_resources.scoring import (
+    ResourceUsage,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+    weighted_mean,
+)
+
+LARGEST, SMALLEST = 2**63 - 1, -(2**63)
+AMOUNTS = st.one_of(st.integers(0, 10_000), st.integers(0, LARGEST), st.just(LARGEST))
+CAPACITIES = st.one_of(st.integers(1, 10_000), st.integers(1, LARGEST))
+
+
+def wrapped(number):
+    """As an int64 that overflows."""
+    return (number - SMALLEST) % 2**64 + SMALLEST
+
+
+def quotient(amount, by):
+    """Go's division, towards zero."""
+    magnitude = abs(amount) // abs(by)
+    return magnitude if (amount >= 0) == (by >= 0) else -magnitude
+
+
+def least(requested, capacity):
+    if requested > capacity:
+        return 0
+    return quotient(wrapped((capacity - requested) * 100), capacity)
+
+
+def most(requested, capacity):
+    return quotient(wrapped(min(requested, capacity) * 100), capacity)
+
+
+def column(*values):
+    return np.array(values, dtype=np.int64)
+
+
+@given(st.integers(SMALLEST, LARGEST), st.integers(1, LARGEST))
+def test_division_is_towards_zero_for_numbers_and_for_columns(amount, by):
+    assert divide(amount, by) == quotient(amount, by)
+    assert divide(column(amount), column(by)).tolist() == [quotient(amount, by)]
+
+
+@given(AMOUNTS, CAPACITIES)
+@example(209715200, 9 * 10**18)
+def test_the_two_simple_strategies_are_exact_also_where_they_overflow(requested, capacity):
+    assert least_allocated(column(requested), column(capacity))[0] == least(requested, capacity)
+    assert most_allocated(column(requested), column(capacity))[0] == most(requested, capacity)
+
+
+@given(st.lists(st.tuples(AMOUNTS, CAPACITIES), min_size=1))
+def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs):
+    requested, capacity = (column(*values) for values in zip(*pairs, strict=True))
+    assert least_allocated(requested, capacity).tolist() == [least(*pair) for pair in pairs]
+
+
+@given(st.integers(0, 2**54 - 1), st.integers(1, 2**54 - 1))
+def test_where_no_product_overflows_plain_division_is_as_exact(requested, capacity):
+    used, whole = column(requested), column(capacity)
+    assert least_allocated(used, whole, True)[0] == least(requested, capacity)
+    assert most_allocated(used, whole, True)[0] == most(requested, capacity)
+
+
+SHAPES = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 10)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda point: point[0],
+).map(sorted)
+
+
+@given(SHAPES, AMOUNTS, CAPACITIES)
+def test_a_ratio_follows_its_shape(shape, requested, capacity):
+    points = [(utilization, score * 10) for utilization, score in shape]
+    percent = 100 if requested > capacity else quotient(wrapped(requested * 100), capacity)
+    expected = points[-1][1]
+    for i, (utilization, score) in enumerate(points):
+        if percent <= utilization:
+            before = points[i - 1] if i else None
+            expected = score
+            if before:
+                rise = (score - before[1]) * (percent - before[0])
+                expected = before[1] + quotient(rise, utilization - before[0])
+            break
+    score = requested_to_capacity_ratio(
+        [UtilizationShapePoint(utilization=u, score=s) for u, s in shape]
+    )
+    assert score(column(requested), column(capacity))[0] == expected
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 200), st.integers(0, 100), st.integers(1, 9)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_the_mean_is_over_the_resources_that_a_node_has(resources, skip_zero):
+    usages = [
+        ResourceUsage(column(requested), column(capacity), capacity > 0)
+        for requested, capacity, _ in resources
+    ]
+    weights = [weight for _, _, weight in resources]
+    points = [
+        (most(requested, capacity), weight)
+        for requested, capacity, weight in resources
+        if capacity and (most(requested, capacity) or not skip_zero)
+    ]
+    total = sum(weight for _, weight in points)
+    expected = 0
+    if total:
+        mean = sum(score * weight for score, weight in points) / total
+        expected = math.floor(mean + 0.5) if skip_zero else math.floor(mean)
+    assert weighted_mean(usages, weights, most_allocated, skip_zero=skip_zero)[0] == expected
