@@ -30,7 +30,7 @@ from ksched_cli.framework.status import Status
 
 if TYPE_CHECKING:
     from ksched_cli.extenders.build import Extenders
-    from ksched_cli.extenders.http_extender import Filtered, HTTPExtender
+    from ksched_cli.extenders.http_extender import FilteredNodes, HTTPExtender
 
 SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
@@ -53,7 +53,7 @@ class ExtenderStep:
 
     extender: str
     asked: Nodes
-    answer: Filtered
+    answer: FilteredNodes
 
     def statuses(self) -> Mapping[str, Status]:
         """Per node that it says something about; it may be one that passed, or none at all."""

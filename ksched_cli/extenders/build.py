@@ -1,4 +1,4 @@
-"""From the configuration's extenders to extenders that can be asked.
+"""Builds a configuration's extenders with their transports.
 
 Upstream: pkg/scheduler/scheduler.go (buildExtenders).
 """
@@ -11,24 +11,25 @@ from dataclasses import dataclass, field
 from ksched_cli.config.types import Extender
 from ksched_cli.errors import UsageError
 from ksched_cli.extenders.client import HTTPTransport, Transport
-from ksched_cli.extenders.faults import redacted
+from ksched_cli.extenders.errors import redacted
 from ksched_cli.extenders.http_extender import HTTPExtender
-from ksched_cli.extenders.objects import NodeTexts
+from ksched_cli.extenders.objects import NodeJsonCache
 from ksched_cli.extenders.recording import Recording, Replay
 from ksched_cli.framework.nominator import Nominator
 
 
 @dataclass(slots=True)
 class Extenders:
-    """All of a run, in the order they are asked: the ignorable ones last. They share a recording.
+    """The extenders of a run, which share a recording.
 
+    all: in the order in which they are called: the ignorable ones last
     warn: takes a line of warning
     """
 
     warn: Callable[[str], None]
     all: tuple[HTTPExtender, ...] = ()
     _recording: Recording | None = None
-    _answers: Replay | None = None
+    _replay: Replay | None = None
     _warned: set[tuple[str, bool]] = field(default_factory=set)
 
     @classmethod
@@ -40,35 +41,38 @@ class Extenders:
         record: str = "",
         replay: str = "",
     ) -> Extenders:
-        """record, replay: files, or "". Raises KschedError where a file or TLS is of no use."""
-        found = cls(warn)
-        answers = found._answers = Replay(replay) if replay else None
-        found._recording = Recording(record) if record else None
-        texts = NodeTexts()
-        found.all = tuple(
-            HTTPExtender(one, found._transport(one, answers), texts, nominator, found._troubled)
-            for one in sorted(configured, key=lambda one: one.ignorable)
+        """record, replay: files, or "". Raises KschedError where a file or TLS is unusable."""
+        extenders = cls(warn)
+        extenders._replay = Replay(replay) if replay else None
+        extenders._recording = Recording(record) if record else None
+        node_json = NodeJsonCache()
+        extenders.all = tuple(
+            HTTPExtender(
+                config, extenders._transport(config), node_json, nominator, extenders._warn_once
+            )
+            for config in sorted(configured, key=lambda config: config.ignorable)
         )
-        return found
+        return extenders
 
-    def _transport(self, extender: Extender, answers: Replay | None) -> Transport:
-        transport = HTTPTransport(extender) if answers is None else answers
-        return transport if self._recording is None else self._recording.over(transport)
+    def _transport(self, config: Extender) -> Transport:
+        transport = HTTPTransport(config) if self._replay is None else self._replay
+        return transport if self._recording is None else self._recording.wrap(transport)
 
-    def _troubled(self, extender: HTTPExtender, cause: str, unreachable: bool) -> None:
-        """Says it once per extender, and not for each pod."""
+    def _warn_once(self, extender: HTTPExtender, cause: str, unreachable: bool) -> None:
+        """Warns once per extender and kind of failure, not for each pod."""
         if (extender.name, unreachable) in self._warned:
             return
         self._warned.add((extender.name, unreachable))
-        what = "cannot be reached" if unreachable else "gives no answer that can be used"
-        self.warn(f"extender {redacted(extender.name)} {what}: {cause}")
+        problem = "cannot be reached" if unreachable else "gives no answer that can be used"
+        self.warn(f"extender {redacted(extender.name)} {problem}: {cause}")
 
     @property
     def missing(self) -> UsageError | None:
-        """What the recording has no answer to, if anything."""
-        return None if self._answers is None else self._answers.missing
+        """The error for a request that the replayed recording does not have, once there was one."""
+        return None if self._replay is None else self._replay.missing
 
     def close(self) -> None:
+        """Closes connections and the recording."""
         for extender in self.all:
             extender.close()
         if self._recording is not None:

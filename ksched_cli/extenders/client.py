@@ -1,6 +1,7 @@
-"""Calls over HTTP: connections kept open, one deadline for a whole call, bounded answers.
+"""HTTP calls to extenders: connections are reused, a whole call has one deadline, responses are
+limited in size.
 
-Upstream: pkg/scheduler/extender.go (NewHTTPExtender, send). Faults are worded as Go words them.
+Upstream: pkg/scheduler/extender.go (NewHTTPExtender, send). The messages of errors are Go's.
 """
 
 from __future__ import annotations
@@ -17,27 +18,35 @@ from urllib3.exceptions import ConnectTimeoutError, InsecureRequestWarning, NewC
 
 from ksched_cli import __version__
 from ksched_cli.config.types import Extender
-from ksched_cli.extenders.faults import BODY_TIMEOUT, TIMEOUT, before_body, in_body, post
+from ksched_cli.extenders.errors import (
+    BODY_TIMEOUT,
+    TIMEOUT,
+    body_error_message,
+    post_prefix,
+    request_error_message,
+)
 from ksched_cli.extenders.tls import tls_context
 from ksched_cli.framework.extender import ExtenderError
 
-# An answer is part of the question and some reasons; what is much longer is a fault.
-SPARE_BYTES = 16 << 20
-CHUNK = 1 << 16
+# A response repeats parts of the request and adds reasons. How much longer than four times the
+# request it may be.
+MAX_EXTRA_BYTES = 16 << 20
+CHUNK_BYTES = 1 << 16
+# After the deadline, how long to wait for the thread's own error.
 GRACE_SECONDS = 0.1
 OK = 200
 
-# Whether certificates are checked is the configuration's choice.
+# urllib3 warns where certificates are not checked, which is the configuration's choice.
 urllib3.disable_warnings(InsecureRequestWarning)
 
 
 class UnreachableError(ExtenderError):
-    """There was no answer at all, or not in time."""
+    """There was no response, or not in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderRequest:
-    """url: whole, with the verb; body: JSON."""
+    """url: with the verb; body: JSON."""
 
     url: str
     body: bytes
@@ -45,39 +54,41 @@ class ExtenderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
+    """status: of HTTP; body: empty unless the status is 200."""
+
     status: int
     body: bytes
 
 
 class Transport(Protocol):
-    """Where requests go: to the network, or to a recording."""
+    """Sends requests: over the network, or answers them from a recording."""
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
-        """Sends it; the result waits for the reply and raises UnreachableError without one."""
+        """Sends the request; the result waits for the reply, or raises UnreachableError."""
         ...
 
     def close(self) -> None: ...
 
 
 class HTTPTransport:
-    """One extender's connections."""
+    """Calls one extender over a pool of connections."""
 
     def __init__(self, extender: Extender) -> None:
         seconds = extender.http_timeout / 10**9
-        # Less than 0 is for ever, as in Go.
+        # Negative: without a timeout, as in Go.
         self._seconds = seconds if seconds > 0 else None
-        secured: dict[str, Any] = {}
+        tls_options: dict[str, Any] = {}
         if extender.url_prefix.lower().startswith("https:"):
-            secured["ssl_context"] = tls_context(extender)
+            tls_options["ssl_context"] = tls_context(extender)
             if extender.tls_config is not None and extender.tls_config.server_name:
                 name = extender.tls_config.server_name
-                secured |= {"server_hostname": name, "assert_hostname": name}
-        self._pool = urllib3.PoolManager(num_pools=2, maxsize=4, retries=False, **secured)
-        self._out_of_reach = ""
+                tls_options |= {"server_hostname": name, "assert_hostname": name}
+        self._pool = urllib3.PoolManager(num_pools=2, maxsize=4, retries=False, **tls_options)
+        self._connect_error = ""
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
-        if self._out_of_reach:
-            return _failing(self._out_of_reach)
+        if self._connect_error:
+            return _raise_unreachable(self._connect_error)
         call = _Call(self._pool, request, self._seconds)
         call.start()
         return lambda: self._wait(call)
@@ -86,15 +97,17 @@ class HTTPTransport:
         try:
             return call.reply()
         except _NoConnectionError as error:
-            # Nobody answers at that address: the next call would wait as long, and so for each pod.
-            self._out_of_reach = str(error)
+            # No host answers at that address: each further call would take the timeout as well.
+            self._connect_error = str(error)
             raise
 
     def close(self) -> None:
         self._pool.clear()
 
 
-def _failing(message: str) -> Callable[[], Reply]:
+def _raise_unreachable(message: str) -> Callable[[], Reply]:
+    """Waits for nothing and raises."""
+
     def fail() -> Reply:
         raise UnreachableError(message)
 
@@ -102,12 +115,12 @@ def _failing(message: str) -> Callable[[], Reply]:
 
 
 class _NoConnectionError(UnreachableError):
-    """Connecting took all the time there was."""
+    """Connecting took the whole timeout."""
 
 
 class _Call(threading.Thread):
-    """One request under way. A thread, because no socket timeout bounds a whole call: name lookup,
-    each address tried and each piece of an answer has its own."""
+    """One request. A thread, because no socket timeout limits a whole call: name lookup, each
+    address tried and each read of a response has its own."""
 
     def __init__(
         self, pool: urllib3.PoolManager, request: ExtenderRequest, seconds: float | None
@@ -116,22 +129,23 @@ class _Call(threading.Thread):
         self._pool = pool
         self._request = request
         self._seconds = seconds
-        self._end = None if seconds is None else time.monotonic() + seconds
+        self._deadline = None if seconds is None else time.monotonic() + seconds
         self._has_headers = False
         self._reply: Reply | None = None
         self._error: Exception | None = None
 
     def reply(self) -> Reply:
-        self.join(None if self._end is None else max(self._end - time.monotonic(), 0))
+        """Waits for the reply. Raises ExtenderError, UnreachableError without a reply."""
+        self.join(None if self._deadline is None else max(self._deadline - time.monotonic(), 0))
         if self._reply is not None:
             return self._reply
-        # It ends about now too, and knows better why there is no answer.
+        # The thread ends at about the same time, and its error is more precise.
         self.join(GRACE_SECONDS)
         if self._error is not None:
             raise self._error
         if self._has_headers:
             raise UnreachableError(BODY_TIMEOUT)
-        raise UnreachableError(f"{post(self._request.url)}: {TIMEOUT}")
+        raise UnreachableError(f"{post_prefix(self._request.url)}: {TIMEOUT}")
 
     def run(self) -> None:
         try:
@@ -139,18 +153,18 @@ class _Call(threading.Thread):
         except ExtenderError as error:
             self._error = error
         except NewConnectionError as error:
-            # Refused, or no such host: a kind of ConnectTimeoutError in urllib3, and quick.
-            self._error = UnreachableError(self._worded(error))
+            # Refused, or no such host. In urllib3 a subclass of ConnectTimeoutError, but immediate.
+            self._error = UnreachableError(self._message(error))
         except ConnectTimeoutError:
-            self._error = _NoConnectionError(f"{post(self._request.url)}: {TIMEOUT}")
+            self._error = _NoConnectionError(f"{post_prefix(self._request.url)}: {TIMEOUT}")
         except Exception as error:
-            self._error = UnreachableError(self._worded(error))
+            self._error = UnreachableError(self._message(error))
 
     def _exchange(self) -> Reply:
         request = self._request
         scheme = request.url.partition("://")[0].lower() if "://" in request.url else ""
         if scheme not in ("http", "https"):
-            message = f'{post(request.url)}: unsupported protocol scheme "{scheme}"'
+            message = f'{post_prefix(request.url)}: unsupported protocol scheme "{scheme}"'
             raise UnreachableError(message)
         response = self._pool.request(
             "POST",
@@ -165,28 +179,31 @@ class _Call(threading.Thread):
         try:
             body = b""
             if response.status == OK:
-                body = self._read(response, SPARE_BYTES + 4 * len(request.body))
+                body = self._read(response, MAX_EXTRA_BYTES + 4 * len(request.body))
                 response.release_conn()
             return Reply(response.status, body)
         finally:
-            # Of an answer that was read to its end, nothing is left to close.
+            # Closes the connection of a response that was not read to its end.
             response.close()
 
     def _read(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
+        """The body, of at most `limit` bytes."""
         parts: list[bytes] = []
         size = 0
-        while part := response.read1(CHUNK):
+        while part := response.read1(CHUNK_BYTES):
             size += len(part)
             if size > limit:
                 raise ExtenderError(f"the answer is longer than {limit} bytes")
-            if self._end is not None and time.monotonic() > self._end:
+            if self._deadline is not None and time.monotonic() > self._deadline:
                 raise UnreachableError(BODY_TIMEOUT)
             parts.append(part)
         return b"".join(parts)
 
-    def _worded(self, error: Exception) -> str:
+    def _message(self, error: Exception) -> str:
+        if self._has_headers:
+            return body_error_message(error)
         url = self._request.url
-        return in_body(error) if self._has_headers else f"{post(url)}: {before_body(error, url)}"
+        return f"{post_prefix(url)}: {request_error_message(error, url)}"
 
 
 def _headers(url: str) -> dict[str, str]:

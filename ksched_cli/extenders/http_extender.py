@@ -1,4 +1,4 @@
-"""One extender: what it is asked, and what its answers mean.
+"""An extender that is called over HTTP: its requests, and what its responses mean.
 
 Upstream: pkg/scheduler/extender.go (HTTPExtender).
 """
@@ -18,7 +18,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders import wire
 from ksched_cli.extenders.client import OK, ExtenderRequest, Reply, Transport, UnreachableError
-from ksched_cli.extenders.objects import NodeTexts, pod_json
+from ksched_cli.extenders.objects import NodeJsonCache, pod_json
 from ksched_cli.extenders.returned_nodes import ReturnedNodes
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.nodes import Nodes
@@ -26,17 +26,18 @@ from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.kube.formatting import quote
 
-# Told what failed, and whether there was no answer at all.
-Troubled = Callable[["HTTPExtender", str, bool], None]
+# Takes the extender, the error's message, and whether there was no reply.
+OnFailure = Callable[["HTTPExtender", str, bool], None]
 
 T = TypeVar("T")
 
-_MAX_KEPT = 20_000
+# Beyond this many different nodes in responses, further ones are not cached.
+_MAX_CACHED_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered:
-    """nodes: those that passed. The maps: node name → why it did not."""
+class FilteredNodes:
+    """nodes: those that passed. failed, failed_and_unresolvable: node name → why it did not."""
 
     nodes: Nodes
     failed: Mapping[str, str]
@@ -45,7 +46,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class BindingCall:
-    """What binds a pod: not sent yet, or only to be shown."""
+    """The request that binds a pod. It is sent by HTTPExtender.bind, or only shown."""
 
     verb: str
     url: str
@@ -53,26 +54,26 @@ class BindingCall:
 
 
 class HTTPExtender:
-    """name: the URL prefix."""
+    """An extender. name: the URL prefix."""
 
     def __init__(
         self,
         config: Extender,
         transport: Transport,
-        texts: NodeTexts,
+        node_json: NodeJsonCache,
         nominator: Nominator,
-        troubled: Troubled,
+        on_failure: OnFailure,
     ) -> None:
         self.config = config
         self.name = config.url_prefix
         self.ignorable = config.ignorable
         self._transport = transport
-        self._texts = texts
+        self._node_json = node_json
         self._nominator = nominator
-        self._troubled = troubled
-        self._managed = frozenset(one.name for one in config.managed_resources or ())
+        self._on_failure = on_failure
+        self._managed_resources = frozenset(item.name for item in config.managed_resources or ())
         self._decoder = msgspec.json.Decoder(Node, dec_hook=decode_hook)
-        self._returned: dict[bytes, Node] = {}
+        self._decoded_nodes: dict[bytes, Node] = {}
 
     @property
     def is_filter(self) -> bool:
@@ -91,11 +92,11 @@ class HTTPExtender:
         return bool(self.config.preempt_verb)
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Upstream looks at containers, not at what the pod as a whole asks for."""
-        if not self._managed:
+        """Whether a container requests a managed resource. Upstream ignores pod-level resources."""
+        if not self._managed_resources:
             return True
         return any(
-            not self._managed.isdisjoint(amounts)
+            not self._managed_resources.isdisjoint(amounts)
             for container in (*pod.spec.containers, *pod.spec.init_containers)
             for amounts in (container.resources.requests, container.resources.limits)
         )
@@ -105,41 +106,41 @@ class HTTPExtender:
 
     # -- filter -----------------------------------------------------------------------------------
 
-    def filter(self, pod: PodInfo, nodes: Nodes) -> Filtered:
+    def filter(self, pod: PodInfo, nodes: Nodes) -> FilteredNodes:
         """Raises ExtenderError."""
-        answer = self._ask(self.config.filter_verb, self._args(pod, nodes), wire.filter_result)()
-        if answer.error:
-            raise ExtenderError(answer.error)
-        if self.config.node_cache_capable and answer.node_names is not None:
-            passed = self._named(answer.node_names, nodes)
-        elif answer.nodes is not None:
-            passed = self._sent_back(answer.nodes, nodes.snapshot)
+        result = self._call(self.config.filter_verb, self._args(pod, nodes), wire.filter_result)()
+        if result.error:
+            raise ExtenderError(result.error)
+        if self.config.node_cache_capable and result.node_names is not None:
+            passed = self._nodes_by_name(result.node_names, nodes)
+        elif result.nodes is not None:
+            passed = self._nodes_by_json(result.nodes, nodes.snapshot)
         else:
             passed = Nodes(nodes.snapshot, np.empty(0, dtype=np.intp))
-        return Filtered(passed, answer.failed, answer.failed_and_unresolvable)
+        return FilteredNodes(passed, result.failed, result.failed_and_unresolvable)
 
     def _args(self, pod: PodInfo, nodes: Nodes) -> bytes:
-        subject = pod_json(pod, pod.pod.node_name, self._nominator.node_of(pod))
+        pod_data = pod_json(pod, pod.pod.node_name, self._nominator.node_of(pod))
         if self.config.node_cache_capable:
-            return wire.extender_args(subject, None, nodes.names())
+            return wire.extender_args(pod_data, None, nodes.names())
         rows = nodes.indices().tolist()
-        texts = [self._texts.of(nodes.snapshot.nodes[row]) for row in rows]
-        return wire.extender_args(subject, texts, None)
+        node_data = [self._node_json.of(nodes.snapshot.nodes[row]) for row in rows]
+        return wire.extender_args(pod_data, node_data, None)
 
-    def _named(self, names: Sequence[str], nodes: Nodes) -> Nodes:
-        """Upstream checks these, in the order of the answer."""
-        asked = set(nodes.indices().tolist())
+    def _nodes_by_name(self, names: Sequence[str], nodes: Nodes) -> Nodes:
+        """In the order of the response. As upstream, each has to be one of the request's nodes."""
+        sent_rows = set(nodes.indices().tolist())
         rows = [nodes.snapshot.row.get(name, -1) for name in names]
         for name, row in zip(names, rows, strict=True):
-            if row not in asked:
+            if row not in sent_rows:
                 raise self._unknown_node(name)
         return Nodes(nodes.snapshot, np.array(rows, dtype=np.intp))
 
-    def _sent_back(self, items: Sequence[msgspec.Raw], snapshot: Snapshot) -> Nodes:
-        """Upstream takes any node, even one that does not exist, and would bind the pod to it.
-        Here it has to be one of the cluster's; that it was not asked about is all right there too.
+    def _nodes_by_json(self, items: Sequence[msgspec.Raw], snapshot: Snapshot) -> Nodes:
+        """In the order of the response. Each has to be one of the cluster's nodes, but not of the
+        request's. Upstream takes any, even one that does not exist, and would bind the pod to it.
         """
-        found: dict[int, Node] = {}
+        nodes: dict[int, Node] = {}
         rows: list[int] = []
         for item in items:
             node = self._node(item)
@@ -147,20 +148,20 @@ class HTTPExtender:
             if row is None:
                 raise self._unknown_node(node.name)
             rows.append(row)
-            found[row] = node
-        return Nodes(ReturnedNodes(snapshot, found), np.array(rows, dtype=np.intp))
+            nodes[row] = node
+        return Nodes(ReturnedNodes(snapshot, nodes), np.array(rows, dtype=np.intp))
 
     def _node(self, item: msgspec.Raw) -> Node:
-        """Most extenders send the same node in the same bytes every time."""
+        """Decodes a node, cached by its bytes: most extenders send a node unchanged every time."""
         data = bytes(item)
-        node = self._returned.get(data)
+        node = self._decoded_nodes.get(data)
         if node is None:
             try:
                 node = msgspec.structs.replace(self._decoder.decode(data), raw=msgspec.Raw(data))
             except (msgspec.DecodeError, RecursionError) as error:
                 raise ExtenderError(f"a node in the answer is not one: {error}") from None
-            if len(self._returned) < _MAX_KEPT:
-                self._returned[data] = node
+            if len(self._decoded_nodes) < _MAX_CACHED_NODES:
+                self._decoded_nodes[data] = node
         return node
 
     def _unknown_node(self, name: str) -> ExtenderError:
@@ -174,12 +175,12 @@ class HTTPExtender:
     def prioritize(
         self, pod: PodInfo, nodes: Nodes
     ) -> Callable[[], tuple[Sequence[tuple[str, int]], int]]:
-        """Sends the request; what is returned waits for hosts with their scores, and the weight, or
+        """Sends the request; the result waits for hosts with their scores, and the weight, and
         raises ExtenderError. Without a verb every node gets 0, with weight 0."""
         if not self.is_prioritizer:
             return lambda: ([(name, 0) for name in nodes.names()], 0)
         verb, weight = self.config.prioritize_verb, self.config.weight
-        wait = self._ask(verb, self._args(pod, nodes), wire.host_priorities)
+        wait = self._call(verb, self._args(pod, nodes), wire.host_priorities)
         return lambda: (wait(), weight)
 
     # -- preempt ----------------------------------------------------------------------------------
@@ -187,50 +188,52 @@ class HTTPExtender:
     def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, Victims], snapshot: Snapshot
     ) -> dict[str, Victims]:
-        """See PreemptionExtender."""
-        subject = pod_json(pod, pod.pod.node_name, self._nominator.node_of(pod))
+        """As PreemptionExtender.process_preemption."""
+        pod_data = pod_json(pod, pod.pod.node_name, self._nominator.node_of(pod))
         if self.config.node_cache_capable:
             uids = {
-                node: ([one.uid for one in found.pods], found.pdb_violations)
-                for node, found in victims.items()
+                name: ([victim.uid for victim in on_node.pods], on_node.pdb_violations)
+                for name, on_node in victims.items()
             }
-            body = wire.preemption_args(subject, None, uids)
+            body = wire.preemption_args(pod_data, None, uids)
         else:
-            full = {
-                node: ([pod_json(one, node) for one in found.pods], found.pdb_violations)
-                for node, found in victims.items()
+            pods = {
+                name: ([pod_json(victim, name) for victim in on_node.pods], on_node.pdb_violations)
+                for name, on_node in victims.items()
             }
-            body = wire.preemption_args(subject, full, None)
-        answer = self._ask(self.config.preempt_verb, body, wire.preemption_result)()
+            body = wire.preemption_args(pod_data, pods, None)
+        result = self._call(self.config.preempt_verb, body, wire.preemption_result)()
         return {
-            node: Victims(self._pods(node, meta.uids, snapshot), meta.pdb_violations)
-            for node, meta in answer.items()
+            name: Victims(self._pods_by_uid(name, meta.uids, snapshot), meta.pdb_violations)
+            for name, meta in result.items()
         }
 
-    def _pods(self, node: str, uids: Sequence[str], snapshot: Snapshot) -> tuple[PodInfo, ...]:
+    def _pods_by_uid(
+        self, node: str, uids: Sequence[str], snapshot: Snapshot
+    ) -> tuple[PodInfo, ...]:
         row = snapshot.row.get(node)
         if row is None:
             raise ExtenderError(f"nodeinfo not found for node name {quote(node)}")
-        there = {pod.uid: pod for pod in snapshot.pods[row]}
+        pods_by_uid = {pod.uid: pod for pod in snapshot.pods[row]}
         for uid in uids:
-            if uid not in there:
+            if uid not in pods_by_uid:
                 raise ExtenderError(
                     f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: "
                     f"{node}, but the pod is not found on that node"
                 )
-        return tuple(there[uid] for uid in uids)
+        return tuple(pods_by_uid[uid] for uid in uids)
 
     # -- bind -------------------------------------------------------------------------------------
 
     def binding(self, pod: PodInfo, node: str) -> BindingCall:
-        """What binds the pod to the node, not sent yet."""
+        """The request that binds the pod to the node; `bind` sends it."""
         args = wire.binding_args(pod.namespace, pod.name, pod.uid, node)
         verb = self.config.bind_verb
         return BindingCall(verb, self._url(verb), msgspec.json.encode(args))
 
     def bind(self, call: BindingCall) -> None:
-        """Raises ExtenderError."""
-        error = self._ask(call.verb, call.body, wire.binding_error)()
+        """Sends the request. Raises ExtenderError."""
+        error = self._call(call.verb, call.body, wire.binding_error)()
         if error:
             raise ExtenderError(error)
 
@@ -239,19 +242,20 @@ class HTTPExtender:
     def _url(self, verb: str) -> str:
         return f"{self.name.rstrip('/')}/{verb}"
 
-    def _ask(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> Callable[[], T]:
-        """Sends the request; what is returned waits for the answer, or raises ExtenderError."""
+    def _call(self, verb: str, body: bytes, read: Callable[[bytes], T]) -> Callable[[], T]:
+        """Sends the request; the result waits for the response and reads it, or raises
+        ExtenderError."""
         url = self._url(verb)
         wait = self._transport.start(ExtenderRequest(url, body))
 
-        def answer() -> T:
+        def wait_and_read() -> T:
             try:
                 return read(_body(wait(), verb, url))
             except ExtenderError as error:
-                self._troubled(self, str(error), isinstance(error, UnreachableError))
+                self._on_failure(self, str(error), isinstance(error, UnreachableError))
                 raise
 
-        return answer
+        return wait_and_read
 
 
 def _body(reply: Reply, verb: str, url: str) -> bytes:

@@ -1,8 +1,8 @@
-"""Pods and nodes as they are sent: the state file's JSON, and what the scheduler knows besides.
+"""The JSON of pods and nodes in requests: the state file's, with defaults and current placement.
 
-kube-scheduler sends what the API server gave it, so with defaults. Filled in here are those that
-another process may decide by: namespace, UID, scheduler's name, priority, requests that follow
-limits, allocatable that follows capacity; and where the pod is, or is promised to be, by now.
+kube-scheduler sends objects as it has them from the API server, so with defaults. Filled in here
+are those that an extender may decide by: namespace, UID, scheduler name, priority, requests from
+limits, allocatable from capacity; and the node where the pod runs or is nominated to run.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ _PARTS = ("metadata", "spec", "status")
 
 
 def pod_json(info: PodInfo, node: str = "", nominated: str = "") -> msgspec.Raw:
-    """node: where the pod runs; nominated: where it was promised a place; "" for nowhere."""
+    """node: where the pod runs; nominated: its nominated node; "" for none."""
     pod = info.pod
-    found = _plain(pod, pod.raw)
-    found["metadata"] |= {"namespace": pod.namespace, "uid": pod.uid or pod.key}
-    spec, own = found["spec"], pod.spec
-    filled = {
+    data = _plain(pod, pod.raw)
+    data["metadata"] |= {"namespace": pod.namespace, "uid": pod.uid or pod.key}
+    spec = pod.spec
+    fields = {
         "nodeName": node,
-        "schedulerName": own.scheduler_name,
-        "priority": own.priority,
-        "priorityClassName": own.priority_class_name,
-        "preemptionPolicy": own.preemption_policy,
+        "schedulerName": spec.scheduler_name,
+        "priority": spec.priority,
+        "priorityClassName": spec.priority_class_name,
+        "preemptionPolicy": spec.preemption_policy,
     }
-    _fill(spec, filled)
+    _set_fields(data["spec"], fields)
     for key, containers in (
-        ("containers", own.containers),
-        ("initContainers", own.init_containers),
+        ("containers", spec.containers),
+        ("initContainers", spec.init_containers),
     ):
-        for there, container in zip(spec.get(key) or (), containers, strict=False):
-            _fill_resources(there, container)
-    _fill(found["status"], {"nominatedNodeName": nominated})
-    return msgspec.Raw(msgspec.json.encode(found))
+        for container_data, container in zip(data["spec"].get(key) or (), containers, strict=False):
+            _set_resources(container_data, container)
+    _set_fields(data["status"], {"nominatedNodeName": nominated})
+    return msgspec.Raw(msgspec.json.encode(data))
 
 
-def _fill(part: dict[str, Any], fields: dict[str, Any]) -> None:
-    """Go leaves empty fields of these out."""
+def _set_fields(part: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Empty fields are left out, as Go's omitempty does."""
     for name, value in fields.items():
         if value in ("", None):
             part.pop(name, None)
@@ -50,40 +50,43 @@ def _fill(part: dict[str, Any], fields: dict[str, Any]) -> None:
             part[name] = value
 
 
-def _fill_resources(there: dict[str, Any], container: Container) -> None:
-    resources = there["resources"] = there.get("resources") or {}
+def _set_resources(data: dict[str, Any], container: Container) -> None:
+    resources = data["resources"] = data.get("resources") or {}
     for name in ("requests", "limits"):
         amounts = getattr(container.resources, name)
         if amounts:
             resources[name] = {resource: str(amount) for resource, amount in amounts.items()}
 
 
-class NodeTexts:
-    """The JSON of nodes, made once per node: nothing in a run changes it."""
+class NodeJsonCache:
+    """The JSON of nodes, encoded once per node: nodes do not change in a run."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[Node, msgspec.Raw]] = {}
+        self._entries: dict[int, tuple[Node, msgspec.Raw]] = {}
 
     def of(self, node: Node) -> msgspec.Raw:
-        found = self._kept.get(id(node))
-        if found is None:
-            # The node is kept with its text, for its id must stay taken.
-            found = self._kept[id(node)] = (node, _node_json(node))
-        return found[1]
+        entry = self._entries.get(id(node))
+        if entry is None:
+            # The entry holds the node, so that no other object gets its id.
+            entry = self._entries[id(node)] = (node, _node_json(node))
+        return entry[1]
 
 
 def _node_json(node: Node) -> msgspec.Raw:
-    found = _plain(node, node.raw)
+    data = _plain(node, node.raw)
     amounts = node.status.allocatable
     if amounts:
-        found["status"]["allocatable"] = {name: str(amount) for name, amount in amounts.items()}
-    return msgspec.Raw(msgspec.json.encode(found))
+        data["status"]["allocatable"] = {name: str(amount) for name, amount in amounts.items()}
+    return msgspec.Raw(msgspec.json.encode(data))
 
 
-def _plain(one: KubeObject, raw: msgspec.Raw) -> dict[str, Any]:
-    """The object as plain data, with its three parts; in Go none of them can be absent."""
+def _plain(obj: KubeObject, raw: msgspec.Raw) -> dict[str, Any]:
+    """The object as plain data with metadata, spec and status: in Go none of them can be absent.
+
+    raw: the object's JSON, empty for an object that was not read from a file
+    """
     text = bytes(raw) or msgspec.json.encode(
-        {part: getattr(one, part) for part in _PARTS}, enc_hook=encode_hook
+        {part: getattr(obj, part) for part in _PARTS}, enc_hook=encode_hook
     )
-    found: dict[str, Any] = msgspec.json.decode(text)
-    return found | {part: found.get(part) or {} for part in _PARTS}
+    data: dict[str, Any] = msgspec.json.decode(text)
+    return data | {part: data.get(part) or {} for part in _PARTS}

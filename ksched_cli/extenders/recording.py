@@ -1,6 +1,6 @@
-"""What extenders were asked and answered, kept in a file, and a run that is answered from it.
+"""Records calls to extenders in a file, and answers a later run's calls from it.
 
-A file holds one exchange per line, in the order of the answers:
+The file has one exchange per line, in the order of the replies:
 
     {"url": …, "request": {…}, "status": 200, "answer": "…"}
     {"url": …, "request": {…}, "error": "why there was no answer"}
@@ -19,12 +19,12 @@ import msgspec
 
 from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.extenders.client import ExtenderRequest, Reply, Transport, UnreachableError
-from ksched_cli.extenders.faults import redacted
+from ksched_cli.extenders.errors import redacted
 from ksched_cli.framework.extender import ExtenderError
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):
-    """url: whole, without a password. answer: the body as text; answer_base64: where it is none."""
+    """url: without a password. answer: the reply's body; answer_base64: one that is not UTF-8."""
 
     url: str
     request: msgspec.Raw
@@ -35,15 +35,15 @@ class Exchange(msgspec.Struct, omit_defaults=True):
 
     @classmethod
     def of(cls, request: ExtenderRequest, reply: Reply) -> Exchange:
-        made = cls(redacted(request.url), msgspec.Raw(request.body), reply.status)
+        exchange = cls(redacted(request.url), msgspec.Raw(request.body), reply.status)
         try:
-            made.answer = reply.body.decode()
+            exchange.answer = reply.body.decode()
         except UnicodeDecodeError:
-            made.answer_base64 = reply.body
-        return made
+            exchange.answer_base64 = reply.body
+        return exchange
 
     def reply(self) -> Reply:
-        """Raises UnreachableError where there was none."""
+        """Raises UnreachableError where there was no reply."""
         if self.error:
             raise UnreachableError(self.error)
         body = self.answer_base64 if self.answer is None else self.answer.encode()
@@ -51,22 +51,22 @@ class Exchange(msgspec.Struct, omit_defaults=True):
 
 
 class Recording:
-    """A file under way. Lines appear as answers come in, so that a run broken off leaves them."""
+    """Writes each exchange to a file when its reply arrives: an interrupted run has its part."""
 
     def __init__(self, path: str) -> None:
         """Raises UsageError where the file cannot be written."""
         try:
             # Open until `close`, as long as the run.
-            file = gzip.open(path, "wb") if _is_packed(path) else open(path, "wb")  # noqa: SIM115
+            file = gzip.open(path, "wb") if _is_gzip(path) else open(path, "wb")  # noqa: SIM115
             self._file = cast(IO[bytes], file)
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
 
-    def over(self, transport: Transport) -> Transport:
-        """The same transport, with all that goes over it kept."""
-        return _Recorder(transport, self._keep)
+    def wrap(self, transport: Transport) -> Transport:
+        """A transport that calls `transport` and records each exchange."""
+        return _Recorder(transport, self._write)
 
-    def _keep(self, exchange: Exchange) -> None:
+    def _write(self, exchange: Exchange) -> None:
         self._file.write(msgspec.json.encode(exchange) + b"\n")
         self._file.flush()
 
@@ -75,78 +75,80 @@ class Recording:
 
 
 class _Recorder:
-    def __init__(self, transport: Transport, keep: Callable[[Exchange], None]) -> None:
+    """A Transport that records what goes through another one."""
+
+    def __init__(self, transport: Transport, write: Callable[[Exchange], None]) -> None:
         self._transport = transport
-        self._keep = keep
+        self._write = write
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         wait = self._transport.start(request)
 
-        def reply() -> Reply:
+        def wait_and_record() -> Reply:
             try:
-                found = wait()
+                reply = wait()
             except ExtenderError as error:
                 body = msgspec.Raw(request.body)
-                self._keep(Exchange(redacted(request.url), body, error=str(error)))
+                self._write(Exchange(redacted(request.url), body, error=str(error)))
                 raise
-            self._keep(Exchange.of(request, found))
-            return found
+            self._write(Exchange.of(request, reply))
+            return reply
 
-        return reply
+        return wait_and_record
 
     def close(self) -> None:
         self._transport.close()
 
 
 class Replay:
-    """Answers from a file. A request that came several times gets its answers in their order, then
-    the last one again.
+    """A Transport that answers from a file. A request that was recorded several times gets its
+    replies in their order, then the last one again.
 
-    missing: what is raised for a request that was not recorded, once there was one
+    missing: the error raised for a request that was not recorded; None until there was one
     """
 
     def __init__(self, path: str) -> None:
         """Raises InputError where the file is missing or not a recording."""
         self._path = path
         self.missing: UsageError | None = None
-        self._answers: dict[tuple[str, bytes], deque[Exchange]] = {}
+        self._exchanges: dict[tuple[str, bytes], deque[Exchange]] = {}
         decoder = msgspec.json.Decoder(Exchange)
         for number, line in enumerate(_lines(path), start=1):
             try:
-                found = decoder.decode(line)
+                exchange = decoder.decode(line)
             except msgspec.DecodeError as error:
                 problem = f"no exchange with an extender: {error}"
                 raise InputError(path, problem, position=Position(number, 1)) from None
-            key = (found.url, sha256(found.request).digest())
-            found.request = msgspec.Raw()
-            self._answers.setdefault(key, deque()).append(found)
+            key = (exchange.url, sha256(exchange.request).digest())
+            exchange.request = msgspec.Raw()
+            self._exchanges.setdefault(key, deque()).append(exchange)
 
     def start(self, request: ExtenderRequest) -> Callable[[], Reply]:
         """Raises UsageError for a request that was not recorded."""
         url = redacted(request.url)
-        answers = self._answers.get((url, sha256(request.body).digest()))
-        if answers is None:
+        exchanges = self._exchanges.get((url, sha256(request.body).digest()))
+        if exchanges is None:
             self.missing = UsageError(
                 f"{self._path} has no answer to this request to {url}\n"
                 "  The state, the configuration or ksched has changed: record again with "
                 "--record-extenders."
             )
             raise self.missing
-        found = answers.popleft() if len(answers) > 1 else answers[0]
-        return found.reply
+        exchange = exchanges.popleft() if len(exchanges) > 1 else exchanges[0]
+        return exchange.reply
 
     def close(self) -> None:
-        self._answers.clear()
+        self._exchanges.clear()
 
 
 def _lines(path: str) -> list[bytes]:
     try:
         data = Path(path).read_bytes()
-        return (gzip.decompress(data) if _is_packed(path) else data).splitlines()
+        return (gzip.decompress(data) if _is_gzip(path) else data).splitlines()
     except (OSError, EOFError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read: {problem}") from None
 
 
-def _is_packed(path: str) -> bool:
+def _is_gzip(path: str) -> bool:
     return path.endswith(".gz")

@@ -1,4 +1,4 @@
-"""TLS for one extender.
+"""TLS settings of an extender: its CA, its client certificate, whether certificates are checked.
 
 Upstream: pkg/scheduler/extender.go (makeTransport), client-go/transport (TLSConfigFor). As there,
 `enableHTTPS` without a CA trusts any certificate.
@@ -15,11 +15,11 @@ from ksched_cli.errors import UsageError
 
 
 def tls_context(extender: Extender) -> ssl.SSLContext:
-    """Raises UsageError where certificates or keys cannot be used."""
+    """Raises UsageError where certificates or keys are unusable."""
     tls = extender.tls_config or ExtenderTLSConfig()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # As in Go, whatever certificate stands in the pool ends a chain.
+    # As in Go, any certificate of the pool ends a chain, an intermediate one too.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     has_ca = bool(tls.ca_data or tls.ca_file)
     try:
@@ -27,37 +27,38 @@ def tls_context(extender: Extender) -> ssl.SSLContext:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         elif has_ca:
-            _trust(context, tls)
+            _load_ca(context, tls)
         else:
             context.load_default_certs()
-        _present(context, tls)
+        _load_client_certificate(context, tls)
     except (OSError, ValueError) as error:
         message = f"extender {extender.url_prefix}: tlsConfig cannot be used: {error}"
         raise UsageError(message) from None
     return context
 
 
-def _trust(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The data goes before the file, for the CA as for certificate and key."""
+def _load_ca(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """Data takes precedence over files, here and for certificate and key."""
     if tls.ca_data:
         context.load_verify_locations(cadata=tls.ca_data.decode())
     else:
         context.load_verify_locations(cafile=tls.ca_file)
 
 
-def _present(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The client's certificate. The ssl module takes files only: data is in one for a moment."""
+def _load_client_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """The ssl module reads certificate and key from files: data is written to temporary ones."""
     has_certificate = tls.cert_data or tls.cert_file
     if not (has_certificate and (tls.key_data or tls.key_file)):
         return
     with tempfile.TemporaryDirectory(prefix="ksched-") as folder:
-        certificate = _file(folder, "tls.crt", tls.cert_data) or tls.cert_file
-        key = _file(folder, "tls.key", tls.key_data) or tls.key_file
-        # An encrypted key is an error, not a question on the terminal.
+        certificate = _write_file(folder, "tls.crt", tls.cert_data) or tls.cert_file
+        key = _write_file(folder, "tls.key", tls.key_data) or tls.key_file
+        # The empty password makes an encrypted key an error, not a prompt on the terminal.
         context.load_cert_chain(certificate, key, password="")
 
 
-def _file(folder: str, name: str, data: bytes) -> str:
+def _write_file(folder: str, name: str, data: bytes) -> str:
+    """The path of a new file that only its owner may read; "" without data."""
     if not data:
         return ""
     path = os.path.join(folder, name)

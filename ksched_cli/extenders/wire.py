@@ -1,25 +1,29 @@
-"""What goes over the wire, both ways, with the names as Go puts them there.
+"""The JSON of requests to extenders and of their responses.
 
-Upstream: k8s.io/kube-scheduler/extender/v1/types.go, whose types have no tags: the names begin with
-capitals. What is inside of Pod and Nodes is named as everywhere.
+Upstream: k8s.io/kube-scheduler/extender/v1/types.go, whose types have no tags: names begin with
+capitals, except inside of Pod and Nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from ksched_cli.extenders.go_json import Value, read
+from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.kube.go_json import GoJsonError, GoValue, decode_first
 
 MAX_EXTENDER_PRIORITY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """nodes and node_names are None where the answer has none, which is not an empty list."""
+    """nodes, node_names: None where the response has none, which differs from an empty list.
+    failed, failed_and_unresolvable: node name → why it was rejected
+    """
 
     nodes: tuple[msgspec.Raw, ...] | None
     node_names: tuple[str, ...] | None
@@ -30,7 +34,7 @@ class FilterResult:
 
 @dataclass(frozen=True, slots=True)
 class MetaVictims:
-    """uids: of the pods to evict."""
+    """uids: of the pods to evict. pdb_violations: how many disruption budgets that violates."""
 
     uids: tuple[str, ...]
     pdb_violations: int
@@ -39,9 +43,9 @@ class MetaVictims:
 def extender_args(
     pod: msgspec.Raw, nodes: Sequence[msgspec.Raw] | None, node_names: Sequence[str] | None
 ) -> bytes:
-    """Of `nodes` and `node_names` the one that the extender wants; None for the other."""
-    listed = None if nodes is None else {"metadata": {}, "items": nodes}
-    return msgspec.json.encode({"Pod": pod, "Nodes": listed, "NodeNames": node_names})
+    """Arguments of Filter and Prioritize: nodes or their names, None for what is not sent."""
+    node_list = None if nodes is None else {"metadata": {}, "items": nodes}
+    return msgspec.json.encode({"Pod": pod, "Nodes": node_list, "NodeNames": node_names})
 
 
 def preemption_args(
@@ -49,14 +53,17 @@ def preemption_args(
     victims: Mapping[str, tuple[Sequence[msgspec.Raw], int]] | None,
     meta_victims: Mapping[str, tuple[Sequence[str], int]] | None,
 ) -> bytes:
-    """Per node the pods, or their UIDs, and how many disruption budgets they violate."""
+    """Arguments of preemption: victims or their UIDs, None for what is not sent.
+
+    Both: node name → the pods (or their UIDs) and how many disruption budgets they violate.
+    """
     full = meta = None
     if victims is not None:
-        full = {node: _victims(list(pods), number) for node, (pods, number) in victims.items()}
+        full = {node: _victims(list(pods), count) for node, (pods, count) in victims.items()}
     if meta_victims is not None:
         meta = {
-            node: _victims([{"UID": uid} for uid in uids], number)
-            for node, (uids, number) in meta_victims.items()
+            node: _victims([{"UID": uid} for uid in uids], count)
+            for node, (uids, count) in meta_victims.items()
         }
     return msgspec.json.encode(
         {"Pod": pod, "NodeNameToVictims": full, "NodeNameToMetaVictims": meta}
@@ -68,65 +75,81 @@ def _victims(pods: Sequence[Any], violations: int) -> dict[str, Any]:
 
 
 def binding_args(namespace: str, name: str, uid: str, node: str) -> dict[str, str]:
+    """Arguments of Bind."""
     return {"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node}
 
 
+# -- responses: each function raises ExtenderError with the message of Go's decoder ----------------
+
+
 def filter_result(body: bytes) -> FilterResult:
-    """Raises ExtenderError, as the other readers do."""
-    names = ("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error")
-    found = read(body).fields("ExtenderFilterResult", names)
-    return FilterResult(
-        _node_list(found["Nodes"]) if "Nodes" in found else None,
-        _texts(found["NodeNames"]) if "NodeNames" in found else None,
-        _text_map(found.get("FailedNodes")),
-        _text_map(found.get("FailedAndUnresolvableNodes")),
-        found["Error"].text() if "Error" in found else "",
-    )
+    with _extender_errors():
+        names = ("Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error")
+        fields = decode_first(body).fields("v1.ExtenderFilterResult", names)
+        return FilterResult(
+            _node_list(fields["Nodes"]) if "Nodes" in fields else None,
+            _texts(fields["NodeNames"]) if "NodeNames" in fields else None,
+            _text_map(fields.get("FailedNodes")),
+            _text_map(fields.get("FailedAndUnresolvableNodes")),
+            fields["Error"].text() if "Error" in fields else "",
+        )
 
 
-def _node_list(value: Value) -> tuple[msgspec.Raw, ...]:
-    items = value.fields("NodeList", ("items",)).get("items")
+def host_priorities(body: bytes) -> list[tuple[str, int]]:
+    """Hosts and scores in the order of the response; a host may be repeated."""
+    with _extender_errors():
+        priorities = []
+        for item in decode_first(body).items("v1.HostPriorityList"):
+            fields = item.fields("v1.HostPriority", ("Host", "Score"))
+            host = fields["Host"].text() if "Host" in fields else ""
+            priorities.append((host, fields["Score"].integer() if "Score" in fields else 0))
+        return priorities
+
+
+def preemption_result(body: bytes) -> dict[str, MetaVictims]:
+    """By node name, in order of name."""
+    with _extender_errors():
+        name = "NodeNameToMetaVictims"
+        fields = decode_first(body).fields("v1.ExtenderPreemptionResult", (name,))
+        if name not in fields:
+            return {}
+        members = fields[name].members("map[string]*v1.MetaVictims")
+        return {node: _meta_victims(members[node]) for node in sorted(members)}
+
+
+def binding_error(body: bytes) -> str:
+    """The error that the response names, or ""."""
+    with _extender_errors():
+        error = decode_first(body).fields("v1.ExtenderBindingResult", ("Error",)).get("Error")
+        return "" if error is None else error.text()
+
+
+@contextmanager
+def _extender_errors() -> Iterator[None]:
+    try:
+        yield
+    except GoJsonError as error:
+        raise ExtenderError(str(error)) from None
+
+
+def _node_list(value: GoValue) -> tuple[msgspec.Raw, ...]:
+    items = value.fields("v1.NodeList", ("items",)).get("items")
     return () if items is None else tuple(item.raw for item in items.items("[]v1.Node"))
 
 
-def _texts(value: Value) -> tuple[str, ...]:
+def _texts(value: GoValue) -> tuple[str, ...]:
     return tuple(item.text() for item in value.items("[]string"))
 
 
-def _text_map(value: Value | None) -> dict[str, str]:
+def _text_map(value: GoValue | None) -> dict[str, str]:
     if value is None:
         return {}
     return {key: item.text() for key, item in value.members("v1.FailedNodesMap").items()}
 
 
-def host_priorities(body: bytes) -> list[tuple[str, int]]:
-    """Host and score, as often and in the order as the answer has them."""
-    found = []
-    for item in read(body).items("v1.HostPriorityList"):
-        fields = item.fields("HostPriority", ("Host", "Score"))
-        host = fields["Host"].text() if "Host" in fields else ""
-        found.append((host, fields["Score"].integer() if "Score" in fields else 0))
-    return found
-
-
-def preemption_result(body: bytes) -> dict[str, MetaVictims]:
-    """By node name, in order of name."""
-    names = ("NodeNameToMetaVictims",)
-    found = read(body).fields("ExtenderPreemptionResult", names).get(names[0])
-    if found is None:
-        return {}
-    members = found.members("map[string]*v1.MetaVictims")
-    return {node: _meta_victims(members[node]) for node in sorted(members)}
-
-
-def _meta_victims(value: Value) -> MetaVictims:
-    fields = value.fields("MetaVictims", ("Pods", "NumPDBViolations"))
+def _meta_victims(value: GoValue) -> MetaVictims:
+    fields = value.fields("v1.MetaVictims", ("Pods", "NumPDBViolations"))
     pods = fields["Pods"].items("[]*v1.MetaPod") if "Pods" in fields else []
-    uids = [pod.fields("MetaPod", ("UID",)).get("UID") for pod in pods]
-    number = fields["NumPDBViolations"].integer() if "NumPDBViolations" in fields else 0
-    return MetaVictims(tuple("" if uid is None else uid.text() for uid in uids), number)
-
-
-def binding_error(body: bytes) -> str:
-    found = read(body).fields("ExtenderBindingResult", ("Error",)).get("Error")
-    return "" if found is None else found.text()
+    uids = [pod.fields("v1.MetaPod", ("UID",)).get("UID") for pod in pods]
+    violations = fields["NumPDBViolations"].integer() if "NumPDBViolations" in fields else 0
+    return MetaVictims(tuple("" if uid is None else uid.text() for uid in uids), violations)

@@ -29,8 +29,8 @@ def serve():
 
 def config_text(*extenders, **fields):
     """A configuration with these extenders; http_timeout is short, for no test waits long."""
-    kept = [{"httpTimeout": "10s", **extender} for extender in extenders]
-    return json.dumps({"apiVersion": API_VERSION, "kind": KIND, "extenders": kept, **fields})
+    timed = [{"httpTimeout": "10s", **extender} for extender in extenders]
+    return json.dumps({"apiVersion": API_VERSION, "kind": KIND, "extenders": timed, **fields})
 
 
 @pytest.fixture
@@ -39,13 +39,15 @@ def extended():
     made = []
 
     def make(state, *extenders, fields=None, **options):
-        said = []
+        warnings = []
         registry = Registry(IN_TREE)
         text = config_text(*extenders, **(fields or {}))
         configuration = load_configuration(text, "the test's configuration", registry)
-        kept = Options(detailed=True, extenders=ExtenderOptions(warn=said.append, **options))
-        made.append(Simulation(state, configuration, registry, kept))
-        return made[-1], said
+        run_options = Options(
+            detailed=True, extenders=ExtenderOptions(warn=warnings.append, **options)
+        )
+        made.append(Simulation(state, configuration, registry, run_options))
+        return made[-1], warnings
 
     yield make
     for run in made:

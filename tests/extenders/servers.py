@@ -104,9 +104,9 @@ class _HTTPServer(ThreadingHTTPServer):
 
 def unused_port() -> int:
     """A port where nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def everything(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,26 +26,26 @@ def file(request, tmp_path):
 
 def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, extended):
     server = serve({"/filter": everything, "/prioritize": scores})
-    asked = extender(server, prioritizeVerb="prioritize", weight=2)
-    run, _ = extended(STATE, asked, record=file)
+    config = extender(server, prioritizeVerb="prioritize", weight=2)
+    run, _ = extended(STATE, config, record=file)
     recorded = run.run()
     run.close()
     assert len(server.asked) == 4
-    run, _ = extended(STATE, asked, replay=file)
+    run, _ = extended(STATE, config, replay=file)
     assert run.run() == recorded
     assert len(server.asked) == 4
 
 
-def test_faults_are_recorded_too(file, serve, extended):
+def test_failures_are_recorded_too(file, serve, extended):
     server = serve({"/filter": Code(500), "/prioritize": b"\xff\xfe"})
-    asked = extender(server, prioritizeVerb="prioritize", weight=2, ignorable=True)
+    config = extender(server, prioritizeVerb="prioritize", weight=2, ignorable=True)
     gone = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
-    run, said = extended(STATE, asked, gone, record=file)
+    run, warnings = extended(STATE, config, gone, record=file)
     recorded = run.run()
     run.close()
-    run, again = extended(STATE, asked, gone, replay=file)
+    run, again = extended(STATE, config, gone, replay=file)
     assert run.run() == recorded
-    assert again == said
+    assert again == warnings
 
 
 def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
@@ -54,10 +54,10 @@ def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
     run, _ = extended(cluster(node("a"), pod("p")), extender(server), record=str(file))
     run.run()
     (line,) = file.read_text().splitlines()
-    found = json.loads(line)
-    assert found["url"] == f"{server.url}/filter"
-    assert found["request"] == server.asked[0].data
-    assert (found["status"], json.loads(found["answer"])["NodeNames"]) == (200, ["a"])
+    exchange = json.loads(line)
+    assert exchange["url"] == f"{server.url}/filter"
+    assert exchange["request"] == server.asked[0].data
+    assert (exchange["status"], json.loads(exchange["answer"])["NodeNames"]) == (200, ["a"])
 
 
 def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):
@@ -92,6 +92,6 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
 
 
-def test_a_file_that_cannot_be_written_is_said_before_the_run(extended, tmp_path):
+def test_a_file_that_cannot_be_written_is_an_error_before_the_run(extended, tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, record=str(tmp_path))

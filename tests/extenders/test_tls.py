@@ -50,8 +50,8 @@ def placed(serve, extended):
         server = serve({"/filter": everything}, context)
         extender = {"urlPrefix": server.url, "filterVerb": "filter", "tlsConfig": tls, **fields}
         run, _ = extended(STATE, extender)
-        found = run.run()
-        return "" if found.placements else found.last["default/p"].error
+        record = run.run()
+        return "" if record.placements else record.last["default/p"].error
 
     return answer
 

@@ -1,5 +1,8 @@
-"""Answers are read as Go reads them."""
+"""Requests and responses have the names and the shapes of Go's types."""
 
+import json
+
+import msgspec
 import pytest
 
 from ksched_cli.extenders import wire
@@ -41,13 +44,13 @@ def test_nothing_null_and_unknown_fields_are_an_empty_answer(text):
 
 
 def test_an_empty_list_of_nodes_is_not_the_same_as_none():
-    found = wire.filter_result(b'{"Nodes": {"items": null}, "NodeNames": []}')
-    assert (found.nodes, found.node_names) == ((), ())
+    result = wire.filter_result(b'{"Nodes": {"items": null}, "NodeNames": []}')
+    assert (result.nodes, result.node_names) == ((), ())
 
 
 def test_names_of_fields_are_found_in_any_case():
-    found = wire.filter_result(b'{"nodenames": ["a"], "FAILEDNODES": {"B": "why"}, "error": "e"}')
-    assert (found.node_names, found.failed, found.error) == (("a",), {"B": "why"}, "e")
+    result = wire.filter_result(b'{"nodenames": ["a"], "FAILEDNODES": {"B": "why"}, "error": "e"}')
+    assert (result.node_names, result.failed, result.error) == (("a",), {"B": "why"}, "e")
 
 
 def test_what_follows_the_first_value_is_ignored():
@@ -72,8 +75,35 @@ def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused():
 
 def test_victims_come_by_node_in_order_of_name():
     text = b'{"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "u"}, {"uid": "v"}]}, "a": null}}'
-    found = wire.preemption_result(text)
-    assert list(found.items()) == [
+    result = wire.preemption_result(text)
+    assert list(result.items()) == [
         ("a", wire.MetaVictims((), 0)),
         ("b", wire.MetaVictims(("u", "v"), 0)),
     ]
+
+
+def test_arguments_have_either_nodes_or_names():
+    data = json.loads(wire.extender_args(msgspec.Raw(b'{"p":1}'), [msgspec.Raw(b'{"n":1}')], None))
+    assert data == {
+        "Pod": {"p": 1},
+        "Nodes": {"metadata": {}, "items": [{"n": 1}]},
+        "NodeNames": None,
+    }
+    data = json.loads(wire.extender_args(msgspec.Raw(b"{}"), None, ["a"]))
+    assert (data["Nodes"], data["NodeNames"]) == (None, ["a"])
+
+
+def test_preemption_arguments_have_either_victims_or_their_uids():
+    pod = msgspec.Raw(b"{}")
+    data = json.loads(wire.preemption_args(pod, {"a": ([msgspec.Raw(b'{"p":1}')], 2)}, None))
+    assert data["NodeNameToVictims"] == {"a": {"Pods": [{"p": 1}], "NumPDBViolations": 2}}
+    assert data["NodeNameToMetaVictims"] is None
+    data = json.loads(wire.preemption_args(pod, None, {"a": (["u"], 0)}))
+    assert data["NodeNameToMetaVictims"] == {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 0}}
+
+
+def test_a_bindings_error_is_empty_where_the_response_has_none():
+    assert wire.binding_error(b'{"Error": "no"}') == "no"
+    assert wire.binding_error(b"{}") == wire.binding_error(b"null") == ""
+    with pytest.raises(ExtenderError):
+        wire.binding_error(b"[]")

@@ -1,0 +1,115 @@
+"""Calls reuse connections, have one deadline, and fail in Go's words."""
+
+import gzip
+import socket
+import time
+
+import pytest
+
+from extenders.servers import Code, everything, unused_port
+from ksched_cli import __version__
+from ksched_cli.config.types import Extender
+from ksched_cli.extenders.client import ExtenderRequest, HTTPTransport, Reply, UnreachableError
+from ksched_cli.extenders.errors import TIMEOUT
+from ksched_cli.testing import cluster, node, pod
+
+QUICK = "300ms"
+STATE = cluster(node("a"), node("b"), pod("p"))
+
+
+def scores(data):
+    return []
+
+
+@pytest.fixture
+def call():
+    """Sends a body of JSON to a URL; gives the reply."""
+    transport = HTTPTransport(Extender(url_prefix="http://127.0.0.1", http_timeout=5 * 10**9))
+    yield lambda url, body=b"{}": transport.start(ExtenderRequest(url, body))()
+    transport.close()
+
+
+def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(serve, call):
+    server = serve({"/x": {"a": 1}})
+    assert call(f"{server.url}/x", b'{"b": 2}') == Reply(200, b'{"a": 1}')
+    (received,) = server.asked
+    assert received.data == {"b": 2}
+    assert received.headers["Content-Type"] == "application/json"
+    assert received.headers["User-Agent"] == f"ksched/{__version__}"
+
+
+def test_a_compressed_body_is_unpacked(serve, call):
+    server = serve({"/x": Code(200, gzip.compress(b"[]"), {"Content-Encoding": "gzip"})})
+    assert call(f"{server.url}/x").body == b"[]"
+
+
+def test_the_body_is_read_only_with_status_200(serve, call):
+    server = serve({"/x": Code(500, b"boom")})
+    assert call(f"{server.url}/x") == Reply(500, b"")
+
+
+def test_user_and_password_of_the_url_are_sent_as_basic_authentication(serve, call):
+    server = serve({"/x": {}})
+    call(server.url.replace("http://", "http://me:s%20t@") + "/x")
+    assert server.asked[0].headers["authorization"] == "Basic bWU6cyB0"
+
+
+def test_a_refused_connection_is_unreachable_in_gos_words(call):
+    url = f"http://127.0.0.1:{unused_port()}/x"
+    with pytest.raises(UnreachableError, match=r'^Post "http.*": dial tcp .*: connection refused$'):
+        call(url)
+
+
+def test_other_schemes_are_refused(call):
+    with pytest.raises(UnreachableError, match='unsupported protocol scheme "ftp"'):
+        call("ftp://127.0.0.1")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:80/x", "ftp://127.0.0.1", "http://", "nonsense"])
+def test_a_url_that_is_none_is_an_error_of_the_pod(url, extended):
+    run, warnings = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
+    assert run.run().last["default/p"].error
+    assert len(warnings) == 1
+
+
+def test_an_unknown_host_is_an_error_of_the_pod(extended):
+    url = "http://extender.invalid"
+    run, warnings = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
+    assert "lookup extender.invalid: no such host" in run.run().last["default/p"].error
+    assert len(warnings) == 1
+
+
+def test_where_nobody_takes_the_call_is_tried_once(extended):
+    """A full backlog: connecting takes the whole timeout, and would for each of 40 pods."""
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        waiting = [socket.socket() for _ in range(4)]
+        for client in waiting:
+            client.setblocking(False)
+            client.connect_ex(address)
+        state = cluster(node("a"), *(pod(f"p{i}") for i in range(40)))
+        url = f"http://127.0.0.1:{address[1]}"
+        run, warnings = extended(state, {"urlPrefix": url, "filterVerb": "f", "httpTimeout": QUICK})
+        began = time.monotonic()
+        record = run.run()
+        assert time.monotonic() - began < 8
+        for client in waiting:
+            client.close()
+    assert all(TIMEOUT in attempt.error for attempt in record.attempts)
+    assert len(warnings) == 1
+
+
+def test_a_connection_is_used_again(serve, extended):
+    server = serve({"/filter": everything, "/prioritize": scores})
+    extender = {
+        "urlPrefix": server.url,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": 1,
+    }
+    run, _ = extended(cluster(node("a"), node("b"), *(pod(f"p{i}") for i in range(5))), extender)
+    run.run()
+    assert len(server.asked) == 10
+    assert len({call.connection for call in server.asked}) == 1

@@ -1,0 +1,63 @@
+"""Failed calls are described in Go's words."""
+
+import errno
+
+import pytest
+from urllib3.exceptions import (
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+)
+
+from ksched_cli.extenders.errors import (
+    BODY_TIMEOUT,
+    TIMEOUT,
+    body_error_message,
+    post_prefix,
+    redacted,
+    request_error_message,
+)
+
+URL = "https://me:secret@host/x"
+RESET = ConnectionResetError(errno.ECONNRESET, "reset")
+
+
+def refused():
+    error = NewConnectionError(None, "failed")
+    error.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ReadTimeoutError(None, URL, "slow"), TIMEOUT),
+        (NameResolutionError("host", None, OSError()), "dial tcp: lookup host: no such host"),
+        (refused(), "dial tcp host:443: connect: connection refused"),
+        (SSLError("bad certificate"), "tls: bad certificate"),
+        (ProtocolError("aborted", RESET), "read tcp host:443: read: connection reset by peer"),
+        (ProtocolError("aborted"), "EOF"),
+        (ValueError("anything else"), "anything else"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_an_error_before_the_headers_is_described_as_by_gos_client(error, message):
+    assert request_error_message(error, URL) == message
+
+
+def test_the_port_is_the_urls_or_the_schemes():
+    assert "dial tcp host:80:" in request_error_message(refused(), "http://host/x")
+    assert "dial tcp host:81:" in request_error_message(refused(), "http://host:81/x")
+
+
+def test_an_error_within_the_body_is_a_timeout_or_an_unexpected_end():
+    assert body_error_message(ReadTimeoutError(None, URL, "slow")) == BODY_TIMEOUT
+    assert body_error_message(ProtocolError("broken")) == "unexpected EOF"
+
+
+def test_a_password_is_masked():
+    assert redacted(URL) == "https://me:***@host/x"
+    assert redacted("http://host/a:b@c") == "http://host/a:b@c"
+    assert post_prefix(URL) == 'Post "https://me:***@host/x"'

@@ -1,0 +1,293 @@
+"""What an extender is sent, and what its responses and failures mean for a pod.
+
+Whatever an extender does, a run ends in time, and by kube-scheduler's rules.
+"""
+
+import socket
+import struct
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from extenders.servers import Code, Raw, everything
+from ksched_cli.extenders.errors import TIMEOUT
+from ksched_cli.testing import cluster, node, pod
+
+QUICK = "300ms"
+
+
+def reset(handler):
+    """Closes the connection so that the other side sees a reset."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+def break_off(handler):
+    """Announces more than it sends."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"NodeNames": ["a"')
+
+
+def reset_in_the_middle(handler):
+    break_off(handler)
+    handler.wfile.flush()
+    reset(handler)
+
+
+def sleep(handler):
+    time.sleep(1)
+
+
+def drip(handler):
+    """A byte now and then, so that no single read takes long."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    with suppress(OSError):
+        for _ in range(40):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+
+def drip_headers(handler):
+    with suppress(OSError):
+        for _ in range(40):
+            handler.wfile.write(b"H")
+            handler.wfile.flush()
+            time.sleep(0.05)
+
+
+def gigabyte(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(1 << 30))
+    handler.end_headers()
+    with suppress(OSError):
+        for _ in range(1 << 10):
+            handler.wfile.write(b" " * (1 << 20))
+
+
+# How it fails, the answer, a part of the message.
+FAILURES = {
+    "a reset": (Raw(reset), "connection reset by peer"),
+    "a closed connection": (Raw(lambda handler: None), "EOF"),
+    "an answer broken off": (Raw(break_off), "unexpected EOF"),
+    "a reset in the middle": (Raw(reset_in_the_middle), "EOF"),
+    "a slow answer": (Raw(sleep), TIMEOUT),
+    "an answer byte by byte": (Raw(drip), "while reading body"),
+    "headers byte by byte": (Raw(drip_headers), TIMEOUT),
+    "a gigabyte": (Raw(gigabyte), "the answer is longer than"),
+    "code 500": (Code(500, b"boom"), "failed verb with extender at URL {url}/verb, code 500"),
+    "code 201": (Code(201, b"{}"), "failed verb with extender at URL {url}/verb, code 201"),
+    "a redirect": (Code(307, b"", {"Location": "/elsewhere"}), "code 307"),
+    "no JSON": (b"<html>", "invalid character '<' looking for beginning of value"),
+    "nothing": (b"", "EOF"),
+    "the wrong shape": ([["a"]], "json: cannot unmarshal array into"),
+}
+
+
+def scores(data):
+    return []
+
+
+STATE = cluster(node("a"), node("b"), pod("p"))
+
+
+def failing(server, **fields):
+    return {"urlPrefix": server.url, "httpTimeout": QUICK, "nodeCacheCapable": True, **fields}
+
+
+@pytest.fixture(params=FAILURES)
+def failure(request, serve):
+    """A server that fails, and the message that names the failure."""
+    answer, message = FAILURES[request.param]
+    server = serve({"/verb": answer, "/elsewhere": {"NodeNames": ["a", "b"]}})
+    return server, message.format(url=server.url)
+
+
+@pytest.fixture(autouse=True)
+def in_time():
+    """Far below what the servers would take, far above what a loaded machine does."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < 8
+
+
+def test_a_filter_that_fails_fails_the_pod(failure, extended):
+    server, message = failure
+    run, warnings = extended(STATE, failing(server, filterVerb="verb"))
+    record = run.run()
+    assert message in record.last["default/p"].error
+    assert record.pending == ("default/p",)
+    assert len(warnings) == 1
+    assert server.url in warnings[0]
+
+
+def test_a_filter_that_may_be_ignored_is(failure, extended):
+    server, _ = failure
+    run, warnings = extended(STATE, failing(server, filterVerb="verb", ignorable=True))
+    assert run.run().placements == {"default/p": "a"}
+    assert len(warnings) == 1
+
+
+def test_a_prioritizer_that_fails_gives_no_scores(failure, extended):
+    server, _ = failure
+    run, warnings = extended(STATE, failing(server, prioritizeVerb="verb", weight=1))
+    record = run.run()
+    scores = record.last["default/p"].detail.scores
+    assert scores
+    assert all(server.url not in by_source for by_source in scores.values())
+    assert len(warnings) == 1
+    assert record.placements == {"default/p": "a"}
+
+
+def test_a_preempter_that_fails_leaves_the_pod_pending(failure, extended):
+    server, message = failure
+    state = cluster(
+        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
+    )
+    run, _ = extended(state, failing(server, preemptVerb="verb"))
+    record = run.run()
+    assert message in record.last["default/p"].message
+    assert record.evicted == ()
+
+
+def test_a_preempter_that_may_be_ignored_is(failure, extended):
+    server, _ = failure
+    state = cluster(
+        node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
+    )
+    run, _ = extended(state, failing(server, preemptVerb="verb", ignorable=True))
+    assert run.run().placements == {"default/p": "a"}
+
+
+def test_a_binder_that_fails_leaves_the_pod_pending(failure, extended):
+    server, message = failure
+    run, _ = extended(STATE, failing(server, bindVerb="verb"), bind=True)
+    record = run.run()
+    assert message in record.last["default/p"].error
+    assert record.pending == ("default/p",)
+    assert run.snapshot.pod_count.sum() == 0
+
+
+def test_an_error_in_the_answer_is_the_pods_error(serve, extended):
+    server = serve({"/filter": {"Error": "no more licences"}})
+    run, warnings = extended(STATE, failing(server, filterVerb="filter"))
+    assert run.run().last["default/p"].error == "no more licences"
+    assert warnings == []
+    run, warnings = extended(STATE, failing(server, filterVerb="filter", ignorable=True))
+    assert run.run().placements == {"default/p": "a"}
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):
+    answer = (
+        {"NodeNames": ["z"]} if by_name else {"Nodes": {"items": [{"metadata": {"name": "z"}}]}}
+    )
+    server = serve({"/filter": answer})
+    run, _ = extended(STATE, failing(server, filterVerb="filter", nodeCacheCapable=by_name))
+    assert run.run().last["default/p"].error == (
+        f'extender "{server.url}" claims a filtered node "z" '
+        "which is not found in the input node list"
+    )
+
+
+def test_a_node_that_was_not_asked_about_is_an_error_by_name_and_fine_as_a_whole(
+    serve,
+    extended,
+):
+    state = cluster(node("a"), node("b", cpu="1"), pod("p", cpu="2"))
+    server = serve({"/filter": {"NodeNames": ["b"]}})
+    run, _ = extended(state, failing(server, filterVerb="filter"))
+    assert '"b" which is not found' in run.run().last["default/p"].error
+    server = serve({"/filter": {"Nodes": {"items": [{"metadata": {"name": "b"}}]}}})
+    run, _ = extended(state, failing(server, filterVerb="filter", nodeCacheCapable=False))
+    assert run.run().placements == {"default/p": "b"}
+
+
+def test_an_extender_with_a_cache_is_sent_names(serve, extended):
+    server = serve({"/filter": everything, "/prioritize": scores})
+    run, _ = extended(
+        cluster(node("a"), node("b"), pod("p")),
+        {
+            "urlPrefix": server.url,
+            "filterVerb": "filter",
+            "prioritizeVerb": "prioritize",
+            "weight": 1,
+            "nodeCacheCapable": True,
+        },
+    )
+    run.run()
+    assert [call.path for call in server.asked] == ["/filter", "/prioritize"]
+    for call in server.asked:
+        assert (call.data["Nodes"], call.data["NodeNames"]) == (None, ["a", "b"])
+
+
+def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):
+    zones = {"a": "1", "b": "1", "c": "2"}
+    key = "topology.kubernetes.io/zone"
+    nodes = [node(name, labels={key: zone}) for name, zone in zones.items()]
+    server = serve({"/filter": everything})
+    extender = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
+    run, _ = extended(cluster(*nodes, pod("p"), pod("q")), extender)
+    run.run()
+    assert server.asked[0].data["NodeNames"] == ["a", "c", "b"]
+
+
+def victims_state():
+    low = [pod(f"low{i}", cpu="1", node="a", priority=i) for i in range(2)]
+    return cluster(node("a", cpu="2"), *low, pod("p", cpu="2", priority=9))
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):
+    server = serve({"/preempt": lambda data: {}})
+    run, _ = extended(
+        victims_state(),
+        {"urlPrefix": server.url, "preemptVerb": "preempt", "nodeCacheCapable": cached},
+    )
+    run.run()
+    data = server.asked[0].data
+    assert list(data) == ["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"]
+    absent, there = "NodeNameToVictims", "NodeNameToMetaVictims"
+    if not cached:
+        absent, there = there, absent
+    assert data[absent] is None
+    assert data[there]["a"]["NumPDBViolations"] == 0
+    pods = data[there]["a"]["Pods"]
+    if cached:
+        assert pods == [{"UID": "default/low1"}, {"UID": "default/low0"}]
+    else:
+        assert [call["metadata"]["name"] for call in pods] == ["low1", "low0"]
+        assert pods[0]["spec"]["nodeName"] == "a"
+
+
+def test_prioritizers_are_asked_at_the_same_time(serve, extended):
+    """Each answers only once the others have been asked as well."""
+    together = threading.Barrier(3, timeout=5)
+
+    def wait(data):
+        together.wait()
+        return [{"Host": "b", "Score": 1}]
+
+    servers = [serve({"/prioritize": wait}) for _ in range(3)]
+    run, warnings = extended(
+        cluster(node("a"), node("b"), pod("p")),
+        *({"urlPrefix": call.url, "prioritizeVerb": "prioritize", "weight": 1} for call in servers),
+    )
+    record = run.run()
+    assert warnings == []
+    assert record.placements == {"default/p": "b"}
+    assert [len(call.asked) for call in servers] == [1, 1, 1]
+
+
+def test_a_nomination_is_sent_with_the_pod(serve, extended):
+    server = serve({"/filter": everything})
+    run, _ = extended(victims_state(), {"urlPrefix": server.url, "filterVerb": "filter"})
+    run.run()
+    (call,) = server.asked
+    assert call.data["Pod"]["status"]["nominatedNodeName"] == "a"
