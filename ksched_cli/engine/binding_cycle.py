@@ -64,7 +64,7 @@ class BindingCycle:
     snapshot: Snapshot
     nominator: Nominator
     waiting: WaitingPods
-    extending: ExtenderRunner = field(default_factory=ExtenderRunner)
+    extenders: ExtenderRunner = field(default_factory=ExtenderRunner)
     _held: dict[str, Assumed] = field(default_factory=dict)
 
     def assume(
@@ -104,7 +104,7 @@ class BindingCycle:
         activated = state.take_activated()
         status = framework.pre_bind(state, pod, node)
         if status.is_success:
-            called = self.extending.extenders_bind(pod, node.name)
+            called = self.extenders.extenders_bind(pod, node.name)
             if called is None:
                 status = framework.bind(state, pod, node)
             else:

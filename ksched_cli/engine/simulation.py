@@ -15,6 +15,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
+from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.queue import Backlog, Queue, fill
 from ksched_cli.engine.records import Attempt, Eviction, RunRecord
 from ksched_cli.engine.retry_loop import Progress, RetryLoop
@@ -71,7 +72,8 @@ class Simulation:
     waiting: WaitingPods = field(default_factory=WaitingPods)
     snapshot: Snapshot = field(init=False)
     frameworks: dict[str, Framework] = field(init=False)
-    extending: ExtenderRunner = field(init=False)
+    extenders: ExtenderRunner = field(init=False)
+    pipeline: Pipeline = field(init=False)
     cycle: SchedulingCycle = field(init=False)
     placements: dict[str, str] = field(default_factory=dict)
     evicted: list[Eviction] = field(default_factory=list)
@@ -86,7 +88,7 @@ class Simulation:
             row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
             if row is not None and not pod.finished:
                 self.snapshot.add(self.catalog.info(pod), row)
-        self.extending = ExtenderRunner.of(
+        self.extenders = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders
         )
         shared: dict[str, object] = {}
@@ -98,7 +100,7 @@ class Simulation:
                     self.snapshot,
                     self.state,
                     self.nominator,
-                    extenders=self.extending.extenders,
+                    extenders=self.extenders.extenders,
                     shared=shared,
                     waiting=self.waiting,
                 ),
@@ -106,19 +108,19 @@ class Simulation:
             )
             for profile in self.configuration.profiles
         }
-        self.cycle = SchedulingCycle(
+        self.pipeline = Pipeline(
             self.snapshot,
             self.nominator,
-            BindingCycle(self.snapshot, self.nominator, self.waiting, self.extending),
+            self.extenders,
             self.configuration.percentage_of_nodes_to_score,
-            self.options.tie_break,
             self.options.detailed,
-            extending=self.extending,
         )
+        binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
+        self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
 
     def close(self) -> None:
         """Ends the connections to extenders, and the file that a recording goes to."""
-        self.extending.close()
+        self.extenders.close()
 
     def pending(self) -> list[PodInfo]:
         """The pods that want a node from one of the profiles, in the order of the state."""

@@ -94,7 +94,7 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, 
         found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
         feasible, rejected, failed = plain.search(table)
         assert bool(found.attempt.error) == failed
-        assert run.cycle.search.next_start == plain.start
+        assert run.pipeline.search.next_start == plain.start
         if not failed:
             assert list(found.attempt.detail.feasible) == feasible
             assert sorted(found.attempt.detail.filter) == rejected

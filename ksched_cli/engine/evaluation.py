@@ -1,0 +1,101 @@
+"""What the pipeline has made of one pod, and in which mode it was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.extender_runner import ExtenderScores
+from ksched_cli.engine.records import NodeScore
+from ksched_cli.framework.cache.answer_cache import CacheEntry
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.fit_error import fit_error
+from ksched_cli.framework.interface import Explains
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Scores
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.score_runner import PluginScores
+from ksched_cli.framework.status import Rejection, Status
+
+
+class Mode(Enum):
+    """Which nodes and plugins are asked.
+
+    SAMPLED:    as kube-scheduler asks: the nominated node first, then nodes until enough of them
+                fit, each until a plugin rejects it
+    ALL_NODES:  every node that PreFilter leaves, each until a plugin rejects it
+    EXHAUSTIVE: every plugin about every node; a node is scored even where only one fits
+    """
+
+    SAMPLED = "sampled"
+    ALL_NODES = "all nodes"
+    EXHAUSTIVE = "exhaustive"
+
+
+class Evaluation(Struct, eq=False):
+    """One pod's way through PreFilter, Filter and Score.
+
+    statuses:   per node, the first rejection, by a plugin or an extender
+    feasible:   the nodes that fit
+    cached:     what is cached for pods like this one, or None
+    visited:    how many nodes the sampled search came to a verdict about
+    pre_filter: PreFilter's rejection of the pod, or None
+    error:      what broke the evaluation, or ""
+    totals:     per feasible node, the weighted sum; None where nodes are not scored
+    scores, extender_scores: behind the totals; scores only where detail is asked for
+    rejections: per row, every rejection; only in EXHAUSTIVE mode
+    """
+
+    framework: Framework
+    pod: PodInfo
+    mode: Mode
+    state: CycleState
+    statuses: NodeStatuses
+    feasible: Nodes
+    cached: CacheEntry | None = None
+    visited: int = 0
+    pre_filter: Status | None = None
+    error: str = ""
+    totals: Scores | None = None
+    scores: Sequence[PluginScores] = ()
+    extender_scores: Sequence[ExtenderScores] = ()
+    rejections: Sequence[list[Rejection]] = ()
+
+    def fit_error(self, post_filter: str = "") -> str:
+        """kube-scheduler's message for a pod that fits nowhere. post_filter: PostFilter's."""
+        pre_filter = self.pre_filter.message if self.pre_filter else ""
+        return fit_error(self.statuses, pre_filter, post_filter)
+
+    def details(self, plugin_name: str, point: str, row: int) -> tuple[str, ...]:
+        """What the plugin adds to its answer about a node at `point`, filter or score."""
+        plugin = self.framework.plugin(plugin_name)
+        if not isinstance(plugin, Explains):
+            return ()
+        snapshot = self.statuses.snapshot if point == "filter" else self.feasible.snapshot
+        node = NodeInfo(snapshot, row)
+        return self.framework.details(plugin, point, self.state, self.pod, node)
+
+    def scores_by_node(self) -> dict[str, dict[str, NodeScore]]:
+        """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode."""
+        names = self.feasible.names()
+        by_node: dict[str, dict[str, NodeScore]] = {name: {} for name in names}
+        for plugin in self.scores:
+            columns = (plugin.raw.tolist(), plugin.normalized.tolist(), plugin.weighted.tolist())
+            details: Sequence[tuple[str, ...]] = [()] * len(names)
+            if self.mode is Mode.EXHAUSTIVE:
+                rows = self.feasible.indices().tolist()
+                details = [self.details(plugin.plugin, "score", row) for row in rows]
+            for name, raw, normalized, weighted, lines in zip(
+                names, *columns, details, strict=True
+            ):
+                score = NodeScore(raw, normalized, plugin.weight, weighted, lines)
+                by_node[name][plugin.plugin] = score
+        for extender in self.extender_scores:
+            for name, score in extender.by_node().items():
+                if name in by_node:
+                    by_node[name][extender.extender] = score
+        return by_node

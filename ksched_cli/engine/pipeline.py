@@ -1,0 +1,216 @@
+"""PreFilter, Filter and Score of one pod: what `schedule` and every other question about it ask.
+
+    filter:      PreFilter → nominated node → Filter → extenders
+    score:       PreScore → Score → extenders' scores → totals
+    post_filter: PostFilter, where no node fits
+
+Upstream: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, prioritizeNodes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
+from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
+from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.interface import PostFilterResult
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.preemption import STATE_KEY, Preemption
+from ksched_cli.framework.runtime import Framework, PreFilterOutcome
+from ksched_cli.framework.score_runner import total
+from ksched_cli.framework.status import Code, PluginError, Status
+
+_NO_ROWS: Rows = np.empty(0, dtype=np.intp)
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """Evaluates pods against one snapshot, which it leaves as it is.
+
+    percentage: percentageOfNodesToScore where the profile has none of its own
+    detailed:   keep every plugin's scores in SAMPLED mode too
+    search:     where the sampled search starts
+    """
+
+    snapshot: Snapshot
+    nominator: Nominator
+    extenders: ExtenderRunner = field(default_factory=ExtenderRunner)
+    percentage: int = 0
+    detailed: bool = False
+    search: NodeSearch = field(default_factory=NodeSearch)
+    _no_nodes: Nodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._no_nodes = Nodes(self.snapshot, _NO_ROWS)
+
+    def evaluate(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
+        """`filter`, and `score` where there are nodes to choose from."""
+        evaluation = self.filter(framework, pod, mode)
+        enough = 1 if mode is Mode.EXHAUSTIVE else 2
+        if len(evaluation.feasible) >= enough and not evaluation.error:
+            self.score(evaluation)
+        return evaluation
+
+    # -- filter -----------------------------------------------------------------------------------
+
+    def filter(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
+        """Which nodes the pod fits on. Only SAMPLED uses and fills the framework's cache."""
+        cached = framework.memory.about(pod) if mode is Mode.SAMPLED else None
+        statuses = NodeStatuses(self.snapshot)
+        evaluation = Evaluation(
+            framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
+        )
+        outcome = framework.pre_filter(evaluation.state, pod, cached)
+        if outcome.status.is_rejected:
+            statuses.absent = evaluation.pre_filter = outcome.status
+        elif not outcome.status.is_success:
+            evaluation.error = outcome.status.message
+        else:
+            try:
+                if mode is Mode.SAMPLED:
+                    self._filter_sampled(evaluation, outcome)
+                elif mode is Mode.ALL_NODES:
+                    self._filter_all_nodes(evaluation, outcome)
+                else:
+                    self._filter_exhaustively(evaluation, outcome)
+            except PluginError as failure:
+                evaluation.error = str(failure)
+        return evaluation
+
+    def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
+        """Raises PluginError where a plugin or an extender fails."""
+        if self.nominator:
+            evaluation.feasible = self._nominated(evaluation)
+            if len(evaluation.feasible):
+                return
+        candidates = self._candidates(evaluation, outcome)
+        statuses = evaluation.statuses
+        found = self.search.run(
+            evaluation.framework.filtering,
+            evaluation.state,
+            evaluation.pod,
+            candidates,
+            self._nodes_to_find(evaluation.framework, len(candidates)),
+            statuses,
+            evaluation.cached,
+            ordered=bool(self.extenders),
+        )
+        feasible = found.feasible
+        evaluation.visited = len(feasible) + statuses.own_count
+        if found.error:
+            raise PluginError(found.error)
+        if self.extenders.filters:
+            feasible = self.extenders.filter(evaluation.pod, feasible, statuses)
+        evaluation.feasible = feasible
+
+    def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
+        """Raises PluginError where a plugin or an extender fails."""
+        rows = self._candidates(evaluation, outcome)
+        pod, filtering = evaluation.pod, evaluation.framework.filtering
+        nodes = Nodes(self.snapshot, rows)
+        verdicts = filtering.run_with_nominated_pods(evaluation.state, pod, nodes)
+        for status in verdicts.statuses:
+            if status.code == Code.ERROR:
+                raise PluginError(status.message)
+        evaluation.statuses.add(rows, verdicts.ids, verdicts.statuses)
+        passing = Nodes(self.snapshot, rows[verdicts.ids == 0])
+        evaluation.feasible = self.extenders.filter(pod, passing, evaluation.statuses)
+
+    def _filter_exhaustively(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
+        """Raises ExtenderError. A plugin's failure counts as its rejection of the nodes."""
+        candidates = self._candidates(evaluation, outcome)
+        narrowed_by = outcome.narrowed_by[0] if outcome.narrowed_by else ""
+        filtering = ExhaustiveFilter(evaluation)
+        filtering.run_plugins(candidates, narrowed_by, self.nominator)
+        filtering.run_extenders(self.extenders)
+
+    def _candidates(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> Rows:
+        """The rows that PreFilter left, in the order of visits; a name that is no node is passed
+        over. The other nodes get their status."""
+        if outcome.node_names is None:
+            return self.snapshot.order
+        plugins = " ".join(outcome.narrowed_by)
+        message = f"node(s) didn't satisfy plugin(s) [{plugins}]"
+        evaluation.statuses.absent = Status.unresolvable(message)
+        row_of = self.snapshot.row
+        rows = [row_of[name] for name in outcome.node_names if name in row_of]
+        rows.sort(key=lambda row: int(self.snapshot.rank[row]))
+        return np.array(rows, dtype=np.intp)
+
+    def _nominated(self, evaluation: Evaluation) -> Nodes:
+        """The nominated node, if there is one and it fits; a failure there is as not fitting."""
+        pod, statuses = evaluation.pod, evaluation.statuses
+        row = self.snapshot.row.get(self.nominator.node_of(pod))
+        if row is None:
+            return self._no_nodes
+        filtering = evaluation.framework.filtering
+        status = filtering.run_on_node_with_nominated_pods(evaluation.state, pod, row)
+        if status.is_success:
+            node = Nodes(self.snapshot, np.array([row], dtype=np.intp))
+            try:
+                return self.extenders.filter(pod, node, statuses)
+            except ExtenderError:
+                return self._no_nodes
+        if status.is_rejected:
+            statuses.set(row, status)
+        return self._no_nodes
+
+    def _nodes_to_find(self, framework: Framework, count: int) -> int:
+        """How many feasible nodes are enough, of `count` candidates."""
+        scores = framework.scoring.plugins or self.extenders.prioritizes
+        if not scores and not self.extenders.filters:
+            return min(1, count)
+        return feasible_nodes_to_find(self.percentage_of(framework), count)
+
+    def percentage_of(self, framework: Framework) -> int:
+        """The profile's percentageOfNodesToScore, or the configuration's."""
+        own = framework.profile.percentage_of_nodes_to_score
+        return self.percentage if own is None else own
+
+    # -- score ------------------------------------------------------------------------------------
+
+    def score(self, evaluation: Evaluation) -> None:
+        """Sets the totals of the feasible nodes, or the error of a plugin that fails."""
+        pod, feasible = evaluation.pod, evaluation.feasible
+        scoring = evaluation.framework.scoring
+        try:
+            if self.detailed or evaluation.mode is Mode.EXHAUSTIVE:
+                evaluation.scores = scoring.run(evaluation.state, pod, feasible)
+                totals = total(evaluation.scores, len(feasible))
+            else:
+                # Nodes that an extender sent back are another snapshot's: nothing is cached of it.
+                cached = evaluation.cached if feasible.snapshot is self.snapshot else None
+                totals = scoring.totals(evaluation.state, pod, feasible, cached)
+        except PluginError as failure:
+            evaluation.error = str(failure)
+            return
+        if self.extenders:
+            evaluation.extender_scores = self.extenders.prioritize(pod, feasible)
+            totals = totals + extender_totals(evaluation.extender_scores, feasible)
+        evaluation.totals = totals
+
+    # -- post filter ------------------------------------------------------------------------------
+
+    def post_filter(
+        self, evaluation: Evaluation
+    ) -> tuple[PostFilterResult | None, Status, Preemption | None]:
+        """PostFilter's result and status, and the search for victims where a plugin made one.
+
+        Raises UsageError where the extenders' part cannot go on.
+        """
+        state = evaluation.state
+        result, status = evaluation.framework.post_filter(
+            state, evaluation.pod, evaluation.statuses
+        )
+        self.extenders.check()
+        return result, status, state.data.get(STATE_KEY)

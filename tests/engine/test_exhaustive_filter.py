@@ -1,0 +1,64 @@
+"""Every rejection of every node: by PreFilter, by plugins, for nominated pods, by extenders."""
+
+from extenders.servers import everything
+from framework.toys import filtering, narrowing, profile
+from ksched_cli.engine.evaluation import Mode
+from ksched_cli.framework.status import Status
+from ksched_cli.testing import cluster, find, node, pod, simulation
+
+NO = Status.unschedulable("no")
+
+
+def rejections(run):
+    """Node name → who rejects it."""
+    framework = run.frameworks["default-scheduler"]
+    evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
+    return {
+        name: [one.status.plugin for one in evaluation.rejections[row]]
+        for name, row in run.snapshot.row.items()
+    }
+
+
+def test_plugins_are_asked_about_nodes_that_prefilter_left_out():
+    plugins = [narrowing("N", ["b"]), filtering("F", {"a": NO, "b": NO})]
+    state = cluster(node("a"), node("b"), node("c"), pod("p"))
+    run = simulation(state, profile(*plugins), plugins)
+    assert rejections(run) == {"a": ["N", "F"], "b": ["F"], "c": ["N"]}
+
+
+def test_a_plugin_that_prefilter_skips_is_not_asked():
+    state = cluster(node("a", taints=["k=v:NoSchedule"]), pod("p"))
+    assert rejections(simulation(state)) == {"a": ["TaintToleration"]}
+
+
+def test_nominated_pods_of_higher_priority_take_room_and_are_named():
+    promised = pod("rival", cpu="1", priority=9, status={"nominatedNodeName": "a"})
+    state = cluster(node("a", cpu="1"), node("b", cpu="1"), promised, pod("p", cpu="1"))
+    run = simulation(state)
+    run.queue()
+    framework = run.frameworks["default-scheduler"]
+    evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
+    (rejection,) = evaluation.rejections[0]
+    assert rejection.status.plugin == "NodeResourcesFit"
+    assert rejection.details == ("with the nominated pods counted: default/rival",)
+    assert evaluation.feasible.names() == ["b"]
+
+
+def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(serve, extended):
+    server = serve({"/filter": everything})
+    config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
+    state = cluster(node("a", cpu="0"), node("b"), node("c"), pod("p", cpu="1"))
+    run, _ = extended(state, config)
+    assert rejections(run) == {"a": ["NodeResourcesFit"], "b": [], "c": []}
+    assert [request.data["NodeNames"] for request in server.asked] == [["b", "c"]]
+
+
+def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(serve, extended):
+    server = serve({"/filter": {"NodeNames": ["b"], "FailedNodes": {"c": "full"}}})
+    config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
+    run, _ = extended(cluster(node("a"), node("b"), node("c"), pod("p")), config)
+    framework = run.frameworks["default-scheduler"]
+    evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
+    assert [one.details for one in evaluation.rejections[0]] == [("left out without a reason",)]
+    assert list(evaluation.statuses.own()) == ["c"]
+    assert evaluation.statuses["c"] == Status.unschedulable("full").by(server.url)
