@@ -1,4 +1,4 @@
-"""What else must be true of a type-checked expression before it may run.
+"""Checks that upstream's compiler makes on a type-checked expression before it is planned.
 
 Upstream: dynamic-resource-allocation/cel/compile.go (CompileCELExpression), cel-go/cel/validator.go
 (the literal validators of apiserver/pkg/cel/environment/base.go).
@@ -22,14 +22,15 @@ from ksched_cli.cel.syntax import (
 )
 from ksched_cli.cel.values import CelError
 
-# Function → which argument must be right if it is a constant, the target of a member call first.
-_LITERALS = {"matches": 1, "duration": 0, "timestamp": 0}
+# Function → the index of the argument that must be valid if it is a literal; the target of a member
+# call is argument 0.
+_LITERAL_ARGUMENT = {"matches": 1, "duration": 0, "timestamp": 0}
 _MIXED_LISTS_ALLOWED = "format"
-_OF_ANY_TYPE = ("dyn", "any")
+_DYNAMIC_TYPES = ("dyn", "any")
 
 
 def check_literals(checked: CheckedExpression) -> None:
-    """Raises CelCompileError."""
+    """Checks literals and the result type. Raises CelCompileError for the first error."""
     for problem in _problems(checked.root, False):
         raise CelCompileError(f"compilation failed: {problem}")
     if checked.result_type not in ("bool", "any"):
@@ -48,20 +49,20 @@ def _problems(node: Expr, mixed_allowed: bool) -> Iterator[str]:
             mixed_allowed = mixed_allowed or node.function == _MIXED_LISTS_ALLOWED
         case ListLiteral() if not mixed_allowed and len(set(node.types)) > 1:
             yield "a list's elements must all be of one type"
-        case MapLiteral() if not mixed_allowed and len({one.types for one in node.entries}) > 1:
+        case MapLiteral() if not mixed_allowed and len({entry.types for entry in node.entries}) > 1:
             yield "a map's keys must all be of one type, and so must its values"
     for child in children(node):
         yield from _problems(child, mixed_allowed)
 
 
 def _literal_problems(node: Call) -> Iterator[str]:
-    place = _LITERALS.get(node.function)
-    if place is None or len(node.arguments) <= place:
+    index = _LITERAL_ARGUMENT.get(node.function)
+    if index is None or len(node.arguments) <= index:
         return
-    literal = node.arguments[place]
+    literal = node.arguments[index]
     if not isinstance(literal, Constant):
         return
-    arguments = ["", literal.value] if place else [literal.value]
+    arguments = ["", literal.value] if index else [literal.value]
     try:
         library_call(node.function, arguments, node.is_member)
     except CelError:
@@ -69,9 +70,9 @@ def _literal_problems(node: Call) -> Iterator[str]:
 
 
 def _search_problems(node: Call) -> Iterator[str]:
-    """A list is searched for what it can have."""
+    """The element searched for must have the list's element type."""
     if node.function not in ("indexOf", "lastIndexOf") or not node.types[0].startswith("list("):
         return
-    element, wanted = node.types[0][5:-1], node.types[1]
-    if element != wanted and not any(word in element + wanted for word in _OF_ANY_TYPE):
+    element, searched = node.types[0][5:-1], node.types[1]
+    if element != searched and not any(word in element + searched for word in _DYNAMIC_TYPES):
         yield f"found no matching overload for '{node.function}' applied to '{node.types}'"

@@ -1,4 +1,5 @@
-"""What a call costs in CEL's units, so that an expression can be stopped where upstream stops it.
+"""The runtime cost of CEL calls, in CEL's cost units. As upstream, an expression whose cost exceeds
+LIMIT is stopped.
 
 Upstream: cel-go/interpreter/runtimecost.go (costCall), cel-go/ext (lists.go, sets.go),
 apiserver/pkg/cel/library/cost.go (CallCost), api/resource/v1/types.go
@@ -22,14 +23,17 @@ Cost = Callable[[Sequence[Any], Any], int]
 
 
 def call_cost(function: str, overloads: tuple[str, ...]) -> Cost:
-    """The cost of one call, of its arguments and its result. Kubernetes's rules go by name, CEL's
-    by overload, and only where the types leave a single one."""
+    """The function that computes a call's cost from its arguments and its result.
+
+    Kubernetes's functions have a cost by name; CEL's own by overload, where the argument types
+    leave exactly one, else 1.
+    """
     by_name = _BY_FUNCTION.get(function)
     if by_name is not None:
-        return _one if function in _BY_TYPE and len(overloads) > 1 else by_name
+        return _constant_cost if function in _BY_TYPE and len(overloads) > 1 else by_name
     if function == "_==_":
         return _equality
-    return _BY_OVERLOAD.get(overloads[0], _one) if len(overloads) == 1 else _one
+    return _BY_OVERLOAD.get(overloads[0], _constant_cost) if len(overloads) == 1 else _constant_cost
 
 
 def _size(value: Any) -> int:
@@ -43,45 +47,46 @@ def _size(value: Any) -> int:
 
 
 def _tenths(count: int) -> int:
-    """A tenth, rounded up."""
+    """count / 10, rounded up."""
     return -(-count // 10)
 
 
 def _quarters(count: int) -> int:
+    """count / 4, rounded up."""
     return -(-count // 4)
 
 
-def _one(arguments: Sequence[Any], result: Any) -> int:
+def _constant_cost(arguments: Sequence[Any], result: Any) -> int:
     return 1
 
 
 def _equality(arguments: Sequence[Any], result: Any) -> int:
     if isinstance(arguments[0], Quantity | Semver | IP | CIDR):
         return 1
-    return _shorter(arguments, result)
+    return _tenth_of_shorter(arguments, result)
 
 
-def _shorter(arguments: Sequence[Any], result: Any) -> int:
+def _tenth_of_shorter(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(min(_size(arguments[0]), _size(arguments[1])))
 
 
-def _longer(arguments: Sequence[Any], result: Any) -> int:
+def _tenth_of_both(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(_size(arguments[0]) + _size(arguments[1]))
 
 
-def _first(arguments: Sequence[Any], result: Any) -> int:
+def _tenth_of_first(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(_size(arguments[0]))
 
 
-def _first_twice(arguments: Sequence[Any], result: Any) -> int:
+def _tenth_of_first_twice(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(2 * _size(arguments[0]))
 
 
-def _result_twice(arguments: Sequence[Any], result: Any) -> int:
+def _tenth_of_result_twice(arguments: Sequence[Any], result: Any) -> int:
     return _tenths(2 * _size(result))
 
 
-def _whole_list(arguments: Sequence[Any], result: Any) -> int:
+def _list_size(arguments: Sequence[Any], result: Any) -> int:
     return _size(arguments[1])
 
 
@@ -94,23 +99,23 @@ def _substring(arguments: Sequence[Any], result: Any) -> int:
 
 
 def _traversal(arguments: Sequence[Any], result: Any) -> int:
-    return _traversed(arguments[0])
+    return _traversal_cost(arguments[0])
 
 
-def _traversed(value: Any) -> int:
+def _traversal_cost(value: Any) -> int:
     """Upstream: traversalCost, which counts bytes and rounds down."""
     if isinstance(value, str | bytes):
         return len(value.encode() if isinstance(value, str) else value) // 10
     if isinstance(value, list):
-        return sum(map(_traversed, value))
+        return sum(map(_traversal_cost, value))
     if isinstance(value, dict):
-        return sum(_traversed(key) + _traversed(one) for key, one in value.items())
+        return sum(_traversal_cost(key) + _traversal_cost(item) for key, item in value.items())
     return 1
 
 
 def _parsed(arguments: Sequence[Any], result: Any) -> int:
-    """An address or network from text; the address of a network is there already."""
-    return 1 if isinstance(arguments[0], CIDR) else _first(arguments, result)
+    """Parsing an address or network costs by the length of its text; the `ip` of a CIDR costs 1."""
+    return 1 if isinstance(arguments[0], CIDR) else _tenth_of_first(arguments, result)
 
 
 def _network_contains(arguments: Sequence[Any], result: Any) -> int:
@@ -149,7 +154,7 @@ def _new_list(elements: int) -> int:
     return elements + 1 + LIST_COST
 
 
-def _sets(factor: int) -> Cost:
+def _product_of_sizes(factor: int) -> Cost:
     def cost(arguments: Sequence[Any], result: Any) -> int:
         return 1 + factor * _size(arguments[0]) * _size(arguments[1])
 
@@ -158,32 +163,34 @@ def _sets(factor: int) -> Cost:
 
 _BY_FUNCTION: dict[str, Cost] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traversal),
-    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _first),
-    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _first),
-    **dict.fromkeys(("replace", "split"), _first_twice),
-    "join": _result_twice,
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _tenth_of_first),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _tenth_of_first),
+    **dict.fromkeys(("replace", "split"), _tenth_of_first_twice),
+    "join": _tenth_of_result_twice,
     **dict.fromkeys(("find", "findAll"), _regex),
     **dict.fromkeys(("ip", "isIP", "cidr", "isCIDR"), _parsed),
-    "ip.isCanonical": _first_twice,
+    "ip.isCanonical": _tenth_of_first_twice,
     "containsIP": _network_contains,
     "containsCIDR": _network_covers,
     **dict.fromkeys(("slice", "lists.range", "reverse"), _result_list),
     "flatten": _flattened,
     **dict.fromkeys(("distinct", "sort"), _first_sorted),
     "@sortByAssociatedKeys": _keys_sorted,
-    **dict.fromkeys(("sets.contains", "sets.intersects"), _sets(1)),
-    "sets.equivalent": _sets(2),
+    **dict.fromkeys(("sets.contains", "sets.intersects"), _product_of_sizes(1)),
+    "sets.equivalent": _product_of_sizes(2),
 }
-# Those of cel-go that have an overload per type.
+# Functions of cel-go with an overload per element type.
 _BY_TYPE = ("sort", "@sortByAssociatedKeys")
 _COMPARISONS = ("less", "greater", "less_equals", "greater_equals")
 _BY_OVERLOAD: dict[str, Cost] = {
-    **dict.fromkeys(("starts_with_string", "ends_with_string", "strings_quote"), _first),
-    **dict.fromkeys(("string_to_bytes", "bytes_to_string", "string_format"), _first),
-    "in_list": _whole_list,
-    "not_equals": _shorter,
-    **{f"{name}_{kind}": _shorter for name in _COMPARISONS for kind in ("string", "bytes")},
-    **dict.fromkeys(("add_string", "add_bytes"), _longer),
+    **dict.fromkeys(("starts_with_string", "ends_with_string", "strings_quote"), _tenth_of_first),
+    **dict.fromkeys(("string_to_bytes", "bytes_to_string", "string_format"), _tenth_of_first),
+    "in_list": _list_size,
+    "not_equals": _tenth_of_shorter,
+    **{
+        f"{name}_{kind}": _tenth_of_shorter for name in _COMPARISONS for kind in ("string", "bytes")
+    },
+    **dict.fromkeys(("add_string", "add_bytes"), _tenth_of_both),
     "matches_string": _regex,
     "contains_string": _substring,
 }

@@ -1,8 +1,8 @@
-"""Where CEL expressions over devices are checked: what they may name, and of which types.
+"""The CEL environment of device selectors: variables, functions and their types; parses and checks.
 
 The library (cel-expr-python, Google's CEL for C++) parses and checks expressions, and runs its own
-functions. It has no values of foreign types, no map with a default and no cost limit, so the walk
-over the checked tree is ours, see cel_evaluator.
+functions. It has no values of foreign types, no map with a default and no cost limit, so checked
+trees are evaluated by cel/interpreter.py.
 
 Upstream: dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/environment/base.go.
 """
@@ -98,12 +98,12 @@ _COMPARISONS = {
 _NUMBER_IDS = {"I": "int64", "U": "uint64", "D": "double"}
 _BINARY = ("+", "-", "*", "/", "%", "<", "<=", ">", ">=")
 _NUMBERS = ("int", "uint", "double")
-_MADE_BY: dict[type, str] = {Uint: "uint", datetime: "timestamp", timedelta: "duration"}
-_PLAIN = (bool, int, Uint, float, str, bytes, list, dict, type(None), datetime, timedelta)
+_CONSTRUCTORS: dict[type, str] = {Uint: "uint", datetime: "timestamp", timedelta: "duration"}
+_LIBRARY_TYPES = (bool, int, Uint, float, str, bytes, list, dict, type(None), datetime, timedelta)
 
 
 class CelCompileError(Exception):
-    """An expression that is not right, whatever the device."""
+    """An expression that does not parse, type-check or compile."""
 
 
 class CelUnavailableError(Exception):
@@ -122,7 +122,7 @@ def _library() -> Any:
 
 @cache
 def _checker() -> Any:
-    """Expressions over `device`."""
+    """The library's environment that checks expressions over `device`."""
     cel = _library()
     kinds = cel.Type
     types = {letter: getattr(kinds, name) for letter, name in _BASIC.items()}
@@ -131,8 +131,8 @@ def _checker() -> Any:
     text = kinds.STRING
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(_EXTENSIONS),
-        # The fields are names of their own: as fields of `device` they would have to be those of a
-        # protobuf message, which cannot hold a map of maps.
+        # The fields are variables with qualified names: as fields of `device` they would have to be
+        # those of a protobuf message, which cannot hold a map of maps.
         variables={
             DEVICE: kinds.Map(text, kinds.DYN),
             DRIVER: text,
@@ -148,21 +148,21 @@ def _checker() -> Any:
 
 
 def _declarations(cel: Any, types: dict[str, Any]) -> list[Any]:
-    found: dict[str, list[Any]] = {}
+    overloads_by_function: dict[str, list[Any]] = {}
     for function, overload, result, parameters, member in _KUBERNETES:
-        given = [types[letter] for letter in parameters]
-        declared = cel.Overload(
-            overload, return_type=types[result], parameters=given, is_member=member
+        parameter_types = [types[letter] for letter in parameters]
+        declaration = cel.Overload(
+            overload, return_type=types[result], parameters=parameter_types, is_member=member
         )
-        found.setdefault(function, []).append(declared)
-    return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+        overloads_by_function.setdefault(function, []).append(declaration)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in overloads_by_function.items()]
 
 
 def _list_functions(cel: Any) -> list[Any]:
-    found: dict[str, list[Any]] = {}
-    for function, declared in _list_overloads(cel):
-        found.setdefault(function, []).append(declared)
-    return [cel.FunctionDecl(name, overloads) for name, overloads in found.items()]
+    overloads_by_function: dict[str, list[Any]] = {}
+    for function, overload in _list_overloads(cel):
+        overloads_by_function.setdefault(function, []).append(overload)
+    return [cel.FunctionDecl(name, overloads) for name, overloads in overloads_by_function.items()]
 
 
 def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
@@ -171,13 +171,13 @@ def _list_overloads(cel: Any) -> Iterator[tuple[str, Any]]:
 
     ordered = {name.lower(): getattr(cel.Type, name) for name in _ORDERED}
     for name, kind in ordered.items():
-        of = cel.Type.List(kind)
-        yield "isSorted", overload(f"list_{name}_is_sorted_bool", cel.Type.BOOL, of)
-        yield "min", overload(f"list_{name}_min_{name}", kind, of)
-        yield "max", overload(f"list_{name}_max_{name}", kind, of)
+        list_type = cel.Type.List(kind)
+        yield "isSorted", overload(f"list_{name}_is_sorted_bool", cel.Type.BOOL, list_type)
+        yield "min", overload(f"list_{name}_min_{name}", kind, list_type)
+        yield "max", overload(f"list_{name}_max_{name}", kind, list_type)
         if name in _SUMMABLE:
-            yield "sum", overload(f"list_{name}_sum_{name}", kind, of)
-    # The library takes no type parameters; cel_checks sees to it that the types agree.
+            yield "sum", overload(f"list_{name}_sum_{name}", kind, list_type)
+    # The library takes no type parameters; cel/checks.py checks that the types agree.
     for function, name in (("indexOf", "index_of"), ("lastIndexOf", "last_index_of")):
         kind = cel.Type.DYN
         yield function, overload(f"list_a_{name}_int", cel.Type.INT, cel.Type.List(kind), kind)
@@ -203,7 +203,7 @@ def _cross_type_comparisons(cel: Any, types: dict[str, Any]) -> list[Any]:
 
 @cache
 def _runner() -> Any:
-    """The library's own functions, on arguments of any type."""
+    """The library's environment that runs its own functions, on arguments of any type."""
     cel = _library()
     variables = {f"x{i}": cel.Type.DYN for i in range(4)}
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_EXTENSIONS), variables=variables)
@@ -214,22 +214,22 @@ def check(expression: str) -> CheckedExpression:
     try:
         return read(_checker().compile(expression).serialize())
     except RuntimeError as error:
-        said = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-        raise CelCompileError(f"compilation failed: {said}") from None
+        message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+        raise CelCompileError(f"compilation failed: {message}") from None
 
 
 def library_call(function: str, arguments: Sequence[Any], is_member: bool) -> Any:
-    """A function as the library has it. Raises CelError."""
-    plain = all(type(argument) in _PLAIN for argument in arguments)
-    # The library makes numbers of booleans, CEL's own specification does not.
-    if not plain or (function in _NUMBERS and type(arguments[0]) is bool):
+    """Calls one of the library's own functions. Raises CelError."""
+    supported = all(type(argument) in _LIBRARY_TYPES for argument in arguments)
+    # The library converts booleans to numbers, CEL's specification does not.
+    if not supported or (function in _NUMBERS and type(arguments[0]) is bool):
         raise no_overload(function, *arguments)
     # The library takes these from outside only as text or plain numbers.
-    made_by = tuple(_MADE_BY.get(type(argument), "") for argument in arguments)
-    given = {f"x{i}": _plain(argument) for i, argument in enumerate(arguments)}
-    found = _program(function, made_by, is_member).eval(data=given)
-    kind = found.type().name()
-    value = found.plain_value()
+    constructors = tuple(_CONSTRUCTORS.get(type(argument), "") for argument in arguments)
+    inputs = {f"x{i}": _library_input(argument) for i, argument in enumerate(arguments)}
+    result = _program(function, constructors, is_member).eval(data=inputs)
+    kind = result.type().name()
+    value = result.plain_value()
     if kind == "ERROR":
         raise CelError(str(value).partition(": ")[2] or str(value))
     if kind == "UINT":
@@ -237,15 +237,18 @@ def library_call(function: str, arguments: Sequence[Any], is_member: bool) -> An
     return bytes(value) if isinstance(value, bytearray) else value
 
 
-def _plain(value: Any) -> Any:
+def _library_input(value: Any) -> Any:
     if isinstance(value, timedelta):
         return f"{value / timedelta(microseconds=1):.0f}us"
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 @cache
-def _program(function: str, made_by: tuple[str, ...], is_member: bool) -> Any:
-    names = [f"{maker}(x{i})" if maker else f"x{i}" for i, maker in enumerate(made_by)]
+def _program(function: str, constructors: tuple[str, ...], is_member: bool) -> Any:
+    names = [
+        f"{constructor}(x{i})" if constructor else f"x{i}"
+        for i, constructor in enumerate(constructors)
+    ]
     operator = function.strip("_")
     if operator in _BINARY and len(names) == 2:
         text = f"{names[0]} {operator} {names[1]}"

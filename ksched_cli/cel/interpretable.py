@@ -1,5 +1,5 @@
-"""The parts that CEL expressions are run from: an evaluation, a node ready to run, and the
-operators that are no ordinary functions.
+"""Interpretables: planned nodes of a CEL expression; the state of one evaluation; and the operators
+that do not evaluate all their arguments first (logic, conditionals, fields, membership).
 
 Upstream: cel-go/interpreter (interpretable.go, attributes.go, runtimecost.go).
 """
@@ -32,7 +32,7 @@ PRIMITIVES = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class DeviceInput:
-    """What an expression sees of a device. attributes and capacity: by domain and name."""
+    """The variable `device` of an expression. attributes and capacity: by domain and name."""
 
     driver: str = ""
     attributes: DomainMap = field(default_factory=DomainMap)
@@ -47,7 +47,7 @@ class DeviceInput:
 
 
 class Run:
-    """One evaluation. scope: the variables of the comprehensions under way."""
+    """The state of one evaluation. scope: the variables of the comprehensions being evaluated."""
 
     __slots__ = ("cost", "device", "scope")
 
@@ -67,10 +67,10 @@ Evaluate: TypeAlias = Callable[[Run], Value]
 
 @dataclass(frozen=True, slots=True)
 class Interpretable:
-    """A node ready to run.
+    """A planned node.
 
-    base:     what evaluating an attribute costs besides its fields; None: not an attribute
-    constant: its value depends on nothing
+    base:     the cost of evaluating an attribute without its fields; None: not an attribute
+    constant: its value does not depend on the device
     """
 
     run: Evaluate
@@ -88,14 +88,14 @@ def constant(value: Value) -> Interpretable:
 
 
 def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
-    """The arguments of a call that must all have values. Raises CelError."""
+    """The values of a strict call's arguments. Raises the first CelError among them."""
     values: list[Value] = []
     try:
         for argument in arguments:
             values.append(argument.value(run))  # noqa: PERF401  # those before an error count
     except CelError:
         if not values and len(arguments) == 2:
-            # Upstream looks at both before it gives up on one.
+            # Upstream evaluates both arguments of a binary call before it returns an error.
             with suppress(CelError):
                 arguments[1].value(run)
         run.spend(1)
@@ -106,24 +106,24 @@ def values_of(run: Run, arguments: Sequence[Interpretable]) -> list[Value]:
 # -- fields and elements -------------------------------------------------------------------------
 
 
-def base_of(operand: Interpretable) -> int:
-    """A chain of fields costs its base once; what is no attribute starts a new chain."""
+def base_cost(operand: Interpretable) -> int:
+    """A chain of fields costs its base once; an operand that is no attribute starts a new chain."""
     return 1 if operand.base is None else operand.base
 
 
-def qualified(run: Run, value: Value, key: Value) -> Value:
+def qualify(run: Run, value: Value, key: Value) -> Value:
     """value.key or value[key]. Raises CelError."""
     if isinstance(value, Optional):
-        return _within(run, value, key)
+        return _qualified_optional(run, value, key)
     run.spend(1)
-    found, is_present = _find(value, key)
+    element, is_present = _find(value, key)
     if not is_present:
         kind = "index out of bounds" if isinstance(value, list) else "no such key"
         raise CelError(f"{kind}: {key}")
-    return found
+    return element
 
 
-def present(run: Run, value: Value, key: str) -> bool:
+def has_field(run: Run, value: Value, key: str) -> bool:
     """has(value.key)."""
     run.spend(1)
     if isinstance(value, Optional):
@@ -131,15 +131,15 @@ def present(run: Run, value: Value, key: str) -> bool:
     return _find(value, key)[1]
 
 
-def _within(run: Run, value: Optional, key: Value) -> Optional:
-    """A field of what an optional holds, as an optional."""
+def _qualified_optional(run: Run, value: Optional, key: Value) -> Optional:
+    """A field of an optional's value, as an optional."""
     if not value.present:
         return NONE
-    found, is_present = _find(value.value, key)
+    element, is_present = _find(value.value, key)
     if not is_present:
         return NONE
     run.spend(1)
-    return Optional(True, found)
+    return Optional(True, element)
 
 
 def _find(value: Value, key: Value) -> tuple[Value, bool]:
@@ -160,7 +160,7 @@ def _find(value: Value, key: Value) -> tuple[Value, bool]:
 def _index(arguments: Sequence[Interpretable]) -> Interpretable:
     operand, key = arguments
     return Interpretable(
-        lambda run: qualified(run, operand.run(run), key.run(run)), base=base_of(operand)
+        lambda run: qualify(run, operand.run(run), key.run(run)), base=base_cost(operand)
     )
 
 
@@ -170,9 +170,9 @@ def _optional_index(arguments: Sequence[Interpretable]) -> Interpretable:
     def evaluate(run: Run) -> Value:
         value = operand.run(run)
         optional = value if isinstance(value, Optional) else Optional(True, value)
-        return _within(run, optional, key.run(run))
+        return _qualified_optional(run, optional, key.run(run))
 
-    return Interpretable(evaluate, base=base_of(operand))
+    return Interpretable(evaluate, base=base_cost(operand))
 
 
 # -- operators -----------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _not_equals(arguments: Sequence[Interpretable]) -> Interpretable:
         try:
             return not equal(left, right)
         except CelError:
-            # Upstream asks whether `==` gives true; an error does not.
+            # Upstream negates "`==` gives true", and an error is not true.
             return True
 
     return Interpretable(evaluate)
@@ -208,33 +208,33 @@ _IN_LIST = ("in_list",)
 
 
 def membership(arguments: Sequence[Interpretable], overloads: tuple[str, ...]) -> Interpretable:
-    """x in y. A constant list is a set upstream, and asking it costs nothing; unless its type is
-    unknown."""
-    wanted, where = arguments
-    if where.constant and overloads == _IN_LIST:
-        values = where.run(Run(DeviceInput()))
+    """x in y. Upstream turns a constant list into a set, whose lookup costs nothing, unless the
+    list's type is unknown."""
+    operand, container = arguments
+    if container.constant and overloads == _IN_LIST:
+        values = container.run(Run(DeviceInput()))
         if values == []:
             return constant(False)
-        if all(isinstance(one, PRIMITIVES) for one in values):
-            return Interpretable(lambda run: _in_set(wanted.value(run), values))
+        if all(isinstance(value, PRIMITIVES) for value in values):
+            return Interpretable(lambda run: _in_set(operand.value(run), values))
     cost = call_cost("@in", overloads)
 
     def evaluate(run: Run) -> bool:
-        one, within = values_of(run, arguments)
-        run.spend(cost((one, within), None))
-        if isinstance(within, dict):
-            return isinstance(one, PRIMITIVES) and one in within
-        if isinstance(within, list):
-            return contains(within, one)
-        raise no_overload("@in", one, within)
+        value, elements = values_of(run, arguments)
+        run.spend(cost((value, elements), None))
+        if isinstance(elements, dict):
+            return isinstance(value, PRIMITIVES) and value in elements
+        if isinstance(elements, list):
+            return contains(elements, value)
+        raise no_overload("@in", value, elements)
 
     return Interpretable(evaluate)
 
 
-def _in_set(wanted: Value, values: list[Value]) -> bool:
-    if isinstance(wanted, Semver):
+def _in_set(value: Value, values: list[Value]) -> bool:
+    if isinstance(value, Semver):
         raise CelAbortError("internal error: runtime error: hash of unhashable type cel.Semver")
-    return not isinstance(wanted, Quantity) and contains(values, wanted)
+    return not isinstance(value, Quantity) and contains(values, value)
 
 
 def _and(arguments: Sequence[Interpretable]) -> Interpretable:
@@ -246,7 +246,7 @@ def _or(arguments: Sequence[Interpretable]) -> Interpretable:
 
 
 def _logical(arguments: Sequence[Interpretable], decisive: bool, name: str) -> Interpretable:
-    """The decisive value wins over errors on either side."""
+    """The decisive value of either side is the result, even if the other side is an error."""
 
     def evaluate(run: Run) -> bool:
         failure: CelError | None = None
@@ -299,16 +299,16 @@ def _or_optional(arguments: Sequence[Interpretable]) -> Interpretable:
 
 
 def _alternative(
-    arguments: Sequence[Interpretable], name: str, of: Callable[[Optional], Value]
+    arguments: Sequence[Interpretable], name: str, result_of: Callable[[Optional], Value]
 ) -> Interpretable:
-    """The second is looked at only where the first has no value."""
+    """The second argument is evaluated only where the first optional is empty."""
     first, second = arguments
 
     def evaluate(run: Run) -> Value:
         value = first.value(run)
         if not isinstance(value, Optional):
             raise no_overload(name, value)
-        return of(value) if value.present else second.value(run)
+        return result_of(value) if value.present else second.value(run)
 
     return Interpretable(evaluate)
 

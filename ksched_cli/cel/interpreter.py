@@ -1,7 +1,7 @@
-"""Runs checked CEL expressions over devices, as cel-go does, down to what they cost.
+"""Plans and evaluates checked CEL expressions over devices, with cel-go's results and costs.
 
 A tree is turned into closures once. Errors are exceptions, which `&&`, `||` and comprehensions may
-make up for.
+absorb.
 
 Upstream: cel-go/interpreter (planner.go, interpretable.go, decorators.go).
 """
@@ -15,7 +15,10 @@ from typing import Any
 
 from ksched_cli.cel.cost import LIST_COST, MAP_COST, call_cost
 from ksched_cli.cel.environment import CelCompileError, library_call
-from ksched_cli.cel.functions.standard import FUNCTIONS
+from ksched_cli.cel.functions.kubernetes import KUBERNETES
+from ksched_cli.cel.functions.lists import LISTS
+from ksched_cli.cel.functions.network import NETWORK
+from ksched_cli.cel.functions.standard import STANDARD
 from ksched_cli.cel.interpretable import (
     OPERATORS,
     PRIMITIVES,
@@ -24,11 +27,11 @@ from ksched_cli.cel.interpretable import (
     Interpretable,
     Run,
     Value,
-    base_of,
+    base_cost,
     constant,
+    has_field,
     membership,
-    present,
-    qualified,
+    qualify,
     values_of,
 )
 from ksched_cli.cel.syntax import (
@@ -45,27 +48,31 @@ from ksched_cli.cel.syntax import (
 )
 from ksched_cli.cel.values import CelError, Optional, TypeName, type_name
 
-# Upstream computes these with the plan where their argument is a constant, so that one that cannot
-# be converted is an error of compilation.
+# By name; by overload id where the overload decides.
+_FUNCTIONS = {**STANDARD, **KUBERNETES, **LISTS, **NETWORK}
+# Upstream evaluates these while planning if their argument is a constant, so that a constant that
+# cannot be converted is a compile error.
 _CONVERSIONS = frozenset(
     ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
 )
 
 
 class Program:
-    """An expression ready to be asked about devices."""
+    """An expression that can be evaluated for devices. Upstream: cel.Program."""
 
     def __init__(self, checked: CheckedExpression) -> None:
         """Raises CelCompileError."""
         self._root = _plan(checked.root)
 
     def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
-        """Whether the device matches, and the cost of asking. Raises CelError, CelAbortError."""
+        """Whether the device matches, and the actual cost. Raises CelError, CelAbortError."""
         run = Run(device)
-        found = self._root.value(run)
-        if type(found) is not bool:
-            raise CelError(f"CEL result of type {type_name(found)} could not be converted to bool")
-        return found, run.cost
+        matches = self._root.value(run)
+        if type(matches) is not bool:
+            raise CelError(
+                f"CEL result of type {type_name(matches)} could not be converted to bool"
+            )
+        return matches, run.cost
 
 
 def _plan(node: Expr) -> Interpretable:
@@ -83,12 +90,12 @@ def _plan(node: Expr) -> Interpretable:
         case MapLiteral():
             return _map(node)
         case MessageLiteral():
-            return Interpretable(partial(_fail, f"{node.name}: messages are not supported"))
+            return Interpretable(partial(_raise_error, f"{node.name}: messages are not supported"))
         case Comprehension():
             return Interpretable(_Fold(node).evaluate)
 
 
-def _fail(message: str, run: Run) -> Value:
+def _raise_error(message: str, run: Run) -> Value:
     raise CelError(message)
 
 
@@ -112,8 +119,8 @@ def _identifier(node: Identifier) -> Interpretable:
 def _select(node: Select) -> Interpretable:
     operand, field = _plan(node.operand), node.field
     if node.test_only:
-        return Interpretable(lambda run: present(run, operand.run(run), field))
-    return Interpretable(lambda run: qualified(run, operand.run(run), field), base=base_of(operand))
+        return Interpretable(lambda run: has_field(run, operand.run(run), field))
+    return Interpretable(lambda run: qualify(run, operand.run(run), field), base=base_cost(operand))
 
 
 # -- calls ---------------------------------------------------------------------------------------
@@ -133,7 +140,7 @@ def _call(node: Call) -> Interpretable:
 
 
 def _folded(step: Interpretable) -> Interpretable:
-    """Runs what depends on nothing. Raises CelCompileError."""
+    """Evaluates a constant expression while planning. Raises CelCompileError."""
     try:
         return constant(step.value(Run(DeviceInput())))
     except CelError as error:
@@ -141,21 +148,21 @@ def _folded(step: Interpretable) -> Interpretable:
 
 
 def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
-    """A call whose arguments must all have values."""
+    """A call that evaluates all its arguments first, and is an error if one of them is."""
     function, is_member = node.function, node.is_member
     only = node.overloads[0] if len(node.overloads) == 1 else ""
-    native = FUNCTIONS.get(only) or FUNCTIONS.get(function)
+    native = _FUNCTIONS.get(only) or _FUNCTIONS.get(function)
     cost = call_cost(function, node.overloads)
 
     def evaluate(run: Run) -> Value:
         values = values_of(run, arguments)
         try:
-            found = native(*values) if native else library_call(function, values, is_member)
+            result = native(*values) if native else library_call(function, values, is_member)
         except CelError:
             run.spend(cost(values, None))
             raise
-        run.spend(cost(values, found))
-        return found
+        run.spend(cost(values, result))
+        return result
 
     return evaluate
 
@@ -171,7 +178,7 @@ def _list(node: ListLiteral) -> Interpretable:
         for i, element in enumerate(elements):
             value = element.value(run)
             if i in node.optional:
-                if not _holds(value):
+                if not _has_value(value):
                     continue
                 value = value.value
             values.append(value)
@@ -183,7 +190,7 @@ def _list(node: ListLiteral) -> Interpretable:
 
 
 def _map(node: MapLiteral) -> Interpretable:
-    entries = [(_plan(one.key), _plan(one.value), one.optional) for one in node.entries]
+    entries = [(_plan(entry.key), _plan(entry.value), entry.optional) for entry in node.entries]
 
     def evaluate(run: Run) -> dict[Value, Value]:
         values: dict[Value, Value] = {}
@@ -192,7 +199,7 @@ def _map(node: MapLiteral) -> Interpretable:
             if not isinstance(key, PRIMITIVES):
                 raise CelError(f"unsupported key type: {type_name(key)}")
             if optional:
-                if not _holds(value):
+                if not _has_value(value):
                     values.pop(key, None)
                     continue
                 value = value.value
@@ -205,7 +212,7 @@ def _map(node: MapLiteral) -> Interpretable:
     return _folded(step) if all_constant else step
 
 
-def _holds(value: Value) -> bool:
+def _has_value(value: Value) -> bool:
     if not isinstance(value, Optional):
         raise CelError("cannot initialize an optional entry from a value that is not optional")
     return value.present
@@ -215,43 +222,46 @@ def _holds(value: Value) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Later:
-    """An accumulator that nobody has looked at yet: `cel.bind` computes only what is used."""
+class _LazyAccumulator:
+    """An accumulator not evaluated yet: `cel.bind` evaluates its variable on first use."""
 
     start: Interpretable
     outside: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
-    """An error in the place of an accumulator; it counts when somebody looks at it."""
+class _ErrorValue:
+    """An accumulator whose evaluation failed; the error is raised where it is read."""
 
     error: CelError
 
 
 def _variable(run: Run, name: str) -> Value:
-    found = run.scope[name]
-    if isinstance(found, _Later):
-        inside, run.scope = run.scope, found.outside
+    value = run.scope[name]
+    if isinstance(value, _LazyAccumulator):
+        inner_scope, run.scope = run.scope, value.outside
         try:
-            found = _caught(found.start, run)
+            value = _value_or_error(value.start, run)
         finally:
-            run.scope = inside
-        run.scope[name] = found
-    if isinstance(found, _Failed):
-        raise found.error
-    return found
+            run.scope = inner_scope
+        run.scope[name] = value
+    if isinstance(value, _ErrorValue):
+        raise value.error
+    return value
 
 
-def _caught(step: Interpretable, run: Run) -> Value:
+def _value_or_error(step: Interpretable, run: Run) -> Value:
     try:
         return step.value(run)
     except CelError as error:
-        return _Failed(error)
+        return _ErrorValue(error)
 
 
 class _Fold:
-    """What macros such as `exists`, `map` and `cel.bind` have become."""
+    """A comprehension: the expansion of macros such as `exists`, `map` and `cel.bind`.
+
+    Upstream: evalFold.
+    """
 
     def __init__(self, node: Comprehension) -> None:
         self._node = node
@@ -264,27 +274,27 @@ class _Fold:
     def evaluate(self, run: Run) -> Value:
         node, outside = self._node, run.scope
         over = self._over.value(run)
-        scope = {**outside, node.accumulator: _Later(self._start, outside)}
+        scope = {**outside, node.accumulator: _LazyAccumulator(self._start, outside)}
         run.scope = scope
         try:
             for first, second in _pairs(over, bool(node.second_variable)):
                 scope[node.variable] = first
                 if node.second_variable:
                     scope[node.second_variable] = second
-                # What is not a boolean does not end the loop.
-                if _caught(self._condition, run) is False:
+                # Only false ends the loop; other types do not.
+                if _value_or_error(self._condition, run) is False:
                     break
-                scope[node.accumulator] = _caught(self._step, run)
+                scope[node.accumulator] = _value_or_error(self._step, run)
             return self._result.value(run)
         finally:
             run.scope = outside
 
 
-def _pairs(over: Value, two: bool) -> Iterator[tuple[Value, Value]]:
-    if isinstance(over, dict):
-        # A copy: the map may be what the loop builds.
-        yield from list(over.items())
-    elif isinstance(over, list):
-        yield from enumerate(over) if two else ((one, None) for one in over)
+def _pairs(iterable: Value, indexed: bool) -> Iterator[tuple[Value, Value]]:
+    if isinstance(iterable, dict):
+        # A copy: the loop may change the map it iterates over.
+        yield from list(iterable.items())
+    elif isinstance(iterable, list):
+        yield from enumerate(iterable) if indexed else ((element, None) for element in iterable)
     else:
-        raise CelError(f"got '{type_name(over)}', expected iterable type")
+        raise CelError(f"got '{type_name(iterable)}', expected iterable type")

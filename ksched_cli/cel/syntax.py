@@ -1,7 +1,7 @@
 """Checked CEL expressions as trees, read from the library's serialised form.
 
 Upstream: cel-spec/proto/cel/expr (syntax.proto, checked.proto). Only what expressions over devices
-can hold is read; comprehensions are what macros such as `exists` and `map` have become.
+can hold is read. Macros such as `exists` and `map` are already expanded into comprehensions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """name: qualified, as in `device.driver`. type_name: set where it stands for a type."""
+    """name: qualified, as in `device.driver`. is_type: it denotes a type, such as `int`."""
 
     name: str
     is_type: bool
@@ -54,7 +54,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
-    """optional: the places of `?element`. types: of each element."""
+    """optional: the indices of `?element`. types: of each element."""
 
     elements: tuple[Expr, ...]
     optional: frozenset[int]
@@ -81,7 +81,7 @@ class MessageLiteral:
 
 @dataclass(frozen=True, slots=True)
 class Comprehension:
-    """second_variable: "" where there is one. The accumulator starts as `start`."""
+    """second_variable: "" if there is only one. The accumulator starts as `start`."""
 
     variable: str
     second_variable: str
@@ -126,7 +126,7 @@ def read(serialized: bytes) -> CheckedExpression:
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
-    """The nodes right below it."""
+    """A node's direct children."""
     match node:
         case Select():
             return (node.operand,)
@@ -180,7 +180,7 @@ class _Reader:
 
     def _call(self, number: int, call: _Message) -> Expr:
         reference = _Message(self._references.get(number, b""))
-        overloads = tuple(one.decode() for one in reference.all_bytes(3))
+        overloads = tuple(overload.decode() for overload in reference.all_bytes(3))
         target = call.all_bytes(1)
         arguments = (*target, *call.all_bytes(3))
         nodes, types = map(self.node, arguments), map(self._type, arguments)
@@ -195,13 +195,13 @@ class _Reader:
     def _struct(self, literal: _Message) -> Expr:
         if literal.text(1):
             return MessageLiteral(literal.text(1))
-        found = []
+        entries = []
         for data in literal.all_bytes(2):
             entry = _Message(data)
             key, value, optional = entry.bytes(3), entry.bytes(4), bool(entry.integer(5))
             types = (self._type(key), self._type(value, optional))
-            found.append(Entry(self.node(key), self.node(value), optional, types))
-        return MapLiteral(tuple(found))
+            entries.append(Entry(self.node(key), self.node(value), optional, types))
+        return MapLiteral(tuple(entries))
 
     def _comprehension(self, fold: _Message) -> Expr:
         return Comprehension(
@@ -216,9 +216,11 @@ class _Reader:
         )
 
     def _type(self, expression: bytes, optional: bool = False) -> str:
-        """An expression's type; of an optional one, that of its content."""
-        found = _Message(self._types.get(_Message(expression).integer(2), b""))
-        return _type_text(_Message(_Message(found.bytes(14)).bytes(2)) if optional else found)
+        """An expression's type; of an optional one, that of its value."""
+        encoded_type = _Message(self._types.get(_Message(expression).integer(2), b""))
+        return _type_text(
+            _Message(_Message(encoded_type.bytes(14)).bytes(2)) if optional else encoded_type
+        )
 
 
 def _type_text(message: _Message) -> str:
@@ -235,17 +237,19 @@ def _type_text(message: _Message) -> str:
             case 6:
                 return f"list({_type_text(_Message(_Message(inner).bytes(1)))})"
             case 7:
-                of = _Message(inner)
-                key, element = (_type_text(_Message(of.bytes(i))) for i in (1, 2))
+                composite = _Message(inner)
+                key, element = (_type_text(_Message(composite.bytes(i))) for i in (1, 2))
                 return f"map({key}, {element})"
             case 9 | 10:
                 return inner.decode()
             case 11:
                 return "type"
             case 14:
-                of = _Message(inner)
-                parameters = ", ".join(_type_text(_Message(one)) for one in of.all_bytes(2))
-                return f"{of.text(1)}({parameters})" if parameters else of.text(1)
+                composite = _Message(inner)
+                parameters = ", ".join(
+                    _type_text(_Message(parameter)) for parameter in composite.all_bytes(2)
+                )
+                return f"{composite.text(1)}({parameters})" if parameters else composite.text(1)
     return "dyn"
 
 
@@ -278,39 +282,39 @@ def _entries(message: _Message, field: int) -> Iterator[tuple[int, bytes]]:
 
 
 class _Message:
-    """A protobuf message taken apart, one level deep. fields: number and raw value, in order."""
+    """A protobuf message, decoded one level deep. fields: number and raw value, in order."""
 
     __slots__ = ("fields",)
 
     def __init__(self, data: bytes) -> None:
         self.fields: list[tuple[int, int | bytes]] = []
-        at = 0
-        while at < len(data):
-            tag, at = _varint(data, at)
+        offset = 0
+        while offset < len(data):
+            tag, offset = _varint(data, offset)
             field, kind = tag >> 3, tag & 7
             value: int | bytes
             if kind == _VARINT:
-                value, at = _varint(data, at)
+                value, offset = _varint(data, offset)
             else:
                 size = {_FIXED64: 8, _FIXED32: 4}.get(kind)
                 if size is None:
-                    size, at = _varint(data, at)
-                value, at = data[at : at + size], at + size
+                    size, offset = _varint(data, offset)
+                value, offset = data[offset : offset + size], offset + size
             self.fields.append((field, value))
 
     def has(self, field: int) -> bool:
         return any(number == field for number, _ in self.fields)
 
-    def only_of(self, wanted: range) -> tuple[int, bytes] | None:
-        """The first of the fields `wanted` that is there."""
+    def only_of(self, numbers: range) -> tuple[int, bytes] | None:
+        """The first length-delimited field whose number is one of `numbers`."""
         for number, value in self.fields:
-            if number in wanted and isinstance(value, bytes):
+            if number in numbers and isinstance(value, bytes):
                 return number, value
         return None
 
     def integer(self, field: int) -> int:
-        found = [value for number, value in self.fields if number == field]
-        return found[-1] if found and isinstance(found[-1], int) else 0
+        values = [value for number, value in self.fields if number == field]
+        return values[-1] if values and isinstance(values[-1], int) else 0
 
     def signed(self, field: int) -> int:
         value = self.integer(field)
@@ -318,36 +322,36 @@ class _Message:
 
     def integers(self, field: int) -> list[int]:
         """A repeated field of numbers, packed or not."""
-        found: list[int] = []
+        values: list[int] = []
         for number, value in self.fields:
             if number != field:
                 continue
             if isinstance(value, int):
-                found.append(value)
+                values.append(value)
                 continue
-            at = 0
-            while at < len(value):
-                one, at = _varint(value, at)
-                found.append(one)
-        return found
+            offset = 0
+            while offset < len(value):
+                element, offset = _varint(value, offset)
+                values.append(element)
+        return values
 
     def all_bytes(self, field: int) -> list[bytes]:
         return [v for number, v in self.fields if number == field and isinstance(v, bytes)]
 
     def bytes(self, field: int) -> bytes:
-        found = self.all_bytes(field)
-        return found[-1] if found else b""
+        values = self.all_bytes(field)
+        return values[-1] if values else b""
 
     def text(self, field: int) -> str:
         return self.bytes(field).decode()
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, offset
         shift += 7

@@ -24,11 +24,11 @@ _ALPHANUMERIC = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 
 class CelError(Exception):
-    """An expression has an error in the place of a value; `&&` and `||` may make up for it."""
+    """An evaluation error, which `&&` and `||` may absorb."""
 
 
 class CelAbortError(Exception):
-    """Ends the evaluation, whatever stands around it."""
+    """An error that ends the whole evaluation; no operator absorbs it."""
 
 
 class Uint(int):
@@ -39,7 +39,7 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True)
 class TypeName:
-    """What `type(x)` gives."""
+    """The value of `type(x)`."""
 
     name: str
 
@@ -56,8 +56,8 @@ NONE = Optional(False)
 
 
 class DomainMap(dict[str, dict[str, Any]]):
-    """The attributes or capacities of a device, by domain: a lookup of another domain finds an
-    empty map, while `in`, `size` and comprehensions see what is there.
+    """The attributes or capacities of a device, by domain. Looking up an absent domain gives an
+    empty map; `in`, `size` and comprehensions see only the domains present.
 
     Upstream: dynamic-resource-allocation/cel/compile.go (newStringInterfaceMapWithDefault).
     """
@@ -66,7 +66,7 @@ class DomainMap(dict[str, dict[str, Any]]):
 
 
 class QuantitySum(Quantity):
-    """What `add` and `sub` give. Upstream holds it in another way, and then nothing equals it."""
+    """The result of `add` and `sub`. Upstream stores it in another form, and nothing equals it."""
 
     __slots__ = ()
 
@@ -122,7 +122,7 @@ def _version_number(text: str) -> int:
 
 
 def _pre_release(text: str) -> tuple[bool, int | str]:
-    """Numbers go before words."""
+    """Numeric identifiers sort before alphanumeric ones."""
     if _DIGITS.issuperset(text):
         return False, _version_number(text)
     if not _ALPHANUMERIC.issuperset(text):
@@ -171,7 +171,7 @@ _TYPE_NAMES: dict[type, str] = {
     timedelta: "google.protobuf.Duration",
 }
 _NUMBERS = (int, Uint, float)
-_VALUES_OF_CEL = (bool, str, bytes, datetime, timedelta, TypeName)
+_CEL_TYPES = (bool, str, bytes, datetime, timedelta, TypeName)
 
 
 def no_overload(function: str, *arguments: object) -> CelError:
@@ -180,8 +180,8 @@ def no_overload(function: str, *arguments: object) -> CelError:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Values of different types are not equal, but a quantity or version compared with something
-    else is an error. Raises CelError."""
+    """Values of different types are not equal; a quantity or version compared with another type is
+    an error. Raises CelError."""
     if left is None or right is None:
         return left is right
     kind = type(left)
@@ -201,9 +201,9 @@ def equal(left: Any, right: Any) -> bool:
         return both and (not left.present or equal(left.value, right.value))
     if kind is type(right):
         return left == right
-    if kind in _VALUES_OF_CEL:
+    if kind in _CEL_TYPES:
         return False
-    # Objects of Kubernetes's own do not compare with anything else.
+    # Kubernetes's own types (IP, CIDR) do not compare with any other type.
     raise no_overload("_==_", left, right)
 
 
@@ -216,27 +216,27 @@ def _objects_equal(left: Quantity | Semver, right: object) -> bool:
 
 
 def _element_equal(left: Any, right: Any) -> bool:
-    """Inside lists and maps upstream takes what cannot be compared for equal."""
+    """Inside lists and maps upstream treats values that cannot be compared as equal."""
     try:
         return equal(left, right)
     except CelError:
         return True
 
 
-def contains(values: Sequence[Any], wanted: Any) -> bool:
-    """Whether a list has the value; what cannot be compared is passed over."""
+def contains(values: Sequence[Any], searched: Any) -> bool:
+    """Whether a list contains the value; elements that cannot be compared with it are skipped."""
     for value in values:
         try:
-            found = equal(wanted, value)
+            is_equal = equal(searched, value)
         except CelError:
             continue
-        if found:
+        if is_equal:
             return True
     return False
 
 
 def compare(function: str, left: Any, right: Any) -> int:
-    """-1, 0 or 1. Raises CelError for values without an order, or of different types."""
+    """-1, 0 or 1. Raises CelError for unordered values, and for different types."""
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
         if math.isnan(left) or math.isnan(right):
             raise CelError("NaN values cannot be ordered")
@@ -278,14 +278,14 @@ def add(left: Any, right: Any) -> Any:
 
 
 def size(value: Any) -> int:
-    """Of strings in characters. Raises CelError."""
+    """The length; of a string in characters. Raises CelError."""
     if isinstance(value, str | bytes | list | dict):
         return len(value)
     raise no_overload("size", value)
 
 
 def text(function: str, value: Any) -> str:
-    """The argument of a function that takes strings only. Raises CelError."""
+    """The value, if it is a string. Raises CelError otherwise. function: for the message."""
     if not isinstance(value, str):
         raise no_overload(function, value)
     return value

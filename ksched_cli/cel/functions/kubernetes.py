@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL's functions: quantities, semantic versions, searches in strings.
+"""CEL functions that Kubernetes adds: quantities, semantic versions, regular expression searches.
 
 Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go, regex.go).
 """
@@ -24,15 +24,15 @@ from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityErr
 Function = Callable[..., Any]
 
 
-def _quantity(written: Any) -> Quantity:
+def _quantity(literal: Any) -> Quantity:
     try:
-        return Quantity.parse(text("quantity", written))
+        return Quantity.parse(text("quantity", literal))
     except QuantityError as error:
         raise CelError(str(error)) from None
 
 
-def _is_quantity(written: Any) -> bool:
-    return _succeeds(_quantity, text("isQuantity", written))
+def _is_quantity(literal: Any) -> bool:
+    return _parses(_quantity, text("isQuantity", literal))
 
 
 def _as_quantity(function: str, value: Any) -> Quantity:
@@ -45,8 +45,8 @@ def _sign(value: Any) -> int:
     return _as_quantity("sign", value).sign()
 
 
-def _whole(value: Quantity) -> int | None:
-    """The amount where it is an int64 upstream too: one kept as a decimal never is."""
+def _int64_value(value: Quantity) -> int | None:
+    """The amount as an int64, or None. Quantities that upstream stores as decimals have none."""
     if value.wide:
         return None
     shifted = value.unscaled * 10**value.scale if value.scale >= 0 else None
@@ -58,14 +58,14 @@ def _whole(value: Quantity) -> int | None:
 
 
 def _is_integer(value: Any) -> bool:
-    return _whole(_as_quantity("isInteger", value)) is not None
+    return _int64_value(_as_quantity("isInteger", value)) is not None
 
 
 def _as_integer(value: Any) -> int:
-    found = _whole(_as_quantity("asInteger", value))
-    if found is None:
+    integer = _int64_value(_as_quantity("asInteger", value))
+    if integer is None:
         raise CelError("cannot convert value to integer")
-    return found
+    return integer
 
 
 def _as_float(value: Any) -> float:
@@ -87,15 +87,15 @@ def _operand(function: str, value: Any) -> Quantity:
     return Quantity(value) if type(value) is int else _as_quantity(function, value)
 
 
-def _semver(written: Any, normalize: Any = False) -> Semver:
-    found = text("semver", written)
+def _semver(literal: Any, normalize: Any = False) -> Semver:
+    version = text("semver", literal)
     if type(normalize) is not bool:
-        raise no_overload("semver", written, normalize)
-    return Semver.parse(normalized_semver(found) if normalize else found)
+        raise no_overload("semver", literal, normalize)
+    return Semver.parse(normalized_semver(version) if normalize else version)
 
 
-def _is_semver(written: Any, normalize: Any = False) -> bool:
-    return _succeeds(_semver, text("isSemver", written), normalize)
+def _is_semver(literal: Any, normalize: Any = False) -> bool:
+    return _parses(_semver, text("isSemver", literal), normalize)
 
 
 def _version_part(name: str) -> Function:
@@ -119,7 +119,7 @@ def _compare_to(left: Any, right: Any) -> int:
     return order(left, right, "compareTo")
 
 
-def _succeeds(function: Function, *arguments: Any) -> bool:
+def _parses(function: Function, *arguments: Any) -> bool:
     try:
         function(*arguments)
     except CelError:
@@ -128,16 +128,16 @@ def _succeeds(function: Function, *arguments: Any) -> bool:
 
 
 def _find(whole: Any, pattern: Any) -> str:
-    found = _pattern(text("find", pattern)).search(text("find", whole))
-    return found.group() if found else ""
+    match = _pattern(text("find", pattern)).search(text("find", whole))
+    return match.group() if match else ""
 
 
 def _find_all(whole: Any, pattern: Any, count: Any = -1) -> list[str]:
     if type(count) is not int:
         raise no_overload("findAll", whole, pattern, count)
     matches = _pattern(text("findAll", pattern)).finditer(text("findAll", whole))
-    found = [match.group() for match in matches]
-    return found if count < 0 else found[:count]
+    texts = [match.group() for match in matches]
+    return texts if count < 0 else texts[:count]
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""The functions of lists and sets, Kubernetes's and those of cel-go's extensions.
+"""CEL functions of lists and sets: Kubernetes's own, and cel-go's extensions.
 
 Upstream: apiserver/pkg/cel/library/lists.go, cel-go/ext (lists.go, sets.go).
 """
@@ -36,7 +36,7 @@ def _list(function: str, values: Any) -> list[Any]:
 
 
 def _order(left: Any, right: Any) -> int:
-    """Upstream takes no notice of what cannot be compared."""
+    """-1, 0 or 1. Upstream ignores the error of values that cannot be compared: 0."""
     try:
         return compare("compare", left, right)
     except CelError:
@@ -47,7 +47,7 @@ def _order(left: Any, right: Any) -> int:
 
 
 def _ordered(function: str, values: Any) -> Iterator[Any]:
-    """The elements. Raises CelError at the first that has no order."""
+    """Yields the elements. Raises CelError at the first whose type has no order."""
     for value in _list(function, values):
         if type(value) not in _ORDERED:
             raise no_overload(function, value)
@@ -73,39 +73,39 @@ def _extreme(function: str, sign: int) -> Function:
 
 
 def _sum(values: Any) -> Any:
-    """The first element tells what zero is, where the types did not."""
-    found = _list("sum", values)
-    return _added(_ZEROS.get(type(found[0])) if found else 0, found)
+    """For lists of unknown element type: the first element's type decides the type of zero."""
+    elements = _list("sum", values)
+    return _total(_ZEROS.get(type(elements[0])) if elements else 0, elements)
 
 
 def _sum_from(zero: Any) -> Function:
-    return lambda values: _added(zero, values)
+    return lambda values: _total(zero, values)
 
 
-def _added(zero: Any, values: Sequence[Any]) -> Any:
-    found = zero
+def _total(zero: Any, values: Sequence[Any]) -> Any:
+    total = zero
     for value in values:
-        found = add(found, value)
-    return found
+        total = add(total, value)
+    return total
 
 
-def _place(values: Any, wanted: Any, *start: Any) -> int:
+def _index_of(values: Any, element: Any, *start: Any) -> int:
     if type(values) is not list:
-        return int(library_call("indexOf", (values, wanted, *start), True))
-    return _first(range(len(values)), values, wanted)
+        return int(library_call("indexOf", (values, element, *start), True))
+    return _first_index(range(len(values)), values, element)
 
 
-def _last_place(values: Any, wanted: Any, *start: Any) -> int:
+def _last_index_of(values: Any, element: Any, *start: Any) -> int:
     if type(values) is not list:
-        return int(library_call("lastIndexOf", (values, wanted, *start), True))
-    return _first(reversed(range(len(values))), values, wanted)
+        return int(library_call("lastIndexOf", (values, element, *start), True))
+    return _first_index(reversed(range(len(values))), values, element)
 
 
-def _first(places: Iterable[int], values: Sequence[Any], wanted: Any) -> int:
-    for place in places:
+def _first_index(indices: Iterable[int], values: Sequence[Any], element: Any) -> int:
+    for index in indices:
         try:
-            if equal(values[place], wanted):
-                return place
+            if equal(values[index], element):
+                return index
         except CelError:
             continue
     return -1
@@ -115,12 +115,12 @@ def _first(places: Iterable[int], values: Sequence[Any], wanted: Any) -> int:
 
 
 def _slice(values: Any, start: Any, end: Any) -> list[Any]:
-    found = _list("slice", values)
+    elements = _list("slice", values)
     if type(start) is not int or type(end) is not int:
         raise no_overload("slice", values, start, end)
-    if not 0 <= start <= end <= len(found):
-        raise CelError(f"cannot slice({start}, {end}), list is length {len(found)}")
-    return found[start:end]
+    if not 0 <= start <= end <= len(elements):
+        raise CelError(f"cannot slice({start}, {end}), list is length {len(elements)}")
+    return elements[start:end]
 
 
 def _flatten(values: Any, depth: Any = 1) -> list[Any]:
@@ -144,11 +144,11 @@ def _reverse(values: Any) -> list[Any]:
 
 
 def _distinct(values: Any) -> list[Any]:
-    found: list[Any] = []
+    elements: list[Any] = []
     for value in _list("distinct", values):
-        if not contains(found, value):
-            found.append(value)
-    return found
+        if not contains(elements, value):
+            elements.append(value)
+    return elements
 
 
 def _sort(values: Any) -> list[Any]:
@@ -165,21 +165,21 @@ def _sort_by_keys(values: Any, keys: Any) -> list[Any]:
     return [values[i] for i in sorted(range(len(values)), key=by_key)]
 
 
-def _has_all(values: Any, wanted: Any) -> bool:
-    known = _list("sets.contains", values)
-    return all(contains(known, value) for value in _list("sets.contains", wanted))
+def _contains_all(left: Any, subset: Any) -> bool:
+    superset = _list("sets.contains", left)
+    return all(contains(superset, value) for value in _list("sets.contains", subset))
 
 
 def _are_equivalent(left: Any, right: Any) -> bool:
-    return _has_all(left, right) and _has_all(right, left)
+    return _contains_all(left, right) and _contains_all(right, left)
 
 
 def _intersect(left: Any, right: Any) -> bool:
-    others = _list("sets.intersects", right)
-    return any(contains(others, value) for value in _list("sets.intersects", left))
+    elements = _list("sets.intersects", right)
+    return any(contains(elements, value) for value in _list("sets.intersects", left))
 
 
-# Sums by overload too: what an empty list comes to depends on its type.
+# Sums by overload too: the sum of an empty list depends on its element type.
 LISTS: dict[str, Function] = {
     "isSorted": _is_sorted,
     "min": _extreme("min", -1),
@@ -189,15 +189,15 @@ LISTS: dict[str, Function] = {
     "list_uint_sum_uint": _sum_from(Uint(0)),
     "list_double_sum_double": _sum_from(0.0),
     "list_duration_sum_duration": _sum_from(timedelta()),
-    "indexOf": _place,
-    "lastIndexOf": _last_place,
+    "indexOf": _index_of,
+    "lastIndexOf": _last_index_of,
     "slice": _slice,
     "flatten": _flatten,
     "reverse": _reverse,
     "distinct": _distinct,
     "sort": _sort,
     "@sortByAssociatedKeys": _sort_by_keys,
-    "sets.contains": _has_all,
+    "sets.contains": _contains_all,
     "sets.equivalent": _are_equivalent,
     "sets.intersects": _intersect,
 }

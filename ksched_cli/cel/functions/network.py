@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL for addresses and networks, as network devices hold them.
+"""CEL functions that Kubernetes adds for IP addresses and networks.
 
 Upstream: apiserver/pkg/cel (ip.go, cidr.go), apiserver/pkg/cel/library (ip.go, cidr.go),
 net/netip.
@@ -21,6 +21,8 @@ _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 
 @dataclass(frozen=True, slots=True)
 class IP:
+    """An IP address. bits: the length of the address, 32 or 128."""
+
     address: IPv4Address | IPv6Address
 
     @property
@@ -30,81 +32,81 @@ class IP:
 
 @dataclass(frozen=True, slots=True)
 class CIDR:
-    """A network, with an address in it that need not be its first."""
+    """A network. ip: any address in it, not only the first; bits: the prefix length."""
 
     ip: IP
     bits: int
 
     def masked(self) -> CIDR:
-        kept = int(self.ip.address) >> self._rest << self._rest
-        return CIDR(IP(type(self.ip.address)(kept)), self.bits)
+        prefix = int(self.ip.address) >> self._host_bits << self._host_bits
+        return CIDR(IP(type(self.ip.address)(prefix)), self.bits)
 
     def contains(self, ip: IP) -> bool:
         if ip.bits != self.ip.bits:
             return False
-        return int(ip.address) >> self._rest == int(self.ip.address) >> self._rest
+        return int(ip.address) >> self._host_bits == int(self.ip.address) >> self._host_bits
 
     @property
-    def _rest(self) -> int:
+    def _host_bits(self) -> int:
         return self.ip.bits - self.bits
 
 
-def _parse_ip(written: str) -> IP:
+def _parse_ip(literal: str) -> IP:
     try:
-        address = ip_address(written)
+        address = ip_address(literal)
     except ValueError as error:
-        raise CelError(f'IP Address "{written}" parse error: {error}') from None
+        raise CelError(f'IP Address "{literal}" parse error: {error}') from None
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
-            raise CelError(f'IP address "{written}" with zone value is not allowed')
+            raise CelError(f'IP address "{literal}" with zone value is not allowed')
         if address.ipv4_mapped is not None:
-            raise CelError(f'IPv4-mapped IPv6 address "{written}" is not allowed')
+            raise CelError(f'IPv4-mapped IPv6 address "{literal}" is not allowed')
     return IP(address)
 
 
-def _parse_cidr(written: str) -> CIDR:
-    address, slash, bits = written.rpartition("/")
+def _parse_cidr(literal: str) -> CIDR:
+    address, slash, bits = literal.rpartition("/")
     if not slash or not _BITS.fullmatch(bits):
-        raise CelError(f'network address parse error: "{written}"')
+        raise CelError(f'network address parse error: "{literal}"')
     ip = _parse_ip(address)
     if int(bits) > ip.bits:
-        raise CelError(f'network address parse error: "{written}": prefix length out of range')
+        raise CelError(f'network address parse error: "{literal}": prefix length out of range')
     return CIDR(ip, int(bits))
 
 
-def _ip(given: Any) -> IP:
-    return given.ip if isinstance(given, CIDR) else _parse_ip(text("ip", given))
+def _ip(value: Any) -> IP:
+    return value.ip if isinstance(value, CIDR) else _parse_ip(text("ip", value))
 
 
-def _cidr(written: Any) -> CIDR:
-    return _parse_cidr(text("cidr", written))
+def _cidr(literal: Any) -> CIDR:
+    return _parse_cidr(text("cidr", literal))
 
 
-def _is_ip(written: Any) -> bool:
-    return _succeeds(_parse_ip, text("isIP", written))
+def _is_ip(literal: Any) -> bool:
+    return _parses(_parse_ip, text("isIP", literal))
 
 
-def _is_cidr(written: Any) -> bool:
-    return _succeeds(_parse_cidr, text("isCIDR", written))
+def _is_cidr(literal: Any) -> bool:
+    return _parses(_parse_cidr, text("isCIDR", literal))
 
 
-def _succeeds(parse: Callable[[str], object], written: str) -> bool:
+def _parses(parse: Callable[[str], object], literal: str) -> bool:
     try:
-        parse(written)
+        parse(literal)
     except CelError:
         return False
     return True
 
 
-def _is_canonical(written: Any) -> bool:
-    return str(_parse_ip(text("ip.isCanonical", written)).address) == written
+def _is_canonical(literal: Any) -> bool:
+    return str(_parse_ip(text("ip.isCanonical", literal)).address) == literal
 
 
-def _about_ip(name: str, holds: Callable[[IPv4Address | IPv6Address], object]) -> Function:
-    def function(given: Any) -> object:
-        if not isinstance(given, IP):
-            raise no_overload(name, given)
-        return holds(given.address)
+def _ip_property(name: str, property_of: Callable[[IPv4Address | IPv6Address], object]) -> Function:
+    def function(value: Any) -> object:
+        if not isinstance(value, IP):
+            raise no_overload(name, value)
+        return property_of(value.address)
 
     return function
 
@@ -117,7 +119,7 @@ def _is_link_local_multicast(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _is_global_unicast(address: IPv4Address | IPv6Address) -> bool:
-    """Upstream takes private addresses for global."""
+    """As in upstream's net.IP.IsGlobalUnicast, private addresses count as global."""
     return not (
         address.is_unspecified
         or address.is_loopback
@@ -127,10 +129,10 @@ def _is_global_unicast(address: IPv4Address | IPv6Address) -> bool:
     )
 
 
-def _network(function: str, given: Any) -> CIDR:
-    if not isinstance(given, CIDR):
-        raise no_overload(function, given)
-    return given
+def _network(function: str, value: Any) -> CIDR:
+    if not isinstance(value, CIDR):
+        raise no_overload(function, value)
+    return value
 
 
 def _contains_ip(network: Any, other: Any) -> bool:
@@ -160,12 +162,12 @@ NETWORK: dict[str, Function] = {
     "ip": _ip,
     "isIP": _is_ip,
     "ip.isCanonical": _is_canonical,
-    "family": _about_ip("family", lambda address: address.version),
-    "isUnspecified": _about_ip("isUnspecified", lambda address: address.is_unspecified),
-    "isLoopback": _about_ip("isLoopback", lambda address: address.is_loopback),
-    "isLinkLocalMulticast": _about_ip("isLinkLocalMulticast", _is_link_local_multicast),
-    "isLinkLocalUnicast": _about_ip("isLinkLocalUnicast", lambda address: address.is_link_local),
-    "isGlobalUnicast": _about_ip("isGlobalUnicast", _is_global_unicast),
+    "family": _ip_property("family", lambda address: address.version),
+    "isUnspecified": _ip_property("isUnspecified", lambda address: address.is_unspecified),
+    "isLoopback": _ip_property("isLoopback", lambda address: address.is_loopback),
+    "isLinkLocalMulticast": _ip_property("isLinkLocalMulticast", _is_link_local_multicast),
+    "isLinkLocalUnicast": _ip_property("isLinkLocalUnicast", lambda address: address.is_link_local),
+    "isGlobalUnicast": _ip_property("isGlobalUnicast", _is_global_unicast),
     "cidr": _cidr,
     "isCIDR": _is_cidr,
     "containsIP": _contains_ip,

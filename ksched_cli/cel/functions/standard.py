@@ -1,7 +1,7 @@
-"""The functions of CEL expressions over devices that are not left to the library.
+"""CEL's standard operators and functions, as far as they are not left to the library.
 
-The others (conversions, regular expressions, times, most on strings and lists) have none of
-Kubernetes's own values in them and run in the library, see cel_environment.
+The others (conversions, regular expressions, times, most on strings and lists) take none of
+Kubernetes's own types and run in the library, see cel/environment.py (library_call).
 
 Upstream: cel-go/common/types, cel-go/cel/library.go (optionals).
 """
@@ -14,9 +14,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ksched_cli.cel.environment import library_call
-from ksched_cli.cel.functions.kubernetes import KUBERNETES
-from ksched_cli.cel.functions.lists import LISTS
-from ksched_cli.cel.functions.network import NETWORK
 from ksched_cli.cel.values import (
     NONE,
     CelError,
@@ -35,8 +32,8 @@ from ksched_cli.kube.quantity import MIN_INT64
 
 Function = Callable[..., Any]
 
-# Upstream's zero of timestamps.
-_NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
+# The zero value of Go's time.Time.
+_ZERO_TIMESTAMP = datetime(1, 1, 1, tzinfo=UTC)
 
 
 # -- operators -----------------------------------------------------------------------------------
@@ -51,29 +48,29 @@ def _add(left: Any, right: Any) -> Any:
 def _subtract(left: Any, right: Any) -> Any:
     if isinstance(left, datetime | timedelta):
         return library_call("_-_", (left, right), False)
-    _same_numbers("_-_", left, right)
+    _require_same_number_type("_-_", left, right)
     if isinstance(left, float):
         return left - right
     return checked_int(int(left) - int(right), type(left))
 
 
 def _multiply(left: Any, right: Any) -> Any:
-    _same_numbers("_*_", left, right)
+    _require_same_number_type("_*_", left, right)
     if isinstance(left, float):
         return left * right
     return checked_int(int(left) * int(right), type(left))
 
 
 def _divide(left: Any, right: Any) -> Any:
-    _same_numbers("_/_", left, right)
+    _require_same_number_type("_/_", left, right)
     if isinstance(left, float):
-        return _float_divide(left, right)
+        return _divide_floats(left, right)
     if not right:
         raise CelError("division by zero")
     return checked_int(_truncated(int(left), int(right)), type(left))
 
 
-def _float_divide(left: float, right: float) -> float:
+def _divide_floats(left: float, right: float) -> float:
     if right:
         return left / right
     if math.isnan(left) or not left:
@@ -88,7 +85,7 @@ def _truncated(left: int, right: int) -> int:
 
 
 def _modulo(left: Any, right: Any) -> Any:
-    _same_numbers("_%_", left, right)
+    _require_same_number_type("_%_", left, right)
     if isinstance(left, float):
         raise no_overload("_%_", left, right)
     if not right:
@@ -98,7 +95,7 @@ def _modulo(left: Any, right: Any) -> Any:
     return checked_int(int(left) - _truncated(int(left), int(right)) * int(right), type(left))
 
 
-def _same_numbers(function: str, left: Any, right: Any) -> None:
+def _require_same_number_type(function: str, left: Any, right: Any) -> None:
     if type(left) is not type(right) or type(left) not in (int, Uint, float):
         raise no_overload(function, left, right)
 
@@ -156,8 +153,8 @@ def _of(value: Any) -> Optional:
 
 
 def _of_non_zero(value: Any) -> Optional:
-    """Upstream: traits.Zeroer; values without the notion count as set."""
-    if value is None or value == _NO_TIME:
+    """Upstream: traits.Zeroer; types that do not implement it are never zero."""
+    if value is None or value == _ZERO_TIMESTAMP:
         return NONE
     of_plain_type = isinstance(value, bool | int | float | str | bytes | list | dict | timedelta)
     return NONE if of_plain_type and not value else Optional(True, value)
@@ -184,8 +181,8 @@ def _value(value: Any) -> Any:
 
 
 def _unwrap(values: Any) -> list[Any]:
-    found = [_as_optional("optional.unwrap", value) for value in values]
-    return [one.value for one in found if one.present]
+    optionals = [_as_optional("optional.unwrap", value) for value in values]
+    return [optional.value for optional in optionals if optional.present]
 
 
 def _first(values: Any) -> Optional:
@@ -196,16 +193,16 @@ def _last(values: Any) -> Optional:
     return Optional(True, values[-1]) if values else NONE
 
 
-# -- what macros have become ---------------------------------------------------------------------
+# -- expanded macros -----------------------------------------------------------------------------
 
 
-def _map_insert(into: Any, *given: Any) -> dict[Any, Any]:
-    """A key and its value, or another map."""
-    added = given[0] if len(given) == 1 else dict([given])
+def _map_insert(target: Any, *entries: Any) -> dict[Any, Any]:
+    """entries: a key and its value, or one map."""
+    added = entries[0] if len(entries) == 1 else dict([entries])
     for key in added:
-        if key in into:
+        if key in target:
             raise CelError(f"insert failed: key {key} already exists")
-    return {**into, **added}
+    return {**target, **added}
 
 
 # -- types ---------------------------------------------------------------------------------------
@@ -215,12 +212,11 @@ def _type(value: Any) -> TypeName:
     return TypeName(type_name(value))
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-# By name; by overload where that decides.
-FUNCTIONS: dict[str, Function] = {
+STANDARD: dict[str, Function] = {
     "_+_": _add,
     "_-_": _subtract,
     "_*_": _multiply,
@@ -236,9 +232,6 @@ FUNCTIONS: dict[str, Function] = {
     "startsWith": _starts_with,
     "endsWith": _ends_with,
     "contains": _has_substring,
-    **KUBERNETES,
-    **LISTS,
-    **NETWORK,
     "optional.of": _of,
     "optional.ofNonZeroValue": _of_non_zero,
     "optional.none": _none,
@@ -250,5 +243,5 @@ FUNCTIONS: dict[str, Function] = {
     "last": _last,
     "cel.@mapInsert": _map_insert,
     "type": _type,
-    "dyn": _same,
+    "dyn": _identity,
 }
