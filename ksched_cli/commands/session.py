@@ -124,9 +124,9 @@ def _device_warnings(simulation: Simulation) -> list[str]:
     """Only where a pending pod has claims: checking selectors loads the CEL library."""
     if not any(pod.spec.resource_claims for pod in simulation.pending()):
         return []
-    from ksched_cli.plugins.dynamic_resources.object_checks import device_faults
+    from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return device_faults(simulation.state)
+    return device_problems(simulation.state)
 
 
 def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:

@@ -15,7 +15,7 @@ from ksched_cli.cel.interpretable import DeviceInput
 from ksched_cli.cel.interpreter import Program
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.dynamic_resources.selectors import Failure, compiled
+from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
 
 DRIVER = "d.io"
 CASES = [
@@ -59,7 +59,7 @@ def test_expression(case):
 def test_an_expression_may_not_cost_too_much():
     dear = "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true"
     with pytest.raises(CelAbortError, match="cost limit exceeded"):
-        compiled(dear).evaluate(DEVICE)
+        compile_selector(dear).evaluate(DEVICE)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_an_expression_may_not_cost_too_much():
     ],
 )
 def test_an_expression_that_does_not_compile_says_why(expression, text):
-    found = compiled(expression)
-    assert isinstance(found, Failure)
+    found = compile_selector(expression)
+    assert isinstance(found, SelectorFailure)
     assert found.phase == "compile"
     assert text in found.text
 
@@ -88,4 +88,6 @@ def test_what_is_not_done_as_upstream_does_it_is_an_error(expression):
 
 
 def test_an_expression_is_compiled_once():
-    assert compiled("device.driver == 'once'") is compiled("device.driver == 'once'")
+    assert compile_selector("device.driver == 'once'") is compile_selector(
+        "device.driver == 'once'"
+    )

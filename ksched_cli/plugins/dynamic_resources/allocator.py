@@ -1,10 +1,11 @@
-"""The search for devices, in upstream's order, so that the very same devices come out.
+"""Allocates devices to claims on one node, in upstream's order, so that the same devices result.
 
-An exhaustive search, one claim, one request, one device after the other; the first full solution
-is taken. What upstream tries again with devices that look the same is left out: it fails again.
+A backtracking search over claims, requests and devices, whose first full allocation is the result.
+Upstream also retries a failed state with other devices of equal signature, which cannot succeed and
+is left out.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
-the allocator that v1.34's default gates choose, for DRAResourceClaimDeviceStatus is among them.
+the allocator that v1.34's default feature gates select (DRAResourceClaimDeviceStatus is on).
 """
 
 from __future__ import annotations
@@ -12,180 +13,157 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 from typing import TypeAlias
 
 from ksched_cli.framework.status import PluginError
+from ksched_cli.plugins.dynamic_resources.candidates import (
+    CandidateDevice,
+    DeviceResult,
+    NodePools,
+    RequestData,
+)
 from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState
-from ksched_cli.plugins.dynamic_resources.pools import Pool
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
+    ALLOCATION_RESULTS_MAX_SIZE,
     EXACT_COUNT,
-    MOST_DEVICES,
-    Choices,
     Demand,
     RequestAlternative,
+    RequestAlternatives,
 )
-from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignature, PoolSignature
+from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignature
 
-_Place: TypeAlias = tuple[int, int, int, int, bool]
-"""Claim, entry of its requests, choice, device, and whether the choice of a list is made."""
+_DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
+"""Claim, request, alternative, device; is the alternative chosen. Upstream: deviceIndices."""
 
 
 class AllocationError(PluginError):
-    """The claims, classes or slices are not right: the pod's attempt ends."""
+    """Invalid claims, classes or slices, which end the pod's attempt. The text is upstream's."""
 
 
 class TimedOutError(Exception):
-    """The search took longer than filterTimeout."""
+    """The allocation took longer than filterTimeout."""
 
 
-class _TooManyError(Exception):
+class _ResultsMaxSizeError(Exception):
     """More devices than one claim may have. Upstream: errAllocationResultMaxSizeExceeded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A device of the result. pool: its place among the node's pools; place: its place in there."""
-
-    request: RequestAlternative
-    pool: int
-    place: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reachable:
-    """The pools of a node. looks: as the demand sees them; used: the devices in use, as bits."""
-
-    pools: Sequence[Pool]
-    looks: Sequence[PoolSignature]
-    used: Sequence[int]
-
-
-@dataclass(slots=True)
-class _Candidate:
-    """users: the claims that the search gave it to."""
-
-    pool: int
-    place: int
-    look: int
-    used: bool
-    users: set[int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A request that was found to be right. everything: the devices of one that wants all."""
-
-    request: RequestAlternative
-    number: int
-    count: int
-    everything: Sequence[_Candidate] = ()
-
-
 class DeviceAllocator:
-    """One search over one node's pools.
+    """One allocation of all claims of a demand from one node's pools. Upstream: allocator.
 
-    claims:  the names, for messages
-    classes: those that exist
-    seconds: how long it may take; 0: as long as it does
+    claims:  their names, for messages
+    classes: the device classes that exist, by name
+    seconds: the time limit; 0: none
     """
 
     def __init__(
         self,
         view: DemandView,
-        reachable: Reachable,
+        node_pools: NodePools,
         claims: Sequence[str],
         classes: Mapping[str, object],
         seconds: float = 0.0,
     ) -> None:
         self._view = view
         self._demand: Demand = view.demand
-        self._reachable = reachable
-        self._names = claims
+        self._node_pools = node_pools
+        self._claim_names = claims
         self._classes = classes
         self._deadline = monotonic() + seconds if seconds > 0 else None
-        self._numbers = {request: i for i, request in enumerate(self._demand.requests)}
+        self._request_numbers = {
+            request: index for index, request in enumerate(self._demand.requests)
+        }
         self._pools = [
             [
-                _Candidate(p, i, look, bool(used >> i & 1), set())
-                for i, look in enumerate(pool.looks)
+                CandidateDevice(pool_index, index, signature, bool(in_use >> index & 1), set())
+                for index, signature in enumerate(pool.signatures)
             ]
-            for p, (pool, used) in enumerate(zip(reachable.looks, reachable.used, strict=True))
+            for pool_index, (pool, in_use) in enumerate(
+                zip(node_pools.signatures, node_pools.in_use, strict=True)
+            )
         ]
-        self._wanted: dict[tuple[int, int, int], _Wanted] = {}
+        self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
-        self._result: list[list[tuple[_Wanted, _Candidate]]] = [[] for _ in claims]
-        self._hopeless: set[object] = set()
+        self._result: list[list[tuple[RequestData, CandidateDevice]]] = [[] for _ in claims]
+        self._failed_states: set[object] = set()
 
-    def allocate(self) -> list[list[Taken]] | None:
-        """Per claim its devices; None: there are not enough.
+    def allocate(self) -> list[list[DeviceResult]] | None:
+        """Per claim the allocated devices; None: the claims cannot all be allocated.
 
         Raises AllocationError, TimedOutError.
         """
         for claim in range(len(self._demand.claims)):
-            self._check_claim(claim)
+            self._validate_claim(claim)
         try:
-            with _room_for(sum(min(one.count, MOST_DEVICES) for one in self._wanted.values())):
-                if not self._search(0, 0, 0, 0, False):
+            counts = (request_data.count for request_data in self._request_data.values())
+            with _recursion_limit_for(sum(min(n, ALLOCATION_RESULTS_MAX_SIZE) for n in counts)):
+                if not self._allocate_one(0, 0, 0, 0, False):
                     return None
-        except _TooManyError as error:
-            # Upstream lets this one out where it is the first claim's.
+        except _ResultsMaxSizeError as error:
+            # Upstream catches this error from the second claim on; the first claim's is returned.
             raise AllocationError(str(error)) from None
         return [
-            [Taken(wanted.request, one.pool, one.place) for wanted, one in devices]
-            for devices in self._result
+            [DeviceResult(data.request, device.pool, device.index) for data, device in results]
+            for results in self._result
         ]
 
-    # -- what is asked for ------------------------------------------------------------------------
+    # -- validating the requests ------------------------------------------------------------------
 
-    def _check_claim(self, claim: int) -> None:
-        least = 0
-        for number, choices in enumerate(self._demand.claims[claim].choices):
-            if any(request.of_capacity for request in choices.requests):
+    def _validate_claim(self, claim: int) -> None:
+        minimum = 0
+        for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
+            if any(request.requests_capacity for request in alternatives.requests):
                 raise self._error(
                     claim,
-                    choices.requests[0].base_name,
+                    alternatives.requests[0].base_name,
                     "has capacity requests, but the DRAConsumableCapacity feature is disabled",
                 )
-            least += min(self._check_choices(claim, number, choices))
-        if least > MOST_DEVICES:
+            minimum += min(self._validate_alternatives(claim, index, alternatives))
+        if minimum > ALLOCATION_RESULTS_MAX_SIZE:
             raise AllocationError(
-                f"claim {self._names[claim]}: number of requested devices {least} exceeds the "
-                f"claim limit of {MOST_DEVICES}"
+                f"claim {self._claim_names[claim]}: number of requested devices {minimum} exceeds "
+                f"the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}"
             )
         constraints = self._demand.claims[claim].constraints
-        for number, constraint in enumerate(constraints):
+        for index, constraint in enumerate(constraints):
             if not constraint.kind:
                 raise AllocationError(
-                    f"claim {self._names[claim]}, constraint #{number}: empty constraint "
+                    f"claim {self._claim_names[claim]}, constraint #{index}: empty constraint "
                     "(unsupported constraint type?)"
                 )
         self._constraints.append([ConstraintState(constraint) for constraint in constraints])
 
-    def _check_choices(self, claim: int, number: int, choices: Choices) -> list[int]:
-        """The number of devices that each choice takes."""
-        first_everything: dict[int, bool] | None = None
-        for place, request in enumerate(choices.requests):
-            # Upstream notes what the devices of the first choice matched under the second's name
-            # too, so that a second choice of all devices gets what the first one matched.
-            known = first_everything if place == 1 else None
-            wanted, matched = self._check(claim, request, known)
-            if place == 0:
-                first_everything = matched
-            self._wanted[claim, number, place] = wanted
-        return [self._wanted[claim, number, i].count for i in range(len(choices.requests))]
+    def _validate_alternatives(
+        self, claim: int, entry: int, alternatives: RequestAlternatives
+    ) -> list[int]:
+        """The number of devices that each alternative needs."""
+        first_matches: dict[int, bool] | None = None
+        for index, request in enumerate(alternatives.requests):
+            # Upstream's cache of matches uses the first alternative's results for the second one
+            # too, so that a second alternative in mode All gets what the first one matched.
+            matches = first_matches if index == 1 else None
+            request_data, matched = self._validate_request(claim, request, matches)
+            if index == 0:
+                first_matches = matched
+            self._request_data[claim, entry, index] = request_data
+        return [
+            self._request_data[claim, entry, i].count for i in range(len(alternatives.requests))
+        ]
 
-    def _check(
-        self, claim: int, request: RequestAlternative, known: dict[int, bool] | None
-    ) -> tuple[_Wanted, dict[int, bool]]:
-        """known: answers about devices, by their look, that are taken as they are."""
-        number = self._numbers[request]
-        for place, expression in enumerate(request.selectors):
+    def _validate_request(
+        self, claim: int, request: RequestAlternative, known_matches: dict[int, bool] | None
+    ) -> tuple[RequestData, dict[int, bool]]:
+        """known_matches: by signature, results for devices that are reused unchecked.
+
+        Also returns the results it computed. Upstream: validateDeviceRequest.
+        """
+        number = self._request_numbers[request]
+        for index, expression in enumerate(request.selectors):
             if expression is None:
                 raise AllocationError(
-                    f"claim {self._names[claim]}, request {request.name}, selector #{place}: "
+                    f"claim {self._claim_names[claim]}, request {request.name}, selector #{index}: "
                     "CEL expression empty (unsupported selector type?)"
                 )
         if not request.class_name:
@@ -200,18 +178,18 @@ class DeviceAllocator:
                 f'deviceclass.resource.k8s.io "{request.class_name}" not found',
             )
         if request.mode == EXACT_COUNT:
-            return _Wanted(request, number, request.count), {}
+            return RequestData(request, number, request.count), {}
         if request.mode != ALL:
             raise self._error(claim, request.name, f"unsupported count mode {request.mode}")
-        matched = dict(known or {})
-        everything = self._everything(claim, request, number, matched)
-        return _Wanted(request, number, len(everything), everything), matched
+        matched = dict(known_matches or {})
+        all_devices = self._all_devices(claim, request, number, matched)
+        return RequestData(request, number, len(all_devices), all_devices), matched
 
-    def _everything(
+    def _all_devices(
         self, claim: int, request: RequestAlternative, number: int, matched: dict[int, bool]
-    ) -> list[_Candidate]:
-        found = []
-        for place, pool in enumerate(self._reachable.pools):
+    ) -> list[CandidateDevice]:
+        devices = []
+        for pool_index, pool in enumerate(self._node_pools.pools):
             if pool.incomplete or pool.invalid:
                 state = "being updated" if pool.incomplete else "invalid"
                 raise self._error(
@@ -219,20 +197,22 @@ class DeviceAllocator:
                     request.name,
                     f"asks for all devices, but resource pool {pool.key} is currently {state}",
                 )
-            for one in self._pools[place]:
-                if one.look not in matched:
-                    matched[one.look] = self._selectable(claim, request, number, one)
-                if matched[one.look]:
-                    found.append(one)
-        return found
+            for device in self._pools[pool_index]:
+                if device.signature not in matched:
+                    matched[device.signature] = self._selectable(claim, request, number, device)
+                if matched[device.signature]:
+                    devices.append(device)
+        return devices
 
     def _error(self, claim: int, request: str, problem: str) -> AllocationError:
-        return AllocationError(f"claim {self._names[claim]}, request {request}: {problem}")
+        return AllocationError(f"claim {self._claim_names[claim]}, request {request}: {problem}")
 
     # -- the search -------------------------------------------------------------------------------
 
-    def _search(self, claim: int, entry: int, choice: int, device: int, chosen: bool) -> bool:
-        """One device and all that come after it. Raises _TooManyError besides the others.
+    def _allocate_one(
+        self, claim: int, entry: int, alternative: int, device: int, chosen: bool
+    ) -> bool:
+        """Allocates one device and all that follow. Raises _ResultsMaxSizeError too.
 
         Upstream: allocateOne.
         """
@@ -240,147 +220,159 @@ class DeviceAllocator:
             raise TimedOutError
         if claim >= len(self._demand.claims):
             return True
-        choices = self._demand.claims[claim].choices
-        if entry >= len(choices):
+        alternatives = self._demand.claims[claim].alternatives
+        if entry >= len(alternatives):
             try:
-                return self._search(claim + 1, 0, 0, 0, False)
-            except _TooManyError:
+                return self._allocate_one(claim + 1, 0, 0, 0, False)
+            except _ResultsMaxSizeError:
                 return False
-        if not chosen and choices[entry].prioritised:
+        if not chosen and alternatives[entry].prioritized:
             return self._first_available(claim, entry, device)
-        wanted = self._wanted[claim, entry, choice]
-        if wanted.request.mode == ALL and not wanted.everything:
+        request_data = self._request_data[claim, entry, alternative]
+        if request_data.request.mode == ALL and not request_data.all_devices:
             return False
-        if device >= wanted.count:
-            return self._search(claim, entry + 1, 0, 0, False)
-        if len(self._result[claim]) + wanted.count - device > MOST_DEVICES:
-            raise _TooManyError(f"allocation max size exceeded (claim {self._names[claim]})")
-        if wanted.request.mode == ALL:
-            return self._take_all(claim, entry, wanted, device, chosen)
-        return self._take_one((claim, entry, choice, device, chosen), wanted)
+        if device >= request_data.count:
+            return self._allocate_one(claim, entry + 1, 0, 0, False)
+        if len(self._result[claim]) + request_data.count - device > ALLOCATION_RESULTS_MAX_SIZE:
+            raise _ResultsMaxSizeError(
+                f"allocation max size exceeded (claim {self._claim_names[claim]})"
+            )
+        if request_data.request.mode == ALL:
+            return self._allocate_all(claim, entry, request_data, device, chosen)
+        return self._allocate_exact_count((claim, entry, alternative, device, chosen), request_data)
 
-    def _state(self, place: _Place) -> object:
-        """Where the search is, and what was taken, devices by their look."""
-        given = tuple(
-            tuple(sorted((wanted.number, one.look, one.used) for wanted, one in devices))
-            for devices in self._result
+    def _state(self, indices: _DeviceIndices) -> object:
+        """The position of the search and the devices allocated so far, by their signatures."""
+        allocated = tuple(
+            tuple(
+                sorted((data.number, device.signature, device.in_use) for data, device in results)
+            )
+            for results in self._result
         )
-        return place, given
+        return indices, allocated
 
     def _first_available(self, claim: int, entry: int, device: int) -> bool:
-        all_too_many = True
-        for choice in range(len(self._demand.claims[claim].choices[entry].requests)):
+        all_exceed_limit = True
+        for alternative in range(len(self._demand.claims[claim].alternatives[entry].requests)):
             try:
-                found = self._search(claim, entry, choice, device, True)
-            except _TooManyError:
+                allocated = self._allocate_one(claim, entry, alternative, device, True)
+            except _ResultsMaxSizeError:
                 continue
-            all_too_many = False
-            if found:
+            all_exceed_limit = False
+            if allocated:
                 return True
-        if all_too_many:
-            raise _TooManyError(f"allocation max size exceeded (claim {self._names[claim]})")
+        if all_exceed_limit:
+            raise _ResultsMaxSizeError(
+                f"allocation max size exceeded (claim {self._claim_names[claim]})"
+            )
         return False
 
-    def _take_all(self, claim: int, entry: int, wanted: _Wanted, device: int, chosen: bool) -> bool:
-        one = wanted.everything[device]
-        if not self._take(claim, wanted, one, must=True):
+    def _allocate_all(
+        self, claim: int, entry: int, request_data: RequestData, device: int, chosen: bool
+    ) -> bool:
+        candidate = request_data.all_devices[device]
+        if not self._allocate_device(claim, request_data, candidate, must=True):
             return False
-        done = False
+        allocated = False
         try:
-            # Upstream goes on with the list's first choice here, whichever is being tried.
-            done = self._search(claim, entry, 0, device + 1, chosen)
+            # Upstream goes on with the first alternative here, whichever is being tried.
+            allocated = self._allocate_one(claim, entry, 0, device + 1, chosen)
         finally:
-            if not done:
-                self._give_back(claim, wanted, one)
-        return done
+            if not allocated:
+                self._deallocate_device(claim, request_data, candidate)
+        return allocated
 
-    def _take_one(self, place: _Place, wanted: _Wanted) -> bool:
-        """The first device with which all the rest works out too."""
-        claim, entry, choice, device, chosen = place
-        state = self._state(place) if self._view.interchangeable else None
-        if state in self._hopeless:
+    def _allocate_exact_count(self, indices: _DeviceIndices, request_data: RequestData) -> bool:
+        """Allocates the first device with which all that follow can be allocated too."""
+        claim, entry, alternative, device, chosen = indices
+        state = self._state(indices) if self._view.interchangeable else None
+        if state in self._failed_states:
             return False
-        for one in self._candidates():
-            if self._busy(claim, wanted.request, one):
+        for candidate in self._candidate_devices():
+            if self._is_in_use(claim, request_data.request, candidate):
                 continue
-            if not self._selectable(claim, wanted.request, wanted.number, one):
+            if not self._selectable(claim, request_data.request, request_data.number, candidate):
                 continue
-            if not self._take(claim, wanted, one, must=False):
+            if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
-            done = False
+            allocated = False
             try:
-                done = self._search(claim, entry, choice, device + 1, chosen)
+                allocated = self._allocate_one(claim, entry, alternative, device + 1, chosen)
             finally:
-                if not done:
-                    self._give_back(claim, wanted, one)
-            if done:
+                if not allocated:
+                    self._deallocate_device(claim, request_data, candidate)
+            if allocated:
                 return True
         if state is not None:
-            self._hopeless.add(state)
+            self._failed_states.add(state)
         return False
 
-    def _candidates(self) -> Iterator[_Candidate]:
-        for place, pool in enumerate(self._reachable.pools):
+    def _candidate_devices(self) -> Iterator[CandidateDevice]:
+        for pool_index, pool in enumerate(self._node_pools.pools):
             if pool.invalid:
                 raise AllocationError(f"pool {pool.name} is invalid: {pool.invalid}")
-            yield from self._pools[place]
+            yield from self._pools[pool_index]
 
     # -- one device -------------------------------------------------------------------------------
 
     def _selectable(
-        self, claim: int, request: RequestAlternative, number: int, one: _Candidate
+        self, claim: int, request: RequestAlternative, number: int, device: CandidateDevice
     ) -> bool:
-        turned = self._look(one).turned[number]
-        if turned is None:
+        rejection = self._signature(device).rejections[number]
+        if rejection is None:
             return True
-        if turned.failure is not None:
-            raise AllocationError(turned.error(self._names[claim], request.class_name))
+        if rejection.failure is not None:
+            raise AllocationError(rejection.error(self._claim_names[claim], request.class_name))
         return False
 
-    def _busy(self, claim: int, request: RequestAlternative, one: _Candidate) -> bool:
+    def _is_in_use(self, claim: int, request: RequestAlternative, device: CandidateDevice) -> bool:
         if request.admin_access:
-            return claim in one.users
-        return one.used or bool(one.users)
+            return claim in device.claim_users
+        return device.in_use or bool(device.claim_users)
 
-    def _take(self, claim: int, wanted: _Wanted, one: _Candidate, must: bool) -> bool:
+    def _allocate_device(
+        self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
+    ) -> bool:
         """Upstream: allocateDevice."""
-        request, look = wanted.request, self._look(one)
-        if self._busy(claim, request, one) or look.consumes_counters:
+        request, signature = request_data.request, self._signature(device)
+        if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
         constraints = self._constraints[claim]
         for i, constraint in enumerate(constraints):
-            if constraint.add(request, look.attributes[claim][i]):
+            if constraint.add(request, signature.attributes[claim][i]):
                 continue
             if must:
                 raise self._error(
                     claim,
                     request.name,
-                    f"cannot add device {self._name(one)} because a claim constraint would not be "
-                    "satisfied",
+                    f"cannot add device {self._device_name(device)} because a claim constraint "
+                    "would not be satisfied",
                 )
             for earlier in constraints[:i]:
                 earlier.remove(request)
             return False
-        one.users.add(claim)
-        self._result[claim].append((wanted, one))
+        device.claim_users.add(claim)
+        self._result[claim].append((request_data, device))
         return True
 
-    def _give_back(self, claim: int, wanted: _Wanted, one: _Candidate) -> None:
+    def _deallocate_device(
+        self, claim: int, request_data: RequestData, device: CandidateDevice
+    ) -> None:
         for constraint in self._constraints[claim]:
-            constraint.remove(wanted.request)
-        one.users.discard(claim)
+            constraint.remove(request_data.request)
+        device.claim_users.discard(claim)
         self._result[claim].pop()
 
-    def _look(self, one: _Candidate) -> DeviceSignature:
-        return self._view.looks[one.look]
+    def _signature(self, device: CandidateDevice) -> DeviceSignature:
+        return self._view.signatures[device.signature]
 
-    def _name(self, one: _Candidate) -> str:
-        return "/".join(self._reachable.pools[one.pool].devices[one.place].id)
+    def _device_name(self, device: CandidateDevice) -> str:
+        return "/".join(self._node_pools.pools[device.pool].devices[device.index].id)
 
 
 @contextmanager
-def _room_for(devices: int) -> Iterator[None]:
-    """The search goes two calls deep per device, and as deep per claim."""
+def _recursion_limit_for(devices: int) -> Iterator[None]:
+    """The search nests two calls per device, and as many per claim."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(before + 8 * devices)
     try:

@@ -1,4 +1,5 @@
-"""The claims of a run: which ones a pod has, what they hold, and what is held for claims under way.
+"""The resource claims of a run: a pod's claims, the devices allocated to them, and the allocations
+that are pending between Reserve and PreBind.
 
 Upstream: plugins/dynamicresources (dra_manager.go, allocateddevices.go, dynamicresources.go),
 dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
@@ -30,13 +31,13 @@ DeviceID: TypeAlias = tuple[str, str, str]
 
 
 class ClaimError(Exception):
-    """A pod cannot have one of its claims. The text is upstream's."""
+    """A claim of a pod that cannot be used. The text is upstream's."""
 
 
 class ClaimStore:
-    """Every claim as it stands now, for all profiles of a run.
+    """The current version of every claim, for all profiles of a run. Upstream: claimTracker.
 
-    log: the devices taken or given back so far, in order; who keeps track notes its length
+    log: the devices allocated or deallocated so far, in order; a reader remembers how far it read
     """
 
     def __init__(self, cluster: ClusterState) -> None:
@@ -67,7 +68,7 @@ class ClaimStore:
         )
 
     def holders(self) -> dict[DeviceID, str]:
-        """Device → the claim that has it for itself."""
+        """Device → the claim that has it exclusively."""
         return {
             device: claim.key
             for claim in (*self._claims.values(), *self._pending.values())
@@ -75,30 +76,30 @@ class ClaimStore:
         }
 
     def write(self, claim: ResourceClaim) -> None:
-        """A new version of a claim. One that stays allocated does not change what is in use."""
+        """Stores a new version of a claim, and which devices it allocates or frees."""
         key = claim.namespace, claim.name
-        before = self._claims[key]
+        previous = self._claims[key]
         self._claims[key] = claim
-        if before.status.allocation is None:
-            taken = exclusive_devices(claim)
-            self._allocated.update(taken)
-            self.log += taken
+        if previous.status.allocation is None:
+            devices = exclusive_devices(claim)
+            self._allocated.update(devices)
+            self.log += devices
         elif claim.status.allocation is None:
-            # Upstream's set knows devices, not who has them: two claims of one device lose it.
-            given_back = exclusive_devices(before)
-            self._allocated.difference_update(given_back)
-            self.log += given_back
+            # Upstream's set has no owners: if two claims have one device, freeing one frees it.
+            devices = exclusive_devices(previous)
+            self._allocated.difference_update(devices)
+            self.log += devices
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         return claim_uid(claim) in self._pending
 
-    def hold(self, claim: ResourceClaim) -> None:
-        """The claim's allocation is under way."""
+    def add_pending(self, claim: ResourceClaim) -> None:
+        """The claim's allocation is pending. Upstream: SignalClaimPendingAllocation."""
         self._pending[claim_uid(claim)] = claim
         self.log += exclusive_devices(claim)
 
-    def let_go(self, claim: ResourceClaim) -> None:
-        """It is not any more; as good as nothing where it never was."""
+    def remove_pending(self, claim: ResourceClaim) -> None:
+        """Does nothing if it is not pending. Upstream: RemoveClaimPendingAllocation."""
         held = self._pending.pop(claim_uid(claim), None)
         if held is not None:
             self.log += exclusive_devices(held)
@@ -109,7 +110,7 @@ def claim_uid(claim: ResourceClaim) -> str:
 
 
 def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
-    """What a claim has for itself: devices of admin access do not count.
+    """The devices allocated to a claim, without those of admin access.
 
     Upstream: foreachAllocatedDevice.
     """
@@ -117,15 +118,15 @@ def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
     if allocation is None:
         return []
     return [
-        (one.driver, one.pool, one.device)
-        for one in allocation.devices.results
-        if not one.admin_access
+        (result.driver, result.pool, result.device)
+        for result in allocation.devices.results
+        if not result.admin_access
     ]
 
 
 def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, bool]:
-    """The claim that a pod's reference stands for, None where none was needed; and whether it must
-    be the pod's own. Raises ClaimError. Upstream: resourceclaim.Name."""
+    """The name of the claim that a pod's reference refers to, None if none was needed; and whether
+    the pod must own it. Raises ClaimError. Upstream: resourceclaim.Name."""
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
@@ -140,8 +141,8 @@ def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, b
 
 
 def claims_of(pod: PodInfo, store: ClaimStore) -> list[ResourceClaim]:
-    """In the pod's order. Raises ClaimError. Upstream: foreachPodResourceClaim."""
-    found = []
+    """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim."""
+    claims = []
     for reference in pod.spec.resource_claims:
         name, must_own = claim_name(pod, reference)
         if name is None:
@@ -156,8 +157,8 @@ def claims_of(pod: PodInfo, store: ClaimStore) -> list[ResourceClaim]:
             raise ClaimError(
                 f"ResourceClaim {claim.key} was not created for pod {pod.key} (pod is not owner)"
             )
-        found.append(claim)
-    return found
+        claims.append(claim)
+    return claims
 
 
 def is_reserved_for(claim: ResourceClaim, pod: PodInfo) -> bool:
@@ -169,15 +170,15 @@ def allocated(claim: ResourceClaim, allocation: AllocationResult | None) -> Reso
 
 
 def reserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """With the pod among its users."""
+    """With the pod added to reservedFor."""
     consumer = ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
     users = (*claim.status.reserved_for, consumer)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
 def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
-    """Without the pod among its users."""
-    users = tuple(one for one in claim.status.reserved_for if one.uid != pod.uid)
+    """Without the pod in reservedFor."""
+    users = tuple(consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid)
     return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
@@ -187,8 +188,8 @@ def deallocated(claim: ResourceClaim) -> ResourceClaim:
 
 
 def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
-    """Per claim of a pod, `request=driver/pool/device` of what it was allocated."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Per claim of a pod, `request=driver/pool/device` of each allocated device."""
+    devices_by_claim: dict[str, tuple[str, ...]] = {}
     for reference in pod.spec.resource_claims:
         try:
             name, _ = claim_name(pod, reference)
@@ -198,27 +199,27 @@ def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
         if name is None or claim is None or claim.status.allocation is None:
             continue
         devices = tuple(
-            f"{one.request}={one.driver}/{one.pool}/{one.device}"
-            for one in claim.status.allocation.devices.results
+            f"{result.request}={result.driver}/{result.pool}/{result.device}"
+            for result in claim.status.allocation.devices.results
         )
         if devices:
-            found[name] = (*found.get(name, ()), *devices)
-    return found
+            devices_by_claim[name] = (*devices_by_claim.get(name, ()), *devices)
+    return devices_by_claim
 
 
-def unreachable(claim: ResourceClaim) -> str:
-    """Where an allocated claim can be used, for people."""
+def describe_allocation(claim: ResourceClaim) -> str:
+    """The explanation of an allocated claim: its devices, and the nodes that can use it."""
     allocation = claim.status.allocation
     assert allocation is not None
-    devices = ", ".join("/".join(one) for one in exclusive_devices(claim)) or "no device"
+    devices = ", ".join("/".join(device) for device in exclusive_devices(claim)) or "no device"
     selector = allocation.node_selector
     terms = selector.node_selector_terms if selector else ()
-    where = " or ".join(filter(None, map(_term, terms))) or "nowhere"
-    return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {where}"
+    nodes = " or ".join(filter(None, map(_term_text, terms))) or "nowhere"
+    return f"claim {claim.key} is allocated already: {devices}, to be used on nodes with {nodes}"
 
 
-def _term(term: NodeSelectorTerm) -> str:
+def _term_text(term: NodeSelectorTerm) -> str:
     return " and ".join(
-        f"{one.key} {one.operator} {','.join(one.values)}".strip()
-        for one in (*term.match_fields, *term.match_expressions)
+        f"{requirement.key} {requirement.operator} {','.join(requirement.values)}".strip()
+        for requirement in (*term.match_fields, *term.match_expressions)
     )

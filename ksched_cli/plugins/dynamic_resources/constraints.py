@@ -1,4 +1,4 @@
-"""Constraints over the devices of one claim, as devices are taken and given back.
+"""Constraints over the devices of one claim, updated while devices are allocated and deallocated.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental (allocator_experimental.go,
 matchAttributeConstraint; constraint.go, distinctAttributeConstraint).
@@ -15,7 +15,7 @@ from ksched_cli.plugins.dynamic_resources.view import AttributeValue
 
 
 class ConstraintState:
-    """A constraint, and how many devices it holds together. value: the first one's."""
+    """A constraint during allocation. count: the devices added; value: of the first of them."""
 
     __slots__ = ("constraint", "count", "value")
 
@@ -25,22 +25,22 @@ class ConstraintState:
         self.value: AttributeValue | None = None
 
     def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
-        """Whether a device for the request goes with those that are there; if so, it is added."""
-        if not self.constraint.concerns(request):
+        """Adds a device of the request if the constraint allows it; whether it does."""
+        if not self.constraint.applies_to(request):
             return True
-        if value is None or (self.count and not self._goes_with(value)):
+        if value is None or (self.count and not self._is_satisfied_by(value)):
             return False
         if not self.count:
             self.value = value
         self.count += 1
         return True
 
-    def _goes_with(self, value: AttributeValue) -> bool:
+    def _is_satisfied_by(self, value: AttributeValue) -> bool:
         if self.constraint.kind == DISTINCT_ATTRIBUTE:
-            # Upstream compares where the values lie in memory, so that no two devices are alike.
+            # Upstream compares pointers to the values, so that the values of two devices differ.
             return value[0] != ""
         return value[0] != "" and value == self.value
 
     def remove(self, request: RequestAlternative) -> None:
-        if self.constraint.concerns(request):
+        if self.constraint.applies_to(request):
             self.count -= 1

@@ -1,5 +1,5 @@
-"""Why claims cannot be allocated on a node: what each request found there, and what turned the rest
-away. One line per finding, for people.
+"""Explains why claims cannot be allocated on a node: per request, how many devices are free, in use
+or rejected, and by which selector. One line each.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ksched_cli.plugins.dynamic_resources.allocator import Reachable
+from ksched_cli.plugins.dynamic_resources.candidates import NodePools
 from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, DeviceID
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
@@ -17,148 +17,168 @@ from ksched_cli.plugins.dynamic_resources.requests import (
     RequestAlternative,
 )
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorRejection
-from ksched_cli.plugins.dynamic_resources.view import CONDITIONS, DemandView, DeviceSignature
+from ksched_cli.plugins.dynamic_resources.view import (
+    BINDING_CONDITIONS,
+    DemandView,
+    DeviceSignature,
+)
 
-SHOWN = 3
+MAX_HOLDERS = 3
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What a request found. free: how the free ones look; used: those that only others keep."""
+class _DeviceCounts:
+    """The devices of a node, for one request.
+
+    free:       the signatures of the free devices
+    in_use:     devices that match, but are allocated to other claims
+    rejections: by selector, how many it rejects
+    """
 
     total: int = 0
     free: list[DeviceSignature] = field(default_factory=list)
-    used: list[DeviceID] = field(default_factory=list)
-    turned: Counter[SelectorRejection] = field(default_factory=Counter)
+    in_use: list[DeviceID] = field(default_factory=list)
+    rejections: Counter[SelectorRejection] = field(default_factory=Counter)
 
 
 class AllocationExplanation:
-    """The devices of one node in the eyes of a pod's claims."""
+    """The devices of one node, for a pod's claims. claims: their keys."""
 
     def __init__(
         self,
         view: DemandView,
-        reachable: Reachable,
+        node_pools: NodePools,
         claims: Sequence[str],
         store: ClaimStore,
     ) -> None:
         self._view = view
-        self._reachable = reachable
+        self._node_pools = node_pools
         self._claims = claims
         self._store = store
 
     def lines(self) -> Iterator[str]:
         yield from self._pool_lines()
-        if not any(pool.devices for pool in self._reachable.pools):
+        if not any(pool.devices for pool in self._node_pools.pools):
             yield "no ResourceSlice brings a device within this node's reach"
             return
-        short = False
+        too_few = False
         for claim, demand in zip(self._claims, self._view.demand.claims, strict=True):
-            for choices in demand.choices:
-                tallies = [(request, self._tally(request)) for request in choices.requests]
-                enough = [_is_enough(request, tally) for request, tally in tallies]
-                short = short or not any(enough)
-                for request, tally in tallies:
-                    yield f"claim {claim}, {self._found(request, tally)}"
-        if not short:
+            for alternatives in demand.alternatives:
+                counts_by_request = [
+                    (request, self._count_devices(request)) for request in alternatives.requests
+                ]
+                enough = [_is_enough(request, counts) for request, counts in counts_by_request]
+                too_few = too_few or not any(enough)
+                for request, counts in counts_by_request:
+                    yield f"claim {claim}, {self._request_line(request, counts)}"
+        if not too_few:
             yield from self._constraint_lines()
 
     def _pool_lines(self) -> Iterator[str]:
-        for pool in self._reachable.pools:
+        for pool in self._node_pools.pools:
             if pool.invalid:
                 yield f"pool {pool.key} is invalid: {pool.invalid}"
             if pool.incomplete:
-                wanted = pool.devices[0].slice.spec.pool.resource_slice_count
+                slice_count = pool.devices[0].slice.spec.pool.resource_slice_count
                 slices = {device.slice.name for device in pool.devices}
                 yield (
-                    f"pool {pool.key} is incomplete: {len(slices)} of {wanted} slices of "
+                    f"pool {pool.key} is incomplete: {len(slices)} of {slice_count} slices of "
                     f"generation {pool.generation}"
                 )
 
-    def _tally(self, request: RequestAlternative) -> _Tally:
-        tally = _Tally()
-        number = self._view.demand.requests.index(request)
-        for pool, looks, used in zip(
-            self._reachable.pools, self._reachable.looks, self._reachable.used, strict=True
+    def _count_devices(self, request: RequestAlternative) -> _DeviceCounts:
+        counts = _DeviceCounts()
+        request_number = self._view.demand.requests.index(request)
+        for pool, pool_signature, in_use in zip(
+            self._node_pools.pools,
+            self._node_pools.signatures,
+            self._node_pools.in_use,
+            strict=True,
         ):
-            for place, (device, seen) in enumerate(zip(pool.devices, looks.looks, strict=True)):
-                look = self._view.looks[seen]
-                turned = look.turned[number]
-                tally.total += 1
-                if turned is not None:
-                    tally.turned[turned] += 1
-                elif used >> place & 1 and not request.admin_access:
-                    tally.used.append(device.id)
-                elif not look.consumes_counters:
-                    tally.free.append(look)
-        return tally
+            for index, (device, signature_id) in enumerate(
+                zip(pool.devices, pool_signature.signatures, strict=True)
+            ):
+                signature = self._view.signatures[signature_id]
+                rejection = signature.rejections[request_number]
+                counts.total += 1
+                if rejection is not None:
+                    counts.rejections[rejection] += 1
+                elif in_use >> index & 1 and not request.admin_access:
+                    counts.in_use.append(device.id)
+                elif not signature.consumes_counters:
+                    counts.free.append(signature)
+        return counts
 
-    def _found(self, request: RequestAlternative, tally: _Tally) -> str:
-        wanted = "all" if request.mode == ALL else str(request.count)
+    def _request_line(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
+        requested = "all" if request.mode == ALL else str(request.count)
         parts = [
-            f"request {request.result_name}: wants {wanted} of class {request.class_name}; of "
-            f"{_devices(tally.total)} {len(tally.free)} free"
+            f"request {request.result_name}: wants {requested} of class {request.class_name}; of "
+            f"{_device_count_text(counts.total)} {len(counts.free)} free"
         ]
-        if tally.used:
-            parts.append(f"{len(tally.used)} in use ({self._holders(tally.used)})")
+        if counts.in_use:
+            parts.append(f"{len(counts.in_use)} in use ({self._holders(counts.in_use)})")
         parts += [
-            f"{count} turned away by {_selector(turned, request)}"
-            for turned, count in tally.turned.most_common()
+            f"{count} turned away by {_rejection_text(rejection, request)}"
+            for rejection, count in counts.rejections.most_common()
         ]
         return ", ".join(parts)
 
     def _holders(self, devices: list[DeviceID]) -> str:
         holders = self._store.holders()
-        shown = [f"{device[2]} by {holders.get(device, '?')}" for device in devices[:SHOWN]]
-        return ", ".join(shown) + (", …" if len(devices) > SHOWN else "")
+        shown = [f"{device[2]} by {holders.get(device, '?')}" for device in devices[:MAX_HOLDERS]]
+        return ", ".join(shown) + (", …" if len(devices) > MAX_HOLDERS else "")
 
     def _constraint_lines(self) -> Iterator[str]:
-        """Each request alone would find enough."""
-        found = False
-        for number, claim in enumerate(self._view.demand.claims):
-            for place, constraint in enumerate(claim.constraints):
-                found = True
+        """Where each request alone has enough devices: the values that the constraints compare."""
+        has_constraints = False
+        for claim_number, claim in enumerate(self._view.demand.claims):
+            for constraint_number, constraint in enumerate(claim.constraints):
+                has_constraints = True
+                values = self._attribute_values(claim_number, constraint_number, claim, constraint)
                 yield (
-                    f"claim {self._claims[number]}, {constraint.kind} {constraint.attribute}"
-                    f"{_over(constraint)}: {self._values(number, place, claim, constraint)}"
+                    f"claim {self._claims[claim_number]}, {constraint.kind} {constraint.attribute}"
+                    f"{_constrained_requests(constraint)}: {values}"
                 )
-        if not found:
+        if not has_constraints:
             yield "each request alone finds enough devices, but they want the same ones"
 
-    def _values(self, number: int, place: int, claim: ClaimDemand, constraint: Constraint) -> str:
+    def _attribute_values(
+        self, claim_number: int, constraint_number: int, claim: ClaimDemand, constraint: Constraint
+    ) -> str:
         parts = []
-        for choices in claim.choices:
-            for request in choices.requests:
-                if not constraint.concerns(request):
+        for alternatives in claim.alternatives:
+            for request in alternatives.requests:
+                if not constraint.applies_to(request):
                     continue
-                counts = Counter(
-                    look.attributes[number][place] for look in self._tally(request).free
+                frequencies = Counter(
+                    signature.attributes[claim_number][constraint_number]
+                    for signature in self._count_devices(request).free
                 )
                 values = ", ".join(
                     f"{count} with {value[1] if value else 'no value'}"
-                    for value, count in sorted(counts.items(), key=lambda item: str(item[0]))
+                    for value, count in sorted(frequencies.items(), key=lambda item: str(item[0]))
                 )
                 parts.append(f"request {request.result_name} finds {values}")
         return "; ".join(parts)
 
 
-def _is_enough(request: RequestAlternative, tally: _Tally) -> bool:
+def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
     if request.mode == ALL:
-        return bool(tally.free) and not tally.used
-    return len(tally.free) >= request.count
+        return bool(counts.free) and not counts.in_use
+    return len(counts.free) >= request.count
 
 
-def _devices(count: int) -> str:
+def _device_count_text(count: int) -> str:
     return "1 device" if count == 1 else f"{count} devices"
 
 
-def _over(constraint: Constraint) -> str:
+def _constrained_requests(constraint: Constraint) -> str:
     return f" over {', '.join(sorted(constraint.requests))}" if constraint.requests else ""
 
 
-def _selector(turned: SelectorRejection, request: RequestAlternative) -> str:
-    if turned is CONDITIONS:
+def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -> str:
+    if rejection is BINDING_CONDITIONS:
         return "their binding conditions, which kube-scheduler does not wait for by default"
-    of = f"class {request.class_name}" if turned.of_class else "the request"
-    failed = f", which fails: {turned.failure.text}" if turned.failure else ""
-    return f"selector #{turned.place} of {of}, {turned.expression}{failed}"
+    owner = f"class {request.class_name}" if rejection.from_class else "the request"
+    failed = f", which fails: {rejection.failure.text}" if rejection.failure else ""
+    return f"selector #{rejection.index} of {owner}, {rejection.expression}{failed}"

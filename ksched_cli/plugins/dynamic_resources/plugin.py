@@ -43,9 +43,9 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     allocated,
     claims_of,
     deallocated,
+    describe_allocation,
     is_reserved_for,
     reserved,
-    unreachable,
     unreserved,
 )
 
@@ -53,23 +53,23 @@ if TYPE_CHECKING:
     from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
 STATE_KEY = "DynamicResources"
-NOT_AVAILABLE = Status.unresolvable("resourceclaim not available on the node")
+CLAIM_UNREACHABLE = Status.unresolvable("resourceclaim not available on the node")
 NANOSECONDS = 1e9
 
 
 @dataclass(slots=True)
 class ClaimsState:
-    """What one attempt knows of its pod's claims.
+    """The pod's claims in one scheduling attempt. Upstream: stateData.
 
-    claims:      all of them, in the pod's order; those that PreBind wrote as they were written
-    available:   per index of an allocated claim that not every node reaches, the nodes that do
-    search:      the search for the claims to allocate; None where there are none
-    allocations: per index, what Reserve took
+    claims:      all of them, in the pod's order; PreBind replaces those it writes
+    reachable:   by index of an allocated claim with a node selector, the nodes that match it
+    search:      allocates the claims that are not allocated yet; None if all are
+    allocations: by index, what Reserve allocated
     unavailable: the indices of allocated claims that some node does not reach
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
-    available: dict[int, Mask] = field(default_factory=dict)
+    reachable: dict[int, Mask] = field(default_factory=dict)
     search: DeviceSearch | None = None
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
@@ -106,8 +106,8 @@ class DynamicResources(
     def pre_enqueue(self, pod: PodInfo) -> Status:
         try:
             claims_of(pod, self._store)
-        except ClaimError as missing:
-            return Status.unresolvable(str(missing))
+        except ClaimError as error:
+            return Status.unresolvable(str(error))
         return SUCCESS
 
     # -- PreFilter, Filter ------------------------------------------------------------------------
@@ -115,53 +115,53 @@ class DynamicResources(
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        found = ClaimsState()
-        state.write(STATE_KEY, found)
+        claims_state = ClaimsState()
+        state.write(STATE_KEY, claims_state)
         try:
             claims = claims_of(pod, self._store)
-        except ClaimError as missing:
-            return None, Status.unresolvable(str(missing))
+        except ClaimError as error:
+            return None, Status.unresolvable(str(error))
         if not claims:
             return None, SKIP
         pending = []
         for index, claim in enumerate(claims):
             if claim.status.allocation is None:
-                problem = self._problem(claim)
-                if problem is not None:
-                    return None, problem
+                status = self._validate_claim(claim)
+                if status is not None:
+                    return None, status
                 pending.append(claim)
             elif claim.status.allocation.node_selector is not None:
                 terms = node_terms(claim.status.allocation.node_selector)
                 if terms.error:
                     raise PluginError(terms.error)
-                found.available[index] = matches_any(nodes.snapshot, terms)
+                claims_state.reachable[index] = matches_any(nodes.snapshot, terms)
         if pending:
-            # Loaded only now: most clusters have no claims, and it would double the time to start.
+            # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
-            found.search = DeviceSearch(self._handle, pending, self._seconds)
-        found.claims = claims
+            claims_state.search = DeviceSearch(self._handle, pending, self._seconds)
+        claims_state.claims = claims
         return None, SUCCESS
 
-    def _problem(self, claim: ResourceClaim) -> Status | None:
-        """What keeps a claim from being allocated anywhere."""
+    def _validate_claim(self, claim: ResourceClaim) -> Status | None:
+        """The status that rejects a claim which cannot be allocated on any node, else None."""
         if self._store.is_pending(claim):
             return Status.unresolvable(
                 f"resource claim {claim.key} is in the process of being allocated"
             )
         for request in claim.spec.devices.requests:
             if request.exactly is not None:
-                wanted = [(request.name, request.exactly.device_class_name)]
+                classes = [(request.name, request.exactly.device_class_name)]
             elif request.first_available:
-                wanted = [
-                    (f"{request.name}/{one.name}", one.device_class_name)
-                    for one in request.first_available
+                classes = [
+                    (f"{request.name}/{subrequest.name}", subrequest.device_class_name)
+                    for subrequest in request.first_available
                 ]
             else:
                 return Status.unresolvable(
                     f"resource claim {claim.key}, request {request.name}: unknown request type"
                 )
-            for name, class_name in wanted:
+            for name, class_name in classes:
                 if not class_name:
                     raise PluginError(f"request {name}: unsupported request type")
                 if class_name not in self._handle.cluster.device_classes:
@@ -171,15 +171,16 @@ class DynamicResources(
         return None
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        found = claims_state(state)
-        verdicts = found.search.verdicts(nodes) if found.search else Verdicts.passing(len(nodes))
-        missed = np.zeros(len(nodes), dtype=np.bool_)
-        for index, mask in found.available.items():
-            misses = ~nodes.gather(mask) & (verdicts.ids == 0)
-            if misses.any():
-                found.unavailable.add(index)
-                missed |= misses
-        verdicts.reject(missed, NOT_AVAILABLE)
+        claims_state = read_state(state)
+        search = claims_state.search
+        verdicts = search.verdicts(nodes) if search else Verdicts.passing(len(nodes))
+        rejected = np.zeros(len(nodes), dtype=np.bool_)
+        for index, mask in claims_state.reachable.items():
+            unreachable = ~nodes.gather(mask) & (verdicts.ids == 0)
+            if unreachable.any():
+                claims_state.unavailable.add(index)
+                rejected |= unreachable
+        verdicts.reject(rejected, CLAIM_UNREACHABLE)
         return verdicts
 
     # -- PostFilter -------------------------------------------------------------------------------
@@ -188,14 +189,14 @@ class DynamicResources(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
         if STATE_KEY not in state.data:
-            # Another plugin's PreFilter ended the attempt before this one's had its turn.
+            # Another plugin's PreFilter ended the attempt before this plugin's ran.
             return None, Status.error("not found")
-        found = claims_state(state)
-        if not found.claims:
+        claims_state = read_state(state)
+        if not claims_state.claims:
             return None, Status.unschedulable("no new claims to deallocate")
-        # Upstream walks over a map here, and so takes any of them.
-        for index in sorted(found.unavailable):
-            claim = found.claims[index]
+        # Upstream iterates over a map here, in random order.
+        for index in sorted(claims_state.unavailable):
+            claim = claims_state.claims[index]
             users = claim.status.reserved_for
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 defer(state, partial(self._store.write, deallocated(claim)))
@@ -205,53 +206,53 @@ class DynamicResources(
     # -- Reserve, PreBind -------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        found = claims_state(state)
-        if found.search is None:
+        claims_state = read_state(state)
+        if claims_state.search is None:
             return SUCCESS
-        allocations = found.search.allocations(node.row)
+        allocations = claims_state.search.allocations(node.row)
         if allocations is None:
             raise PluginError("claim allocation not found for node")
-        for (index, claim), allocation in zip(found.to_allocate(), allocations, strict=True):
-            found.allocations[index] = allocation
-            self._store.hold(allocated(claim, allocation))
+        for (index, claim), allocation in zip(claims_state.to_allocate(), allocations, strict=True):
+            claims_state.allocations[index] = allocation
+            self._store.add_pending(allocated(claim, allocation))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         if STATE_KEY not in state.data:
             return
-        for claim in claims_state(state).claims:
-            self._store.let_go(claim)
+        for claim in read_state(state).claims:
+            self._store.remove_pending(claim)
             if claim.status.allocation is not None and is_reserved_for(claim, pod):
-                now = self._store.get(claim.namespace, claim.name)
-                if now is not None:
-                    self._store.write(unreserved(now, pod))
+                current = self._store.get(claim.namespace, claim.name)
+                if current is not None:
+                    self._store.write(unreserved(current, pod))
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        found = claims_state(state)
-        for index, claim in enumerate(found.claims):
+        claims_state = read_state(state)
+        for index, claim in enumerate(claims_state.claims):
             if is_reserved_for(claim, pod):
                 continue
-            allocation = found.allocations.get(index)
-            written = reserved(claim if allocation is None else allocated(claim, allocation), pod)
-            self._store.write(written)
+            allocation = claims_state.allocations.get(index)
+            updated = reserved(claim if allocation is None else allocated(claim, allocation), pod)
+            self._store.write(updated)
             if allocation is not None:
-                self._store.let_go(claim)
-            found.claims[index] = written
+                self._store.remove_pending(claim)
+            claims_state.claims[index] = updated
         return SUCCESS
 
     # -- explain ----------------------------------------------------------------------------------
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        found = claims_state(state)
+        claims_state = read_state(state)
         lines = [
-            unreachable(found.claims[index])
-            for index, mask in found.available.items()
+            describe_allocation(claims_state.claims[index])
+            for index, mask in claims_state.reachable.items()
             if not mask[node.row]
         ]
-        if found.search is not None:
-            lines += found.search.lines(node.row, self._store)
+        if claims_state.search is not None:
+            lines += claims_state.search.lines(node.row, self._store)
         return lines
 
 
-def claims_state(state: CycleState) -> ClaimsState:
+def read_state(state: CycleState) -> ClaimsState:
     return cast(ClaimsState, state.read(STATE_KEY))

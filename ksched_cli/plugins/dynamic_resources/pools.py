@@ -1,7 +1,7 @@
-"""The pools of devices that each node can reach.
+"""The device pools that each node can reach, gathered from resource slices.
 
-Nodes that reach the same slices share their pools. Where upstream walks over a map, pools are in
-order of driver and name here, and slices in order of name.
+Nodes that reach the same slices share their pools. Where upstream iterates over a map, in random
+order, pools are ordered by driver and name here, and slices by name.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go.
 """
@@ -31,15 +31,15 @@ from ksched_cli.plugins.dynamic_resources.claims import DeviceID
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind:
-    """What selectors and constraints see of a device; many devices are of one kind.
+    """A device as selectors and constraints see it; many devices are of one kind.
 
-    has_conditions, consumes_counters: the gates for these are off, which makes it unusable
+    has_binding_conditions, consumes_counters: the gates for these are off, so it is not allocated
     """
 
     driver: str
     attributes: tuple[tuple[str, DeviceAttribute], ...]
     capacity: tuple[tuple[str, Quantity], ...]
-    has_conditions: bool
+    has_binding_conditions: bool
     consumes_counters: bool
 
 
@@ -55,11 +55,11 @@ class PoolDevice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """As one node sees it, or several that see the same slices of it. Compared by identity.
+    """The slices of one pool that a node, or several, can reach. Compared by identity.
 
     number:     its index in DevicePools.pools
     incomplete: not all slices of its newest generation are within reach
-    invalid:    what is wrong with it, or ""
+    invalid:    the error that makes it invalid, or ""
     """
 
     number: int
@@ -79,10 +79,10 @@ class DevicePools:
     """All pools of a cluster.
 
     pools:   every pool, by its number
-    of_row:  per row of the snapshot, the numbers of its pools, in the order they are searched
+    of_row:  per row of the snapshot, the numbers of its pools, in allocation order
     rows_of: per pool, the rows that reach it
     kinds:   the kinds of devices, by the number that PoolDevice has
-    error:   what is wrong with a slice's node selector, which no node gets past; or ""
+    error:   of an invalid node selector of a slice, which fails every node; or ""
     """
 
     def __init__(self, snapshot: Snapshot, slices: Iterable[ResourceSlice]) -> None:
@@ -90,31 +90,35 @@ class DevicePools:
         self.kinds: list[DeviceKind] = []
         self.error = ""
         self._kind_numbers: dict[DeviceKind, int] = {}
-        self._known: dict[tuple[int, ...], Pool] = {}
-        # Partitionable devices are behind a gate: upstream then looks at no slice that chooses
-        # nodes per device, be it that the field is there and false.
+        self._pool_cache: dict[tuple[int, ...], Pool] = {}
+        # The gate DRAPartitionableDevices is off: upstream ignores every slice with
+        # perDeviceNodeSelection, even if it is false.
         self._slices = sorted(
-            (one for one in slices if one.spec.per_device_node_selection is None),
-            key=lambda one: one.name,
+            (
+                resource_slice
+                for resource_slice in slices
+                if resource_slice.spec.per_device_node_selection is None
+            ),
+            key=lambda resource_slice: resource_slice.name,
         )
-        reached: list[list[int]] = [[] for _ in snapshot.names]
-        for number, one in enumerate(self._slices):
-            for row in self._rows(snapshot, one).tolist():
-                reached[row].append(number)
-        groups: dict[tuple[int, ...], tuple[int, ...]] = {}
+        slices_of_row: list[list[int]] = [[] for _ in snapshot.names]
+        for number, resource_slice in enumerate(self._slices):
+            for row in self._rows(snapshot, resource_slice).tolist():
+                slices_of_row[row].append(number)
+        pools_by_slices: dict[tuple[int, ...], tuple[int, ...]] = {}
         self.of_row: list[tuple[int, ...]] = []
-        for numbers in reached:
+        for numbers in slices_of_row:
             key = tuple(numbers)
-            if key not in groups:
-                groups[key] = self._gather(key)
-            self.of_row.append(groups[key])
+            if key not in pools_by_slices:
+                pools_by_slices[key] = self._gather_pools(key)
+            self.of_row.append(pools_by_slices[key])
         self.rows_of: list[list[int]] = [[] for _ in self.pools]
-        for row, numbers_of_pools in enumerate(self.of_row):
-            for number in numbers_of_pools:
+        for row, pool_numbers in enumerate(self.of_row):
+            for number in pool_numbers:
                 self.rows_of[number].append(row)
 
-    def _rows(self, snapshot: Snapshot, one: ResourceSlice) -> Rows:
-        spec = one.spec
+    def _rows(self, snapshot: Snapshot, resource_slice: ResourceSlice) -> Rows:
+        spec = resource_slice.spec
         if spec.node_name:
             row = snapshot.row.get(spec.node_name)
             return np.array([] if row is None else [row], dtype=np.intp)
@@ -126,47 +130,54 @@ class DevicePools:
         if terms.error:
             self.error = self.error or (
                 "gather pool information: failed to perform node selection for slice "
-                f"{one.name}: failed to parse node selector {_go_text(spec.node_selector)}: "
-                f"{terms.error}"
+                f"{resource_slice.name}: failed to parse node selector "
+                f"{_go_text(spec.node_selector)}: {terms.error}"
             )
         return np.flatnonzero(matches_any(snapshot, terms))
 
-    def _gather(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
-        """The pools that some slices make up."""
-        found: dict[tuple[str, str], list[int]] = {}
+    def _gather_pools(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """The numbers of the pools that these slices belong to. Upstream: GatherPools."""
+        slices_by_pool: dict[tuple[str, str], list[int]] = {}
         for number in sorted(numbers, key=lambda n: _has_conditions(self._slices[n].spec)):
             spec = self._slices[number].spec
-            found.setdefault((spec.driver, spec.pool.name), []).append(number)
-        pools = [self._pool(self._newest(one)) for _, one in sorted(found.items())]
-        # Devices that have to be waited for come last.
+            slices_by_pool.setdefault((spec.driver, spec.pool.name), []).append(number)
+        pools = [
+            self._pool(self._newest_generation(pool_slices))
+            for _, pool_slices in sorted(slices_by_pool.items())
+        ]
+        # Pools with binding conditions come last.
         pools.sort(key=lambda pool: any(d.device.binding_conditions for d in pool.devices))
         return tuple(pool.number for pool in pools)
 
-    def _newest(self, numbers: list[int]) -> tuple[int, ...]:
+    def _newest_generation(self, numbers: list[int]) -> tuple[int, ...]:
         generation = max(self._slices[number].spec.pool.generation for number in numbers)
         return tuple(n for n in numbers if self._slices[n].spec.pool.generation == generation)
 
     def _pool(self, numbers: tuple[int, ...]) -> Pool:
-        pool = self._known.get(numbers)
+        pool = self._pool_cache.get(numbers)
         if pool is not None:
             return pool
         slices = [self._slices[number] for number in numbers]
         spec = slices[0].spec
-        devices = tuple(self._device(device, one) for one in slices for device in one.spec.devices)
-        pool = self._known[numbers] = Pool(
+        devices = tuple(
+            self._device(device, resource_slice)
+            for resource_slice in slices
+            for device in resource_slice.spec.devices
+        )
+        pool = self._pool_cache[numbers] = Pool(
             len(self.pools),
             spec.driver,
             spec.pool.name,
             devices,
             spec.pool.generation,
             len(slices) != spec.pool.resource_slice_count,
-            _duplicate(devices),
+            _duplicate_device_error(devices),
         )
         self.pools.append(pool)
         return pool
 
-    def _device(self, device: Device, one: ResourceSlice) -> PoolDevice:
-        spec = one.spec
+    def _device(self, device: Device, resource_slice: ResourceSlice) -> PoolDevice:
+        spec = resource_slice.spec
         kind = DeviceKind(
             spec.driver,
             tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
@@ -178,23 +189,25 @@ class DevicePools:
         if number is None:
             number = self._kind_numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
-        return PoolDevice((spec.driver, spec.pool.name, device.name), number, device, one)
+        return PoolDevice(
+            (spec.driver, spec.pool.name, device.name), number, device, resource_slice
+        )
 
 
 def _go_text(selector: NodeSelector) -> str:
-    """As Go prints a selector. Upstream: api/core/v1/generated.pb.go."""
+    """A selector as Go's String method prints it. Upstream: api/core/v1/generated.pb.go."""
 
-    def requirements(found: tuple[NodeSelectorRequirement, ...]) -> str:
+    def requirements_text(requirements: tuple[NodeSelectorRequirement, ...]) -> str:
         parts = (
-            f"NodeSelectorRequirement{{Key:{one.key},Operator:{one.operator},"
-            f"Values:[{' '.join(one.values)}],}},"
-            for one in found
+            f"NodeSelectorRequirement{{Key:{requirement.key},Operator:{requirement.operator},"
+            f"Values:[{' '.join(requirement.values)}],}},"
+            for requirement in requirements
         )
         return f"[]NodeSelectorRequirement{{{''.join(parts)}}}"
 
     terms = (
-        f"NodeSelectorTerm{{MatchExpressions:{requirements(term.match_expressions)},"
-        f"MatchFields:{requirements(term.match_fields)},}},"
+        f"NodeSelectorTerm{{MatchExpressions:{requirements_text(term.match_expressions)},"
+        f"MatchFields:{requirements_text(term.match_fields)},}},"
         for term in selector.node_selector_terms
     )
     return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{''.join(terms)}}},}}"
@@ -204,17 +217,17 @@ def _has_conditions(spec: ResourceSliceSpec) -> bool:
     return any(device.binding_conditions for device in spec.devices)
 
 
-def _duplicate(devices: tuple[PoolDevice, ...]) -> str:
-    seen: set[DeviceID] = set()
+def _duplicate_device_error(devices: tuple[PoolDevice, ...]) -> str:
+    ids: set[DeviceID] = set()
     for device in devices:
-        if device.id in seen:
+        if device.id in ids:
             return f"duplicate device name {device.device.name}"
-        seen.add(device.id)
+        ids.add(device.id)
     return ""
 
 
 def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
-    """Where an allocation of these devices can be used; None: everywhere. Raises ValueError.
+    """The nodes that can use an allocation of these devices; None: all. Raises ValueError.
 
     Upstream: createNodeSelector.
     """
@@ -223,8 +236,10 @@ def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector
     for device in devices:
         spec = device.slice.spec
         if spec.node_name is not None or device.device.binds_to_node:
-            here = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
-            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(here,)),))
+            this_node = NodeSelectorRequirement(
+                key="metadata.name", operator="In", values=(node_name,)
+            )
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this_node,)),))
         terms = spec.node_selector.node_selector_terms if spec.node_selector else ()
         if len(terms) > 1:
             raise ValueError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
@@ -238,15 +253,17 @@ def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector
 
 
 def _add_new(
-    found: list[NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
+    requirements: list[NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
 ) -> None:
-    for one in added:
-        if not any(_same(one, other) for other in found):
-            found.append(one)
+    for requirement in added:
+        if not any(_equal_requirements(requirement, other) for other in requirements):
+            requirements.append(requirement)
 
 
-def _same(one: NodeSelectorRequirement, other: NodeSelectorRequirement) -> bool:
-    return (one.key, one.operator, set(one.values)) == (
+def _equal_requirements(
+    requirement: NodeSelectorRequirement, other: NodeSelectorRequirement
+) -> bool:
+    return (requirement.key, requirement.operator, set(requirement.values)) == (
         other.key,
         other.operator,
         set(other.values),

@@ -1,7 +1,6 @@
-"""What resource claims ask for, in the shape that devices are searched with.
+"""The requests and constraints of resource claims, in the form that the allocator uses.
 
-Claims of one template have equal demands, so that what is known about a demand is known about all
-of them.
+Claims of one template have equal demands, and share everything computed for a demand.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
 (requestAccessor, Allocate).
@@ -24,17 +23,19 @@ EXACT_COUNT, ALL = "ExactCount", "All"
 MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE = "matchAttribute", "distinctAttribute"
 
 # Upstream: AllocationResultsMaxSize.
-MOST_DEVICES = 32
+ALLOCATION_RESULTS_MAX_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAlternative:
-    """A request, or one choice of a prioritised list.
+    """A request, or a subrequest of a prioritized list (firstAvailable).
 
-    parent:     the name of the list, or ""
-    selectors:  the expressions; None where a selector has none
-    mode:       EXACT_COUNT or ALL, or something that upstream does not know
-    of_capacity: it asks for a share of a device, for which a gate is off
+    Upstream: requestAccessor.
+
+    parent:    the name of the request that a subrequest belongs to, or ""
+    selectors: their CEL expressions; None for a selector without one
+    mode:      EXACT_COUNT or ALL, or a mode that upstream does not support
+    requests_capacity: needs the gate DRAConsumableCapacity, which is off
     """
 
     name: str
@@ -44,11 +45,11 @@ class RequestAlternative:
     mode: str
     count: int
     admin_access: bool
-    of_capacity: bool
+    requests_capacity: bool
 
     @property
     def result_name(self) -> str:
-        """As allocation results and constraints name it."""
+        """Its name in allocation results and constraints: `request` or `request/subrequest`."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
     @property
@@ -58,50 +59,54 @@ class RequestAlternative:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """kind: MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE, or "" for neither. requests: none means all."""
+    """kind: MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE, or "" for neither. requests: empty means all."""
 
     kind: str
     attribute: str
     requests: frozenset[str]
 
-    def concerns(self, request: RequestAlternative) -> bool:
+    def applies_to(self, request: RequestAlternative) -> bool:
         if not self.requests:
             return True
         return request.base_name in self.requests or request.result_name in self.requests
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """What may be taken for one entry of a claim's requests: the first that works out.
+class RequestAlternatives:
+    """One request of a claim: the first alternative that can be allocated is.
 
-    prioritised: a list; otherwise `requests` has one
+    requests:    its subrequests if it is a prioritized list, else the request alone
+    prioritized: it is a list
     """
 
     requests: tuple[RequestAlternative, ...]
-    prioritised: bool
+    prioritized: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimDemand:
-    choices: tuple[Choices, ...]
+    alternatives: tuple[RequestAlternatives, ...]
     constraints: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The claims of a pod that are not allocated yet, in its order; without their names."""
+    """A pod's claims that are to be allocated, in its order, without their names.
+
+    requests: the distinct requests and subrequests of all claims
+    """
 
     claims: tuple[ClaimDemand, ...]
     requests: tuple[RequestAlternative, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        every = (
+        requests = (
             request
             for claim in self.claims
-            for choices in claim.choices
-            for request in choices.requests
+            for alternatives in claim.alternatives
+            for request in alternatives.requests
         )
-        object.__setattr__(self, "requests", tuple(dict.fromkeys(every)))
+        object.__setattr__(self, "requests", tuple(dict.fromkeys(requests)))
 
 
 def demand_of(claims: list[ResourceClaim]) -> Demand:
@@ -111,32 +116,37 @@ def demand_of(claims: list[ResourceClaim]) -> Demand:
 def _claim_demand(claim: ResourceClaim) -> ClaimDemand:
     devices = claim.spec.devices
     return ClaimDemand(
-        tuple(map(_choices, devices.requests)), tuple(map(_constraint, devices.constraints))
+        tuple(map(_alternatives, devices.requests)), tuple(map(_constraint, devices.constraints))
     )
 
 
-def _choices(request: DeviceRequest) -> Choices:
+def _alternatives(request: DeviceRequest) -> RequestAlternatives:
     if request.first_available:
-        found = tuple(_request(one.name, request.name, one) for one in request.first_available)
-        return Choices(found, True)
-    return Choices((_request(request.name, "", request.exactly or ExactDeviceRequest()),), False)
+        subrequests = tuple(
+            _alternative(subrequest.name, request.name, subrequest)
+            for subrequest in request.first_available
+        )
+        return RequestAlternatives(subrequests, True)
+    return RequestAlternatives(
+        (_alternative(request.name, "", request.exactly or ExactDeviceRequest()),), False
+    )
 
 
-def _request(name: str, parent: str, wanted: DeviceSubRequest) -> RequestAlternative:
+def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> RequestAlternative:
     return RequestAlternative(
         name,
         parent,
-        wanted.device_class_name,
-        expressions(wanted.selectors),
-        wanted.allocation_mode,
-        wanted.count,
-        isinstance(wanted, ExactDeviceRequest) and wanted.admin_access,
-        wanted.capacity is not None,
+        subrequest.device_class_name,
+        expressions(subrequest.selectors),
+        subrequest.allocation_mode,
+        subrequest.count,
+        isinstance(subrequest, ExactDeviceRequest) and subrequest.admin_access,
+        subrequest.capacity is not None,
     )
 
 
 def expressions(selectors: tuple[DeviceSelector, ...]) -> tuple[str | None, ...]:
-    return tuple(one.cel.expression if one.cel else None for one in selectors)
+    return tuple(selector.cel.expression if selector.cel else None for selector in selectors)
 
 
 def _constraint(constraint: DeviceConstraint) -> Constraint:

@@ -1,4 +1,4 @@
-"""The search for one pod's claims over all nodes: once per kind of node.
+"""Allocates one pod's claims on every node: the allocator runs once per kind of node.
 
 Upstream: plugins/dynamicresources/dynamicresources.go (Filter), dynamic-resource-allocation/
 structured/internal/experimental/allocator_experimental.go (Allocate).
@@ -22,10 +22,9 @@ from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
-    Reachable,
-    Taken,
     TimedOutError,
 )
+from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
 from ksched_cli.plugins.dynamic_resources.claims import ClaimStore
 from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
 from ksched_cli.plugins.dynamic_resources.pools import node_selector
@@ -37,107 +36,119 @@ TIMED_OUT = Status.unresolvable("timed out trying to allocate devices")
 
 
 class DeviceSearch:
-    """What can be had for the claims, with the devices that are in use now.
+    """The possible allocations of a pod's claims, given the devices in use at its creation.
 
     claims:  those to allocate, in the pod's order
-    seconds: how long one search may take; 0: as long as it does
+    seconds: the time limit for one node; 0: none
     """
 
     def __init__(self, handle: Handle, claims: list[ResourceClaim], seconds: float) -> None:
-        self._names_of_nodes = handle.snapshot.names
+        self._node_names = handle.snapshot.names
         self._claims = claims
-        self._keys = [claim.key for claim in claims]
+        self._claim_names = [claim.key for claim in claims]
         self._seconds = seconds
         self._devices = Devices.of(handle)
-        self._devices.use.refresh()
+        self._devices.in_use.refresh()
         self._view = self._devices.view(demand_of(claims))
-        self._answers: dict[int, list[list[Taken]]] = {}
+        self._results: dict[int, list[list[DeviceResult]]] = {}
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         if self._devices.pools.error:
             return Verdicts.of([Status.error(self._devices.pools.error)] * len(nodes))
         rows = nodes.indices()
-        kinds, first, of_node = np.unique(self._kinds(rows), return_index=True, return_inverse=True)
+        node_kinds, first_index, kind_of_node = np.unique(
+            self._node_kinds(rows), return_index=True, return_inverse=True
+        )
         statuses = [
-            self._search(kind, int(rows[place]))
-            for kind, place in zip(kinds.tolist(), first, strict=True)
+            self._allocate(node_kind, int(rows[index]))
+            for node_kind, index in zip(node_kinds.tolist(), first_index, strict=True)
         ]
         by_kind = Verdicts.of(statuses)
-        return Verdicts(by_kind.ids[of_node], by_kind.statuses)
+        return Verdicts(by_kind.ids[kind_of_node], by_kind.statuses)
 
     def allocations(self, row: int) -> list[AllocationResult] | None:
-        """Per claim what was found on a node; None where nothing was, or nobody has searched.
+        """Per claim its allocation on a node; None if there is none, or Filter did not run for it.
 
         Raises AllocationError.
         """
-        answer = self._answers.get(self._kind(row))
-        if answer is None:
+        results = self._results.get(self._node_kind(row))
+        if results is None:
             return None
         return [
-            self._allocation(claim, taken, row)
-            for claim, taken in zip(self._claims, answer, strict=True)
+            self._allocation(claim, device_results, row)
+            for claim, device_results in zip(self._claims, results, strict=True)
         ]
 
     def lines(self, row: int, store: ClaimStore) -> list[str]:
-        """Why nothing was found on a node, for people."""
-        if self._kind(row) in self._answers:
+        """The explanation of why the claims cannot be allocated on a node."""
+        if self._node_kind(row) in self._results:
             return []
         return list(
-            AllocationExplanation(self._view, self._reachable(row), self._keys, store).lines()
+            AllocationExplanation(
+                self._view, self._node_pools(row), self._claim_names, store
+            ).lines()
         )
 
-    def _kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """A number that nodes share whose pools look the same and have the same devices in use."""
-        use = self._devices.use.of_row[rows]
+    def _node_kinds(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Per row an id, equal for nodes whose pools have equal signatures and devices in use."""
+        in_use = self._devices.in_use.of_row[rows]
         # Both are below the number of nodes times attempts: 32 bits each will do.
-        return np.asarray(self._view.node_looks(rows) << np.int64(32) | use, dtype=np.int64)
+        return np.asarray(self._view.node_signatures(rows) << np.int64(32) | in_use, dtype=np.int64)
 
-    def _kind(self, row: int) -> int:
-        return int(self._kinds(np.array([row], dtype=np.intp))[0])
+    def _node_kind(self, row: int) -> int:
+        return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
 
-    def _search(self, kind: int, row: int) -> Status:
+    def _allocate(self, node_kind: int, row: int) -> Status:
         allocator = DeviceAllocator(
-            self._view, self._reachable(row), self._keys, self._devices.classes, self._seconds
+            self._view,
+            self._node_pools(row),
+            self._claim_names,
+            self._devices.classes,
+            self._seconds,
         )
         try:
-            answer = allocator.allocate()
-            if answer is None:
+            results = allocator.allocate()
+            if results is None:
                 return NOT_ALLOCATABLE
-            for claim, taken in zip(self._claims, answer, strict=True):
-                self._allocation(claim, taken, row)
+            for claim, device_results in zip(self._claims, results, strict=True):
+                self._allocation(claim, device_results, row)
         except TimedOutError:
             return TIMED_OUT
         except AllocationError as error:
             return Status.error(str(error))
-        self._answers[kind] = answer
+        self._results[node_kind] = results
         return SUCCESS
 
-    def _reachable(self, row: int) -> Reachable:
+    def _node_pools(self, row: int) -> NodePools:
         numbers = self._devices.pools.of_row[row]
         view = self._view
-        return Reachable(
+        return NodePools(
             [self._devices.pools.pools[number] for number in numbers],
-            [view.pool_looks[view.pool(number)] for number in numbers],
-            [self._devices.use.masks[number] for number in numbers],
+            [view.pool_signatures[view.pool_signature_id(number)] for number in numbers],
+            [self._devices.in_use.masks[number] for number in numbers],
         )
 
-    def _allocation(self, claim: ResourceClaim, taken: list[Taken], row: int) -> AllocationResult:
+    def _allocation(
+        self, claim: ResourceClaim, device_results: list[DeviceResult], row: int
+    ) -> AllocationResult:
         """Raises AllocationError."""
         pools = self._devices.pools
         numbers = pools.of_row[row]
-        devices = [pools.pools[numbers[one.pool]].devices[one.place] for one in taken]
+        devices = [
+            pools.pools[numbers[result.pool]].devices[result.index] for result in device_results
+        ]
         results = tuple(
             DeviceRequestAllocationResult(
-                request=one.request.result_name,
+                request=result.request.result_name,
                 driver=device.id[0],
                 pool=device.id[1],
                 device=device.id[2],
-                admin_access=one.request.admin_access,
+                admin_access=result.request.admin_access,
             )
-            for one, device in zip(taken, devices, strict=True)
+            for result, device in zip(device_results, devices, strict=True)
         )
         try:
-            selector = node_selector(devices, self._names_of_nodes[row])
+            selector = node_selector(devices, self._node_names[row])
         except ValueError as error:
             raise AllocationError(f"create NodeSelector for claim {claim.name}: {error}") from None
         return AllocationResult(

@@ -1,5 +1,5 @@
-"""Which devices the selectors of classes and requests take: each expression is compiled once, and
-asked once about each kind of device.
+"""Which devices match the selectors of classes and requests. Each expression is compiled once, and
+evaluated once per kind of device.
 
 Upstream: dynamic-resource-allocation/cel/compile.go (DeviceMatches), cache.go;
 structured/internal/experimental/allocator_experimental.go (isSelectable, selectorsMatch).
@@ -23,8 +23,8 @@ from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative, ex
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """A selector that gave no answer. phase: "compile" or "runtime"."""
+class SelectorFailure:
+    """A selector that does not compile or fails at run time. phase: "compile" or "runtime"."""
 
     phase: str
     text: str
@@ -32,104 +32,108 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class SelectorRejection:
-    """The selector that does not take a device, or fails on it.
+    """The selector that does not match a device, or fails on it.
 
-    of_class: a selector of the class, else of the request; failure: None where it said no
+    from_class: it is the device class's, else the request's
+    index:      its index among them
+    failure:    None if it evaluated to false
     """
 
-    of_class: bool
-    place: int
+    from_class: bool
+    index: int
     expression: str
-    failure: Failure | None = None
+    failure: SelectorFailure | None = None
 
     def error(self, claim: str, class_name: str) -> str:
-        """Upstream's text for the failure."""
-        of = f"class {class_name}" if self.of_class else f"claim {claim}"
+        """Upstream's message for the failure."""
+        owner = f"class {class_name}" if self.from_class else f"claim {claim}"
         failure = self.failure
         assert failure is not None
-        return f"{of}: selector #{self.place}: CEL {failure.phase} error: {failure.text}"
+        return f"{owner}: selector #{self.index}: CEL {failure.phase} error: {failure.text}"
 
 
-Answer: TypeAlias = bool | Failure
+MatchResult: TypeAlias = bool | SelectorFailure
 
 
 class DeviceSelectors:
-    """What is known about expressions and kinds of devices, for a whole run."""
+    """Caches, for a whole run, which kinds of devices each expression matches."""
 
     def __init__(self, kinds: Sequence[DeviceKind], classes: Mapping[str, DeviceClass]) -> None:
         self._kinds = kinds
         self._classes = classes
-        self._inputs: dict[int, DeviceInput | Failure] = {}
-        self._answers: dict[tuple[str, int], Answer] = {}
+        self._device_inputs: dict[int, DeviceInput | SelectorFailure] = {}
+        self._results: dict[tuple[str, int], MatchResult] = {}
 
-    def turned_away(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
-        """The first selector that does not take devices of a kind; None: they may be taken."""
+    def rejection(self, request: RequestAlternative, kind: int) -> SelectorRejection | None:
+        """The first selector that does not match devices of a kind; None: all match."""
         device_class = self._classes.get(request.class_name)
-        of_class = expressions(device_class.spec.selectors) if device_class else ()
-        return self._first(of_class, kind, True) or self._first(request.selectors, kind, False)
+        class_selectors = expressions(device_class.spec.selectors) if device_class else ()
+        return self._first_rejection(class_selectors, kind, True) or self._first_rejection(
+            request.selectors, kind, False
+        )
 
-    def _first(
-        self, selectors: Iterable[str | None], kind: int, of_class: bool
+    def _first_rejection(
+        self, selectors: Iterable[str | None], kind: int, from_class: bool
     ) -> SelectorRejection | None:
-        for place, expression in enumerate(selectors):
-            answer = self.answer(expression or "", kind)
-            if answer is not True:
-                failure = answer if isinstance(answer, Failure) else None
-                return SelectorRejection(of_class, place, expression or "", failure)
+        for index, expression in enumerate(selectors):
+            result = self.matches(expression or "", kind)
+            if result is not True:
+                failure = result if isinstance(result, SelectorFailure) else None
+                return SelectorRejection(from_class, index, expression or "", failure)
         return None
 
-    def answer(self, expression: str, kind: int) -> Answer:
-        """Whether an expression takes a kind of device."""
+    def matches(self, expression: str, kind: int) -> MatchResult:
+        """Whether an expression matches a kind of device."""
         key = expression, kind
-        found = self._answers.get(key)
-        if found is None:
-            found = self._answers[key] = self._ask(expression, kind)
-        return found
+        result = self._results.get(key)
+        if result is None:
+            result = self._results[key] = self._evaluate(expression, kind)
+        return result
 
-    def _ask(self, expression: str, kind: int) -> Answer:
-        program = compiled(expression)
-        if isinstance(program, Failure):
+    def _evaluate(self, expression: str, kind: int) -> MatchResult:
+        program = compile_selector(expression)
+        if isinstance(program, SelectorFailure):
             return program
-        device = self._inputs.get(kind)
+        device = self._device_inputs.get(kind)
         if device is None:
-            device = self._inputs[kind] = _input(self._kinds[kind])
-        if isinstance(device, Failure):
+            device = self._device_inputs[kind] = _device_input(self._kinds[kind])
+        if isinstance(device, SelectorFailure):
             return device
         try:
             return program.evaluate(device)[0]
         except (CelError, CelAbortError) as error:
-            return Failure("runtime", str(error))
+            return SelectorFailure("runtime", str(error))
 
 
 @lru_cache(maxsize=4096)
-def compiled(expression: str) -> Program | Failure:
+def compile_selector(expression: str) -> Program | SelectorFailure:
     try:
         checked = check(expression)
         check_literals(checked)
         return Program(checked)
     except (CelCompileError, CelUnavailableError) as error:
-        return Failure("compile", str(error))
+        return SelectorFailure("compile", str(error))
 
 
-def _input(kind: DeviceKind) -> DeviceInput | Failure:
+def _device_input(kind: DeviceKind) -> DeviceInput | SelectorFailure:
     attributes, capacity = DomainMap(), DomainMap()
     for name, attribute in kind.attributes:
         try:
             value = attribute_value(attribute)
         except CelError as error:
-            return Failure("runtime", f"attribute {name}: {error}")
-        domain, own = _qualified(name, kind.driver)
-        attributes.setdefault(domain, {})[own] = value
+            return SelectorFailure("runtime", f"attribute {name}: {error}")
+        domain, identifier = _domain_and_identifier(name, kind.driver)
+        attributes.setdefault(domain, {})[identifier] = value
     for name, amount in kind.capacity:
-        domain, own = _qualified(name, kind.driver)
-        capacity.setdefault(domain, {})[own] = amount
+        domain, identifier = _domain_and_identifier(name, kind.driver)
+        capacity.setdefault(domain, {})[identifier] = amount
     return DeviceInput(kind.driver, attributes, capacity)
 
 
-def _qualified(name: str, driver: str) -> tuple[str, str]:
-    """Domain and name; the driver's own names have no domain."""
-    domain, slash, own = name.partition("/")
-    return (domain, own) if slash else (driver, name)
+def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:
+    """The domain defaults to the driver's name."""
+    domain, slash, identifier = name.partition("/")
+    return (domain, identifier) if slash else (driver, name)
 
 
 def attribute_value(attribute: DeviceAttribute) -> bool | int | str | Semver:

@@ -23,58 +23,58 @@ from ksched_cli.plugins.dynamic_resources.view import DemandView
 SHARED_KEY = "Devices"
 
 
-class DeviceUse:
+class DevicesInUse:
     """masks: per pool, a bit for every device that is in use.
 
-    of_row: per row of the snapshot, a number that nodes share whose pools have equal masks
+    of_row: per row of the snapshot, an id, equal for nodes whose pools have equal masks
     """
 
     def __init__(self, pools: DevicePools, store: ClaimStore) -> None:
         self.masks = [0] * len(pools.pools)
         self._pools = pools
         self._store = store
-        self._seen = len(store.log)
-        self._places: dict[DeviceID, list[tuple[int, int]]] = {}
+        self._log_position = len(store.log)
+        self._bits: dict[DeviceID, list[tuple[int, int]]] = {}
         for pool in pools.pools:
-            for place, device in enumerate(pool.devices):
-                self._places.setdefault(device.id, []).append((pool.number, place))
-        for used in store.devices_in_use():
-            for number, place in self._places.get(used, ()):
-                self.masks[number] |= 1 << place
-        self._numbers: dict[tuple[int, ...], int] = {}
+            for index, device in enumerate(pool.devices):
+                self._bits.setdefault(device.id, []).append((pool.number, index))
+        for device_id in store.devices_in_use():
+            for number, index in self._bits.get(device_id, ()):
+                self.masks[number] |= 1 << index
+        self._usage_ids: dict[tuple[int, ...], int] = {}
         self.of_row: NDArray[np.int64] = np.array(
-            [self._number(row) for row in range(len(pools.of_row))], dtype=np.int64
+            [self._usage_id(row) for row in range(len(pools.of_row))], dtype=np.int64
         )
 
-    def _number(self, row: int) -> int:
+    def _usage_id(self, row: int) -> int:
         masks = tuple(self.masks[number] for number in self._pools.of_row[row])
-        return self._numbers.setdefault(masks, len(self._numbers))
+        return self._usage_ids.setdefault(masks, len(self._usage_ids))
 
     def refresh(self) -> None:
-        """Takes account of what was taken and given back since."""
+        """Applies what was allocated and deallocated since the last call."""
         log = self._store.log
-        if self._seen == len(log):
+        if self._log_position == len(log):
             return
         changed = set()
-        for device in log[self._seen :]:
-            for number, place in self._places.get(device, ()):
-                bit = 1 << place
+        for device in log[self._log_position :]:
+            for number, index in self._bits.get(device, ()):
+                bit = 1 << index
                 mask = self.masks[number]
                 self.masks[number] = mask | bit if self._store.in_use(device) else mask & ~bit
                 changed.add(number)
-        self._seen = len(log)
+        self._log_position = len(log)
         for row in {row for number in changed for row in self._pools.rows_of[number]}:
-            self.of_row[row] = self._number(row)
+            self.of_row[row] = self._usage_id(row)
 
 
 class Devices:
-    """Everything known about the devices of a cluster, for all profiles of a run."""
+    """The device classes, pools and devices in use of a cluster, for all profiles of a run."""
 
     def __init__(self, handle: Handle) -> None:
         self.classes: Mapping[str, DeviceClass] = handle.cluster.device_classes
         self.pools = DevicePools(handle.snapshot, handle.cluster.resource_slices.values())
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
-        self.use = DeviceUse(self.pools, ClaimStore.of(handle))
+        self.in_use = DevicesInUse(self.pools, ClaimStore.of(handle))
         self._views: dict[Demand, DemandView] = {}
 
     @classmethod
@@ -86,7 +86,7 @@ class Devices:
         return cast(Devices, found)
 
     def view(self, demand: Demand) -> DemandView:
-        found = self._views.get(demand)
-        if found is None:
-            found = self._views[demand] = DemandView(demand, self.pools, self.selectors)
-        return found
+        view = self._views.get(demand)
+        if view is None:
+            view = self._views[demand] = DemandView(demand, self.pools, self.selectors)
+        return view

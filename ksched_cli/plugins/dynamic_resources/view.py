@@ -1,7 +1,8 @@
-"""What a demand sees of devices: which of its requests take them, and what its constraints compare.
+"""Devices, pools and nodes as one demand sees them: which of its requests accept a device, and the
+attribute values that its constraints compare.
 
-Devices that look the same to a demand are interchangeable for it, and so are nodes that look the
-same: the search runs once for all of them.
+Devices with equal signatures are interchangeable for a demand, and so are nodes: the allocator runs
+once for all nodes with equal signatures.
 
 Upstream: structured/internal/experimental/allocator_experimental.go (isSelectable,
 lookupAttribute).
@@ -20,9 +21,9 @@ from ksched_cli.plugins.dynamic_resources.pools import DeviceKind, DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import ALL, Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorRejection
 
-UNKNOWN = -1
-# Devices that have to be waited for are behind a gate.
-CONDITIONS = SelectorRejection(False, -1, "")
+NOT_COMPUTED = -1
+# Devices with binding conditions need the gate DRADeviceBindingConditions, which is off.
+BINDING_CONDITIONS = SelectorRejection(False, -1, "")
 
 AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
@@ -32,115 +33,120 @@ AttributeValue: TypeAlias = tuple[str, object]
 class DeviceSignature:
     """A device as a demand sees it.
 
-    turned:     per request of the demand, what turns the device away; None: it may be taken
+    rejections: per request of the demand, the selector that rejects the device; None: none does
     attributes: per claim and constraint, the value compared; None where the device has none
     """
 
-    turned: tuple[SelectorRejection | None, ...]
+    rejections: tuple[SelectorRejection | None, ...]
     attributes: tuple[tuple[AttributeValue | None, ...], ...]
     consumes_counters: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSignature:
-    """A pool as a demand sees it. looks: per device, an index into DemandView.looks; the rest is
-    what the search treats differently."""
+    """A pool as a demand sees it. signatures: per device, an index into DemandView.signatures."""
 
-    looks: tuple[int, ...]
+    signatures: tuple[int, ...]
     incomplete: bool
     invalid: bool
 
 
 class DemandView:
-    """All pools in the eyes of one demand; looked at when somebody asks.
+    """All pools as one demand sees them; signatures are computed on first use.
 
-    looks: the different devices; pool_looks: the different pools
-    interchangeable: which of several devices of one look is taken makes no difference to what comes
-                     after it
+    signatures:      the distinct device signatures
+    pool_signatures: the distinct pool signatures
+    interchangeable: which of several devices with one signature is allocated makes no difference to
+                     the rest of the search
     """
 
     def __init__(self, demand: Demand, pools: DevicePools, selectors: DeviceSelectors) -> None:
         self.demand = demand
         self.interchangeable = _interchangeable(demand)
-        self.looks: list[DeviceSignature] = []
-        self.pool_looks: list[PoolSignature] = []
+        self.signatures: list[DeviceSignature] = []
+        self.pool_signatures: list[PoolSignature] = []
         self._pools = pools
         self._selectors = selectors
-        self._of_kind: dict[int, int] = {}
-        self._look_numbers: dict[DeviceSignature, int] = {}
-        self._of_pool: dict[int, int] = {}
-        self._pool_numbers: dict[PoolSignature, int] = {}
-        self._node_numbers: dict[tuple[int, ...], int] = {}
-        self._of_row: NDArray[np.int64] = np.full(len(pools.of_row), UNKNOWN, dtype=np.int64)
+        self._id_of_kind: dict[int, int] = {}
+        self._device_ids: dict[DeviceSignature, int] = {}
+        self._id_of_pool: dict[int, int] = {}
+        self._pool_ids: dict[PoolSignature, int] = {}
+        self._node_ids: dict[tuple[int, ...], int] = {}
+        self._id_of_row: NDArray[np.int64] = np.full(
+            len(pools.of_row), NOT_COMPUTED, dtype=np.int64
+        )
 
-    def node_looks(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Per row a number that nodes share whose pools look the same, in the same order."""
-        for row in rows[self._of_row[rows] == UNKNOWN].tolist():
-            looks = tuple(self.pool(number) for number in self._pools.of_row[row])
-            number = self._node_numbers.setdefault(looks, len(self._node_numbers))
-            self._of_row[row] = number
-        return self._of_row[rows]
+    def node_signatures(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Per row an id, equal for nodes whose pools have equal signatures in the same order."""
+        for row in rows[self._id_of_row[rows] == NOT_COMPUTED].tolist():
+            pool_ids = tuple(self.pool_signature_id(node_id) for node_id in self._pools.of_row[row])
+            node_id = self._node_ids.setdefault(pool_ids, len(self._node_ids))
+            self._id_of_row[row] = node_id
+        return self._id_of_row[rows]
 
-    def pool(self, number: int) -> int:
-        """A pool's look, as an index into `pool_looks`."""
-        found = self._of_pool.get(number)
-        if found is None:
+    def pool_signature_id(self, number: int) -> int:
+        """The index of a pool's signature in `pool_signatures`."""
+        pool_id = self._id_of_pool.get(number)
+        if pool_id is None:
             pool = self._pools.pools[number]
-            looks = tuple(self.device(device.kind) for device in pool.devices)
-            look = PoolSignature(looks, pool.incomplete, bool(pool.invalid))
-            found = self._pool_numbers.setdefault(look, len(self.pool_looks))
-            if found == len(self.pool_looks):
-                self.pool_looks.append(look)
-            self._of_pool[number] = found
-        return found
+            device_ids = tuple(self.device_signature_id(device.kind) for device in pool.devices)
+            signature = PoolSignature(device_ids, pool.incomplete, bool(pool.invalid))
+            pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
+            if pool_id == len(self.pool_signatures):
+                self.pool_signatures.append(signature)
+            self._id_of_pool[number] = pool_id
+        return pool_id
 
-    def device(self, kind: int) -> int:
-        """A kind's look, as an index into `looks`."""
-        found = self._of_kind.get(kind)
-        if found is None:
-            look = self._look(kind)
-            found = self._look_numbers.setdefault(look, len(self.looks))
-            if found == len(self.looks):
-                self.looks.append(look)
-            self._of_kind[kind] = found
-        return found
+    def device_signature_id(self, kind: int) -> int:
+        """The index of a device kind's signature in `signatures`."""
+        signature_id = self._id_of_kind.get(kind)
+        if signature_id is None:
+            signature = self._signature(kind)
+            signature_id = self._device_ids.setdefault(signature, len(self.signatures))
+            if signature_id == len(self.signatures):
+                self.signatures.append(signature)
+            self._id_of_kind[kind] = signature_id
+        return signature_id
 
-    def _look(self, kind: int) -> DeviceSignature:
-        known = self._pools.kinds[kind]
-        turned = (self._selectors.turned_away(one, kind) for one in self.demand.requests)
+    def _signature(self, kind: int) -> DeviceSignature:
+        device_kind = self._pools.kinds[kind]
+        rejections = (self._selectors.rejection(request, kind) for request in self.demand.requests)
         return DeviceSignature(
-            tuple(CONDITIONS for _ in self.demand.requests)
-            if known.has_conditions
-            else tuple(turned),
+            tuple(BINDING_CONDITIONS for _ in self.demand.requests)
+            if device_kind.has_binding_conditions
+            else tuple(rejections),
             tuple(
-                tuple(compared_value(known, one.attribute) for one in claim.constraints)
+                tuple(
+                    lookup_attribute(device_kind, constraint.attribute)
+                    for constraint in claim.constraints
+                )
                 for claim in self.demand.claims
             ),
-            known.consumes_counters,
+            device_kind.consumes_counters,
         )
 
 
 def _interchangeable(demand: Demand) -> bool:
-    """Not where a request may use what others have; nor where all devices are wanted and upstream
-    stops at the first that a constraint excludes, if it is free, or goes on with another choice."""
+    """Not with admin access, which may use devices in use; nor with mode All where upstream fails
+    at the first free device that a constraint excludes, or goes on with another alternative."""
     if any(request.admin_access for request in demand.requests):
         return False
     return not any(
-        request.mode == ALL and (place or claim.constraints)
+        request.mode == ALL and (index or claim.constraints)
         for claim in demand.claims
-        for choices in claim.choices
-        for place, request in enumerate(choices.requests)
+        for alternatives in claim.alternatives
+        for index, request in enumerate(alternatives.requests)
     )
 
 
-def compared_value(kind: DeviceKind, name: str) -> AttributeValue | None:
+def lookup_attribute(kind: DeviceKind, name: str) -> AttributeValue | None:
     """Upstream: lookupAttribute."""
     attributes = dict(kind.attributes)
-    found = attributes.get(name)
-    if found is None:
-        domain, slash, own = name.partition("/")
-        found = attributes.get(own) if slash and domain == kind.driver else None
-    return None if found is None else _value(found)
+    attribute = attributes.get(name)
+    if attribute is None:
+        domain, slash, identifier = name.partition("/")
+        attribute = attributes.get(identifier) if slash and domain == kind.driver else None
+    return None if attribute is None else _value(attribute)
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:

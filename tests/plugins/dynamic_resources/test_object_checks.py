@@ -15,7 +15,7 @@ from devices import (
     thing,
 )
 from ksched_cli.commands.main import app
-from ksched_cli.plugins.dynamic_resources.object_checks import device_faults
+from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 from ksched_cli.testing import cluster, node
 
 
@@ -25,7 +25,7 @@ def test_a_state_that_is_right_has_none():
         "claims": {"one": "gpu"},
         "pods": {"p": ["one"]},
     }
-    assert device_faults(state_of(case)) == []
+    assert device_problems(state_of(case)) == []
 
 
 def slices(*given):
@@ -130,13 +130,13 @@ def slices(*given):
 )
 def test_a_fault_is_told_with_object_and_field(objects, said):
     classes = [] if objects[0]["kind"] == "DeviceClass" else [device_class("gpu", [])]
-    assert device_faults(cluster(node("a"), *classes, *objects)) == [said]
+    assert device_problems(cluster(node("a"), *classes, *objects)) == [said]
 
 
 def test_a_template_is_looked_at_like_a_claim():
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "fast"}}]}}
     template = thing("ResourceClaimTemplate", "one", {"spec": spec}, namespace="default")
-    assert device_faults(cluster(node("a"), template)) == [
+    assert device_problems(cluster(node("a"), template)) == [
         "ResourceClaimTemplate default/one: spec.spec.devices.requests[0].exactly.deviceClassName: "
         'there is no DeviceClass "fast" in the state'
     ]
@@ -144,7 +144,7 @@ def test_a_template_is_looked_at_like_a_claim():
 
 def test_what_is_wrong_with_many_is_told_once():
     claims = [claim(f"c{i}", "fast") for i in range(5)]
-    (line,) = device_faults(cluster(node("a"), *claims))
+    (line,) = device_problems(cluster(node("a"), *claims))
     named = (
         "ResourceClaim default/c0, ResourceClaim default/c1, ResourceClaim default/c2 and 2 more"
     )
