@@ -1,4 +1,4 @@
-"""Which of several nodes to make room on.
+"""Chooses the node to preempt on, of all candidates.
 
 Upstream: pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption).
 """
@@ -10,24 +10,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
-from ksched_cli.plugins.default_preemption.victims import NOT_STARTED, started
+from ksched_cli.plugins.default_preemption.victims import NOT_STARTED, start_time
 
-# Added to each priority, so that none is negative and fewer victims sum up to less.
+# Added to each priority, so that none is negative and fewer victims have a smaller sum.
 PRIORITY_SHIFT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """ties: the equally good nodes by name, where more than one; steps: the criteria asked."""
+    """ties: the nodes equal in all criteria, where more than one; steps: the criteria applied."""
 
     node: str
     ties: tuple[str, ...] = ()
     steps: tuple[CriterionStep, ...] = ()
 
 
-def choose(candidates: Mapping[str, Victims]) -> Choice:
-    """candidates: at least one. Criterion after criterion, until one node is left; upstream draws
-    lots where several are equal to the end."""
+def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
+    """Applies the criteria in order until one node is left; of several equal to the end, the first
+    by name, where upstream takes any. candidates: at least one."""
     nodes = sorted(candidates)
     steps: list[CriterionStep] = []
     for criterion, measure, text in CRITERIA:
@@ -35,7 +35,7 @@ def choose(candidates: Mapping[str, Victims]) -> Choice:
             return Choice(nodes[0], steps=tuple(steps))
         measures = [measure(candidates[node]) for node in nodes]
         best = max(measures)
-        nodes = [node for node, one in zip(nodes, measures, strict=True) if one == best]
+        nodes = [node for node, value in zip(nodes, measures, strict=True) if value == best]
         steps.append(CriterionStep(criterion, text(candidates[nodes[0]]), len(nodes)))
     if len(nodes) == 1:
         return Choice(nodes[0], steps=tuple(steps))
@@ -44,7 +44,7 @@ def choose(candidates: Mapping[str, Victims]) -> Choice:
 
 
 def ranked(candidates: Mapping[str, Victims]) -> list[str]:
-    """All candidates, best first, as all criteria together order them."""
+    """All candidates, best first, compared by the criteria in order."""
     nodes = sorted(candidates)
     for _, measure, _ in reversed(CRITERIA):
         measured = {node: measure(candidates[node]) for node in nodes}
@@ -52,14 +52,14 @@ def ranked(candidates: Mapping[str, Victims]) -> list[str]:
     return nodes
 
 
-def _sum(victims: Victims) -> int:
+def _priority_sum(victims: Victims) -> int:
     return sum([pod.priority for pod in victims.pods])
 
 
 def _earliest_start(victims: Victims) -> str:
-    """Of the victims of highest priority; an extender may have put them into any order."""
+    """The earliest start among the victims of highest priority, in whatever order they are."""
     highest = max([pod.priority for pod in victims.pods])
-    return min([started(pod) for pod in victims.pods if pod.priority == highest])
+    return min([start_time(pod) for pod in victims.pods if pod.priority == highest])
 
 
 def _start_text(victims: Victims) -> str:
@@ -67,7 +67,7 @@ def _start_text(victims: Victims) -> str:
     return "not started yet" if start == NOT_STARTED else start
 
 
-# Each with a measure of which the highest is best, and what to say about the best.
+# Each with a measure, of which the highest is best, and the text of a node's value.
 CRITERIA: tuple[tuple[Criterion, Callable[[Victims], Any], Callable[[Victims], str]], ...] = (
     (
         Criterion.FEWEST_VIOLATIONS,
@@ -81,8 +81,8 @@ CRITERIA: tuple[tuple[Criterion, Callable[[Victims], Any], Callable[[Victims], s
     ),
     (
         Criterion.SMALLEST_SUM,
-        lambda victims: -_sum(victims) - PRIORITY_SHIFT * len(victims.pods),
-        lambda victims: f"{_sum(victims)} over {len(victims.pods)}",
+        lambda victims: -_priority_sum(victims) - PRIORITY_SHIFT * len(victims.pods),
+        lambda victims: f"{_priority_sum(victims)} over {len(victims.pods)}",
     ),
     (
         Criterion.FEWEST_VICTIMS,

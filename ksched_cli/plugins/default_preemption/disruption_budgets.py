@@ -15,7 +15,7 @@ from ksched_cli.cluster.selectors import Selector, SelectorError, label_selector
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A PodDisruptionBudget that can match pods. disrupted: names of pods already evicted."""
+    """A PodDisruptionBudget that can match pods. disrupted: the names in its disruptedPods."""
 
     key: str
     namespace: str
@@ -27,51 +27,51 @@ class Budget:
         return self.namespace == pod.namespace and self.selector.matches(pod.labels)
 
 
-def budgets_of(found: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
-    """Those without a valid selector, or with an empty one, match nothing and are left out."""
+def budgets_of(objects: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
+    """The budgets, without those that match no pod: with an invalid or an empty selector."""
     budgets = []
-    for one in found:
+    for pdb in objects:
         try:
-            selector = label_selector(one.spec.selector)
+            selector = label_selector(pdb.spec.selector)
         except SelectorError:
             continue
         if selector.selectable and selector.requirements:
-            status = one.status
+            status = pdb.status
             disrupted = frozenset(status.disrupted_pods)
             budgets.append(
-                Budget(one.key, one.namespace, selector, status.disruptions_allowed, disrupted)
+                Budget(pdb.key, pdb.namespace, selector, status.disruptions_allowed, disrupted)
             )
     return tuple(budgets)
 
 
 class Disruptions:
-    """Answers for the pods of many nodes; which budgets match is found once per look of a pod."""
+    """Tells which evictions violate budgets. Matching budgets are cached by pod signature."""
 
     def __init__(self, budgets: Sequence[Budget]) -> None:
         self._budgets = budgets
         self._matching: dict[int, tuple[Budget, ...]] = {}
 
     def matching(self, pod: PodInfo) -> tuple[Budget, ...]:
-        """The budgets that an eviction of the pod uses up."""
-        found = self._matching.get(pod.signature)
-        if found is None:
-            # Upstream passes over pods without labels, even where a selector would match them.
-            found = tuple(b for b in self._budgets if pod.labels and b.matches(pod))
-            self._matching[pod.signature] = found
-        return tuple(budget for budget in found if pod.name not in budget.disrupted)
+        """The budgets that an eviction of the pod counts against."""
+        budgets = self._matching.get(pod.signature)
+        if budgets is None:
+            # Upstream skips pods without labels, even where a selector would match them.
+            budgets = tuple(b for b in self._budgets if pod.labels and b.matches(pod))
+            self._matching[pod.signature] = budgets
+        return tuple(budget for budget in budgets if pod.name not in budget.disrupted)
 
     def pdb_violated_by(self, pods: Sequence[PodInfo]) -> dict[str, tuple[str, ...]]:
-        """By UID, the pods whose eviction, after that of all before them, overdraws budgets, and
-        the keys of those."""
+        """By UID, the pods whose eviction, after that of all before them, violates budgets, and the
+        keys of those budgets."""
         if not self._budgets:
             return {}
-        left = {budget.key: budget.allowed for budget in self._budgets}
-        found = {}
+        allowed = {budget.key: budget.allowed for budget in self._budgets}
+        violated_by_uid = {}
         for pod in pods:
             matching = self.matching(pod)
             for budget in matching:
-                left[budget.key] -= 1
-            pdb_violated_by = tuple(budget.key for budget in matching if left[budget.key] < 0)
-            if pdb_violated_by:
-                found[pod.uid] = pdb_violated_by
-        return found
+                allowed[budget.key] -= 1
+            violated = tuple(budget.key for budget in matching if allowed[budget.key] < 0)
+            if violated:
+                violated_by_uid[pod.uid] = violated
+        return violated_by_uid

@@ -1,4 +1,4 @@
-"""Extenders revise what preemption found: they drop nodes and change victims.
+"""Passes the candidates to extenders, which may drop nodes and change victims.
 
 Upstream: pkg/scheduler/framework/preemption/preemption.go (callExtenders).
 """
@@ -14,27 +14,28 @@ from ksched_cli.framework.preemption import Victims
 from ksched_cli.kube.formatting import quote
 
 
-def revised(
+def call_extenders(
     extenders: Sequence[PreemptionExtender],
     pod: PodInfo,
     candidates: Mapping[str, Victims],
     snapshot: Snapshot,
 ) -> Mapping[str, Victims]:
-    """What the extenders leave, one after another. Raises ExtenderError."""
+    """The candidates after all extenders, one after the other. Raises ExtenderError."""
     for extender in extenders:
         if not candidates:
             break
         if not extender.supports_preemption or not extender.is_interested(pod):
             continue
         try:
-            answer = extender.process_preemption(pod, candidates, snapshot)
+            victims_by_node = extender.process_preemption(pod, candidates, snapshot)
         except ExtenderError:
             if extender.ignorable:
                 continue
             raise
-        spared = [node for node, victims in answer.items() if not victims.pods]
-        if spared and not extender.ignorable:
-            # Upstream names whichever its map gives first.
-            raise ExtenderError(f"expected at least one victim pod on node {quote(spared[0])}")
-        candidates = {node: victims for node, victims in answer.items() if victims.pods}
+        without_victims = [node for node, victims in victims_by_node.items() if not victims.pods]
+        if without_victims and not extender.ignorable:
+            # Upstream names any of them: it iterates over a map.
+            name = quote(without_victims[0])
+            raise ExtenderError(f"expected at least one victim pod on node {name}")
+        candidates = {node: victims for node, victims in victims_by_node.items() if victims.pods}
     return candidates

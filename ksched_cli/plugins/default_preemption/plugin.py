@@ -1,4 +1,4 @@
-"""Makes room for a pod that fits nowhere, at the cost of pods of lower priority.
+"""Evicts pods of lower priority from a node, for a pod that fits on none.
 
 Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/framework/preemption.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-
-import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import DefaultPreemptionArgs
@@ -35,9 +33,9 @@ from ksched_cli.framework.preemption import (
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
-from ksched_cli.plugins.default_preemption.choice import choose
+from ksched_cli.plugins.default_preemption.choice import pick_one_node
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
-from ksched_cli.plugins.default_preemption.extenders import revised
+from ksched_cli.plugins.default_preemption.extenders import call_extenders
 from ksched_cli.plugins.default_preemption.victims import DryRun
 
 NEVER = "not eligible due to preemptionPolicy=Never."
@@ -48,7 +46,7 @@ NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 DISRUPTION_TARGET = "DisruptionTarget"
 BY_SCHEDULER = "PreemptionByScheduler"
 
-SMALLEST_BATCH = 16
+MIN_BATCH_SIZE = 16
 
 
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
@@ -62,14 +60,14 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Upstream holds back pods whose victims are being evicted; here they leave at once."""
+        """Upstream gates pods whose victims are being evicted; here evictions take no time."""
         return SUCCESS
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        found, result, status = self._preempt(state, pod, filtered)
-        state.write(STATE_KEY, found)
+        preemption, result, status = self._preempt(state, pod, filtered)
+        state.write(STATE_KEY, preemption)
         if status.message:
             status = Status(status.code, (f"preemption: {status.message}",))
         return result, status
@@ -77,30 +75,30 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[Preemption, PostFilterResult | None, Status]:
-        why_not = self._ineligible(pod, filtered)
-        if why_not:
-            return Preemption(ineligible=why_not), None, Status.unschedulable(why_not)
+        reason = self._ineligible(pod, filtered)
+        if reason:
+            return Preemption(ineligible=reason), None, Status.unschedulable(reason)
         search = self._search(state, pod, filtered)
-        found = Preemption(
-            wanted=search.wanted, candidates=search.candidates, rejected=search.rejected
+        preemption = Preemption(
+            wanted=search.num_candidates, candidates=search.candidates, rejected=search.rejected
         )
-        candidates = search.kept()
+        candidates = search.selected()
         if not candidates:
             if search.error:
-                return found, None, Status.error(search.error)
-            said = self._no_room(search.rejected)
-            return found, PostFilterResult(""), Status.unschedulable(said)
+                return preemption, None, Status.error(search.error)
+            message = self._fit_error(search.rejected)
+            return preemption, PostFilterResult(""), Status.unschedulable(message)
         try:
-            left = revised(self._handle.extenders, pod, candidates, self._snapshot)
-        except ExtenderError as failure:
-            return found, None, Status.error(str(failure))
-        if not left:
-            return found, None, Status.unschedulable(NO_CANDIDATE)
-        choice = choose(left)
+            remaining = call_extenders(self._handle.extenders, pod, candidates, self._snapshot)
+        except ExtenderError as error:
+            return preemption, None, Status.error(str(error))
+        if not remaining:
+            return preemption, None, Status.unschedulable(NO_CANDIDATE)
+        choice = pick_one_node(remaining)
         chosen = replace(
-            found,
+            preemption,
             node=choice.node,
-            victims=left[choice.node].pods,
+            victims=remaining[choice.node].pods,
             ties=choice.ties,
             steps=choice.steps,
         )
@@ -114,21 +112,22 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         row = self._snapshot.row.get(nominated)
         if row is None or filtered.at(row).code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
-        leaving = (
+        terminating = (
             other.priority < pod.priority and _is_terminating_by_preemption(other)
             for other in self._snapshot.pods[row]
         )
-        return TERMINATING if any(leaving) else ""
+        return TERMINATING if any(terminating) else ""
 
-    def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> _Search:
-        """Upstream: findCandidates, DryRunPreemption, from the first node on and one by one."""
+    def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> _CandidateSearch:
+        """Upstream: findCandidates and DryRunPreemption, which try nodes one by one from the first.
+        Nodes are tried in batches here, and results that upstream would not compute are dropped."""
         order = self._snapshot.order
         potential = order[filtered.codes()[order] == Code.UNSCHEDULABLE]
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
-        everything = len(potential)
-        share = everything * self._percentage // 100
-        enough = min(max(share, self._absolute), everything)
-        search = _Search(everything if request.everything else enough)
+        node_count = len(potential)
+        share = node_count * self._percentage // 100
+        num_candidates = min(max(share, self._absolute), node_count)
+        search = _CandidateSearch(node_count if request.everything else num_candidates)
         dry_run = DryRun(
             self._framework.filtering,
             self._snapshot,
@@ -136,19 +135,22 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             pod,
             Disruptions(self._budgets),
             partial(self._explain, pod) if request.detailed else None,
-            None if request.detailed else self._kept(state, pod),
+            None if request.detailed else self._cached_results(state, pod),
         )
-        done, least = 0, SMALLEST_BATCH
-        while done < everything and not search.is_over:
-            batch = potential[done : done + max(search.nodes_to_try(done), least)]
+        tried, batch_size = 0, MIN_BATCH_SIZE
+        while tried < node_count and not search.is_over:
+            batch = potential[tried : tried + max(search.nodes_to_try(tried), batch_size)]
             names = [self._snapshot.names[row] for row in batch.tolist()]
-            search.take(names, dry_run.victims_on(batch))
-            done, least = done + len(batch), least * 2
-        self._forget_promised(dry_run.kept)
+            search.add(names, dry_run.victims_on(batch))
+            tried, batch_size = tried + len(batch), batch_size * 2
+        self._drop_nominated(dry_run.cached)
         return search
 
-    def _kept(self, state: CycleState, pod: PodInfo) -> dict[int, Victims | Rejection] | None:
-        """Earlier trials of pods like this one, where a trial depends on its node alone."""
+    def _cached_results(
+        self, state: CycleState, pod: PodInfo
+    ) -> dict[int, Victims | Rejection] | None:
+        """Results for earlier pods like this one, by row; None where a result depends on more than
+        its node."""
         filtering = self._framework.filtering
         local = all(
             keeps(plugin, pod)
@@ -157,43 +159,41 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         )
         if not local or filtering.follows(state):
             return None
-        kept = self._framework.memory.trials(pod)
-        self._forget_promised(kept)
-        return kept
+        cached = self._framework.memory.trials(pod)
+        self._drop_nominated(cached)
+        return cached
 
-    def _forget_promised(self, kept: dict[int, Victims | Rejection] | None) -> None:
-        """On nodes that are promised to somebody a trial holds as long as the promise does."""
-        if kept:
+    def _drop_nominated(self, cached: dict[int, Victims | Rejection] | None) -> None:
+        """Drops results of nodes with nominated pods, which hold only while those are nominated."""
+        if cached:
             for node in self._handle.nominator.nodes():
-                kept.pop(self._snapshot.row.get(node, -1), None)
+                cached.pop(self._snapshot.row.get(node, -1), None)
 
     @property
     def _framework(self) -> Framework:
         framework = self._handle.framework
-        assert framework is not None, "set before any plugin is asked"
+        assert framework is not None, "set before any plugin is called"
         return framework
 
     def _explain(
         self, pod: PodInfo, plugin: str, state: CycleState, node: NodeInfo
     ) -> tuple[str, ...]:
-        """The numbers behind a rejection; or whose nominations are, where the pod fits but for
-        them."""
-        here = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        alone = self._framework.filtering.run_filters(state, pod, here)
-        if not alone.ids[0]:
-            promised = [
+        """The details of a rejection; or the nominated pods, where the pod fits without them."""
+        without_nominated = self._framework.filtering.run_filters(state, pod, Nodes.of(node))
+        if not without_nominated.ids[0]:
+            nominated = [
                 other.key
                 for other in self._handle.nominator.on_node(node.name)
                 if other.priority >= pod.priority and other.uid != pod.uid
             ]
-            return (f"with the nominated pods counted: {', '.join(promised)}",)
+            return (f"with the nominated pods counted: {', '.join(nominated)}",)
         explainer = self._framework.plugin(plugin)
         if not isinstance(explainer, Explains):
             return ()
         return tuple(explainer.explain_filter(state, pod, node))
 
-    def _no_room(self, rejected: Mapping[str, Rejection]) -> str:
-        """kube-scheduler's text; nodes that were not looked at count as hopeless."""
+    def _fit_error(self, rejected: Mapping[str, Rejection]) -> str:
+        """kube-scheduler's message; nodes that were not tried count as unresolvable."""
         statuses = NodeStatuses(self._snapshot)
         statuses.absent = NOT_HELPFUL
         for node, rejection in rejected.items():
@@ -202,28 +202,33 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
 
 @dataclass(slots=True)
-class _Search:
-    """Candidates as they are found. wanted: how many are enough, if one violates no budget."""
+class _CandidateSearch:
+    """The candidates so far. num_candidates: enough, where one of them violates no budget."""
 
-    wanted: int
+    num_candidates: int
     candidates: dict[str, Victims] = field(default_factory=dict)
     rejected: dict[str, Rejection] = field(default_factory=dict)
-    clean: int = 0
+    non_violating: int = 0
     violating: int = 0
 
     @property
     def is_over(self) -> bool:
-        clean, violating = min(self.clean, self.wanted), min(self.violating, self.wanted)
-        return clean > 0 and clean + violating >= self.wanted
+        non_violating, violating = (
+            min(self.non_violating, self.num_candidates),
+            min(self.violating, self.num_candidates),
+        )
+        return non_violating > 0 and non_violating + violating >= self.num_candidates
 
     def nodes_to_try(self, tried: int) -> int:
-        """Enough to find the missing candidates, at the rate of those found so far."""
-        missing = self.wanted - min(self.clean + self.violating, self.wanted)
-        found = len(self.candidates)
-        return missing * tried // found + 1 if found else max(missing, tried)
+        """How many nodes to try next for the missing candidates, at the rate of those so far."""
+        missing = self.num_candidates - min(
+            self.non_violating + self.violating, self.num_candidates
+        )
+        count = len(self.candidates)
+        return missing * tried // count + 1 if count else max(missing, tried)
 
-    def take(self, names: list[str], answers: list[Victims | Rejection]) -> None:
-        """What was found out beyond the last node that upstream looks at is dropped."""
+    def add(self, names: list[str], answers: list[Victims | Rejection]) -> None:
+        """Adds results, up to the last node that upstream tries."""
         for name, answer in zip(names, answers, strict=True):
             if isinstance(answer, Rejection):
                 self.rejected[name] = answer
@@ -232,29 +237,30 @@ class _Search:
             if answer.pdb_violations:
                 self.violating += 1
             else:
-                self.clean += 1
+                self.non_violating += 1
             if self.is_over:
                 return
 
-    def kept(self) -> dict[str, Victims]:
-        """Upstream has a list for either kind of candidate, with room for as many as wanted."""
-        clean = [name for name, one in self.candidates.items() if not one.pdb_violations]
-        violating = [name for name, one in self.candidates.items() if one.pdb_violations]
-        names = clean[: self.wanted] + violating[: self.wanted]
+    def selected(self) -> dict[str, Victims]:
+        """The first num_candidates of those with and of those without violations, as upstream."""
+        non_violating = [
+            name for name, victims in self.candidates.items() if not victims.pdb_violations
+        ]
+        violating = [name for name, victims in self.candidates.items() if victims.pdb_violations]
+        names = non_violating[: self.num_candidates] + violating[: self.num_candidates]
         return {name: self.candidates[name] for name in names}
 
     @property
     def error(self) -> str:
-        """The plugins' failures as Go's Aggregate prints them, or ""."""
-        said = [
-            one.status.message for one in self.rejected.values() if one.status.code == Code.ERROR
-        ]
-        distinct = list(dict.fromkeys(said))
+        """The plugins' errors as Go's Aggregate prints them, or ""."""
+        statuses = [rejection.status for rejection in self.rejected.values()]
+        messages = [status.message for status in statuses if status.code == Code.ERROR]
+        distinct = list(dict.fromkeys(messages))
         return f"[{', '.join(distinct)}]" if len(distinct) > 1 else "".join(distinct)
 
 
 def _is_terminating_by_preemption(pod: PodInfo) -> bool:
-    """Upstream: podTerminatingByPreemption; the first condition of the type has the word."""
+    """Upstream: podTerminatingByPreemption. The first condition of the type decides."""
     if not pod.pod.deleting:
         return False
     for condition in pod.pod.status.conditions:

@@ -1,7 +1,7 @@
-"""Tries out, on many nodes at once, which pods would have to leave for a pod to fit.
+"""Selects the victims of a preemption, on many nodes at once.
 
-All pods of lower priority leave. Where the pod fits then, they come back one by one, and those that
-may stay do: the same step on all nodes at a time.
+All pods of lower priority are removed. Where the pod fits then, they are added back one by one, and
+reprieved where the pod still fits: each step on all nodes at once.
 
 Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode), pkg/scheduler/util
 (MoreImportantPod).
@@ -32,40 +32,40 @@ NO_VICTIMS = Rejection(Status.unresolvable("No preemption victims found for inco
 # Sorts after every timestamp: a pod that has not started counts as starting now.
 NOT_STARTED = "~"
 
-Follow: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
+PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
 
 
-def started(pod: PodInfo) -> str:
-    """When the pod started, as a text that sorts."""
+def start_time(pod: PodInfo) -> str:
+    """The pod's start as a sortable text; NOT_STARTED where it has none."""
     return pod.pod.status.start_time or NOT_STARTED
 
 
 def sort_by_importance(pods: list[PodInfo]) -> None:
-    """Highest priority first, then the longest running, in place."""
+    """Highest priority first, then the longest running, in index."""
     if len({(pod.priority, pod.pod.status.start_time) for pod in pods}) == len(pods):
-        pods.sort(key=lambda pod: (-pod.priority, started(pod)))
+        pods.sort(key=lambda pod: (-pod.priority, start_time(pod)))
     else:
         go_sort(pods, _more_important)
 
 
 def _more_important(first: PodInfo, second: PodInfo) -> bool:
-    """Of two pods that have not started each goes before the other: upstream asks the clock for
-    both, one after the other."""
+    """Of two pods that have not started, each is more important than the other: upstream takes
+    the current time for both, one after the other."""
     if first.priority != second.priority:
         return first.priority > second.priority
-    second_start = started(second)
-    return second_start == NOT_STARTED or started(first) < second_start
+    second_start = start_time(second)
+    return second_start == NOT_STARTED or start_time(first) < second_start
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """One pod's trials on the nodes of a snapshot.
+    """Selects one pod's victims on the nodes of a snapshot. Upstream: DryRunPreemption.
 
-    explain: tells more about a rejection by a plugin, given the plugin, the state and the node as
-             they are in the trial; None: keep no detail
-    kept:    by row, what came of earlier trials and still holds; new ones are added. None where
-             nothing may be kept
-    concerned: see `concerns`
+    explain:  the details of a rejection, given the plugin's name and the state and the node as they
+              are at that point; None: no details
+    cached:   results of earlier runs by row that still hold, to which new ones are added; None
+              where results may not be cached
+    concerned: the results of `concerns` by pod signature
     """
 
     filtering: FilterRunner
@@ -74,179 +74,189 @@ class DryRun:
     pod: PodInfo
     disruptions: Disruptions
     explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
-    kept: dict[int, Victims | Rejection] | None = None
+    cached: dict[int, Victims | Rejection] | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:
-        """Whether a plugin has to be told of the pod; asked once per look of a pod."""
-        found = self.concerned.get(other.signature)
-        if found is None:
-            found = self.filtering.concerns(self.state, self.pod, other)
-            self.concerned[other.signature] = found
-        return found
+        """Whether adding or removing the pod changes the state of a plugin's PreFilter."""
+        concerned = self.concerned.get(other.signature)
+        if concerned is None:
+            concerned = self.filtering.concerns(self.state, self.pod, other)
+            self.concerned[other.signature] = concerned
+        return concerned
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
-        """Per row, who would have to leave it, or why that does not help."""
-        if self.kept is None:
-            return _Trials(self, rows).answer()
-        missing = [row for row in rows.tolist() if row not in self.kept]
+        """Per row, the victims, or why there are none."""
+        if self.cached is None:
+            return _VictimSelection(self, rows).select()
+        missing = [row for row in rows.tolist() if row not in self.cached]
         if missing:
-            found = _Trials(self, np.array(missing, dtype=np.intp)).answer()
-            self.kept.update(zip(missing, found, strict=True))
-        return [self.kept[row] for row in rows.tolist()]
+            results = _VictimSelection(self, np.array(missing, dtype=np.intp)).select()
+            self.cached.update(zip(missing, results, strict=True))
+        return [self.cached[row] for row in rows.tolist()]
 
 
-class _Trials:
-    """Trials under way. A place is an index into `rows`; answers: per place, once it is known."""
+class _VictimSelection:
+    """The selection on some rows. Upstream: SelectVictimsOnNode.
+
+    results: per index into `rows`, None while undecided
+    states:  by row, the node's own cycle state, where pods that concern a plugin were removed
+    """
 
     def __init__(self, run: DryRun, rows: Rows) -> None:
         self.run = run
         self.rows = rows
-        self.trial = SnapshotFork(run.snapshot, rows.tolist())
+        self.fork = SnapshotFork(run.snapshot, rows.tolist())
         self.state = run.state.clone()
-        self.nodes = [NodeInfo(self.trial, row) for row in rows.tolist()]
-        self.own: dict[int, CycleState] = {}
-        self.answers: list[Victims | Rejection | None] = [None] * len(rows)
+        self.nodes = [NodeInfo(self.fork, row) for row in rows.tolist()]
+        self.states: dict[int, CycleState] = {}
+        self.results: list[Victims | Rejection | None] = [None] * len(rows)
 
-    def answer(self) -> list[Victims | Rejection]:
+    def select(self) -> list[Victims | Rejection]:
         lower = self._remove_lower()
-        self._ask_without_them()
-        open_places = self._open_places()
-        _Returns(self, open_places, [lower[place] for place in open_places.tolist()]).run()
-        return [answer for answer in self.answers if answer is not None]
+        self._filter_without_lower()
+        undecided = self._undecided()
+        _Reprieve(self, undecided, [lower[index] for index in undecided.tolist()]).run()
+        return [result for result in self.results if result is not None]
 
-    def _open_places(self) -> Rows:
-        return np.array([i for i, a in enumerate(self.answers) if a is None], dtype=np.intp)
+    def _undecided(self) -> Rows:
+        return np.array([i for i, r in enumerate(self.results) if r is None], dtype=np.intp)
 
     def _remove_lower(self) -> list[list[PodInfo]]:
-        """Per place, the pods of lower priority; all of them leave."""
-        limit, pods = self.run.pod.priority, self.trial.pods
-        lower = [[p for p in pods[row] if p.priority < limit] for row in self.rows.tolist()]
-        flat = [pod for found in lower for pod in found]
-        rows = np.repeat(self.rows, [len(found) for found in lower])
+        """Removes all pods of lower priority, and returns them per index."""
+        priority, on_node = self.run.pod.priority, self.fork.pods
+        lower = [[p for p in on_node[row] if p.priority < priority] for row in self.rows.tolist()]
+        flat = [pod for pods in lower for pod in pods]
+        rows = np.repeat(self.rows, [len(pods) for pods in lower])
         if flat:
-            self.trial.remove_each(flat, rows, PodUsageColumns.of(flat))
+            self.fork.remove_each(flat, rows, PodUsageColumns.of(flat))
         follows = self.run.filtering.follows(self.state)
-        for place, found in enumerate(lower):
-            if not found:
-                self.answers[place] = NO_VICTIMS
-            followed = [pod for pod in found if self.run.concerns(pod)] if follows else ()
-            if followed:
-                self.own[self.nodes[place].row] = self.run.state.clone()
-            for pod in followed:
-                self.follow(self.run.filtering.run_remove_pod, pod, place)
+        for index, pods in enumerate(lower):
+            if not pods:
+                self.results[index] = NO_VICTIMS
+            concerning = [pod for pod in pods if self.run.concerns(pod)] if follows else ()
+            if concerning:
+                self.states[self.nodes[index].row] = self.run.state.clone()
+            for pod in concerning:
+                self.run_extension(self.run.filtering.run_remove_pod, pod, index)
         return lower
 
-    def _ask_without_them(self) -> None:
-        places = self._open_places()
-        verdicts = self.ask(places)
+    def _filter_without_lower(self) -> None:
+        indices = self._undecided()
+        verdicts = self.run_filters(indices)
         for i in np.flatnonzero(verdicts.ids).tolist():
-            place = int(places[i])
-            self.answers[place] = self.rejection(verdicts.statuses[verdicts.ids[i]], place)
+            index = int(indices[i])
+            self.results[index] = self.rejection(verdicts.statuses[verdicts.ids[i]], index)
 
-    def ask(self, places: Rows) -> Verdicts:
-        """The filters about the nodes as they are in the trial."""
-        nodes = Nodes(self.trial, self.rows[places])
-        return self.run.filtering.run_with_nominated_pods(self.state, self.run.pod, nodes, self.own)
+    def run_filters(self, indices: Rows) -> Verdicts:
+        """The filters' verdicts of the nodes as they are in the fork."""
+        nodes = Nodes(self.fork, self.rows[indices])
+        return self.run.filtering.run_with_nominated_pods(
+            self.state, self.run.pod, nodes, self.states
+        )
 
-    def follow(self, tell: Follow, pod: PodInfo, place: int) -> None:
-        """Tells the plugins that follow; where one fails, the node's trial is over."""
-        node = self.nodes[place]
-        own = self.own.get(node.row)
-        if own is not None and self.answers[place] is None and self.run.concerns(pod):
-            status = tell(own, self.run.pod, pod, node)
+    def run_extension(self, extension: PodExtension, pod: PodInfo, index: int) -> None:
+        """Runs AddPod or RemovePod of the plugins; where one fails, the node is decided."""
+        node = self.nodes[index]
+        state = self.states.get(node.row)
+        if state is not None and self.results[index] is None and self.run.concerns(pod):
+            status = extension(state, self.run.pod, pod, node)
             if not status.is_success:
-                self.answers[place] = Rejection(status)
+                self.results[index] = Rejection(status)
 
-    def rejection(self, status: Status, place: int) -> Rejection:
+    def rejection(self, status: Status, index: int) -> Rejection:
         if self.run.explain is None:
             return Rejection(status)
-        node = self.nodes[place]
-        state = self.own.get(node.row, self.state)
+        node = self.nodes[index]
+        state = self.states.get(node.row, self.state)
         return Rejection(status, self.run.explain(status.plugin, state, node))
 
 
-class _Returns:
-    """Pods come back to the nodes where the pod fits without them, one per node and step.
+class _Reprieve:
+    """Adds the removed pods back to the undecided nodes, one pod per node and step.
 
-    order:    the pods of all places, in the order they come back
-    starts:   per place, where its pods begin in `order`; counts: how many they are
-    pdb_violated_by: per place, by UID, the pods that would violate budgets, which come back first
-    leaving:  per entry of `order`, whether the pod cannot stay
+    indices: of the undecided nodes in the selection; the lists below are parallel to it
+    order:   the pods of all these nodes, in the order they are added back
+    starts:  per node, where its pods begin in `order`; counts: their number
+    pdb_violated_by: per node, by UID, the pods that would violate budgets, which are added first
+    evicted: per entry of `order`, whether the pod is a victim
     """
 
-    def __init__(self, trials: _Trials, places: Rows, lower: list[list[PodInfo]]) -> None:
-        self.trials = trials
-        self.places = places
+    def __init__(
+        self, selection: _VictimSelection, indices: Rows, lower: list[list[PodInfo]]
+    ) -> None:
+        self.selection = selection
+        self.indices = indices
         self.order: list[PodInfo] = []
         self.pdb_violated_by: list[dict[str, tuple[str, ...]]] = []
         for pods in lower:
             sort_by_importance(pods)
-            pdb_violated_by = trials.run.disruptions.pdb_violated_by(pods)
+            pdb_violated_by = selection.run.disruptions.pdb_violated_by(pods)
             if pdb_violated_by:
                 pods.sort(key=lambda pod: pod.uid not in pdb_violated_by)
             self.order += pods
             self.pdb_violated_by.append(pdb_violated_by)
         self.counts = np.array([len(pods) for pods in lower], dtype=np.intp)
         self.starts = np.cumsum(self.counts) - self.counts
-        self.leaving = np.zeros(len(self.order), dtype=np.bool_)
+        self.evicted = np.zeros(len(self.order), dtype=np.bool_)
         self.rejections: dict[int, Rejection] = {}
 
     def run(self) -> None:
         if not self.order:
             return
-        load = PodUsageColumns.of(self.order)
+        usage = PodUsageColumns.of(self.order)
         for step in range(int(self.counts.max())):
-            self._return_one(step, load)
-        leaving = self.leaving.tolist()
-        for i, place in enumerate(self.places.tolist()):
-            if self.trials.answers[place] is None:
-                self.trials.answers[place] = self._found(i, place, leaving)
+            self._add_back(step, usage)
+        evicted = self.evicted.tolist()
+        for i, index in enumerate(self.indices.tolist()):
+            if self.selection.results[index] is None:
+                self.selection.results[index] = self._result(i, index, evicted)
 
-    def _return_one(self, step: int, load: PodUsageColumns) -> None:
-        trials = self.trials
-        going = np.flatnonzero(self.counts > step)
-        entries = self.starts[going] + step
-        places = self.places[going]
-        rows = trials.rows[places]
+    def _add_back(self, step: int, usage: PodUsageColumns) -> None:
+        selection = self.selection
+        with_pod = np.flatnonzero(self.counts > step)
+        entries = self.starts[with_pod] + step
+        indices = self.indices[with_pod]
+        rows = selection.rows[indices]
         pods = [self.order[entry] for entry in entries.tolist()]
-        trials.trial.add_each(pods, rows, load.gather(entries))
-        self._follow(trials.run.filtering.run_add_pod, pods, places)
-        verdicts = trials.ask(places)
-        refused = np.flatnonzero(verdicts.ids)
-        if not len(refused):
+        selection.fork.add_each(pods, rows, usage.gather(entries))
+        self._run_extension(selection.run.filtering.run_add_pod, pods, indices)
+        verdicts = selection.run_filters(indices)
+        rejected = np.flatnonzero(verdicts.ids)
+        if not len(rejected):
             return
-        self.leaving[entries[refused]] = True
-        if trials.run.explain is not None:
-            for i in refused.tolist():
+        self.evicted[entries[rejected]] = True
+        if selection.run.explain is not None:
+            for i in rejected.tolist():
                 status = verdicts.statuses[verdicts.ids[i]]
-                self.rejections[int(entries[i])] = trials.rejection(status, int(places[i]))
-        pods = [pods[i] for i in refused.tolist()]
-        trials.trial.remove_each(pods, rows[refused], load.gather(entries[refused]))
-        self._follow(trials.run.filtering.run_remove_pod, pods, places[refused])
+                self.rejections[int(entries[i])] = selection.rejection(status, int(indices[i]))
+        pods = [pods[i] for i in rejected.tolist()]
+        selection.fork.remove_each(pods, rows[rejected], usage.gather(entries[rejected]))
+        self._run_extension(selection.run.filtering.run_remove_pod, pods, indices[rejected])
 
-    def _follow(self, tell: Follow, pods: list[PodInfo], places: Rows) -> None:
-        if self.trials.own:
-            for pod, place in zip(pods, places.tolist(), strict=True):
-                self.trials.follow(tell, pod, place)
+    def _run_extension(self, extension: PodExtension, pods: list[PodInfo], indices: Rows) -> None:
+        if self.selection.states:
+            for pod, index in zip(pods, indices.tolist(), strict=True):
+                self.selection.run_extension(extension, pod, index)
 
-    def _found(self, i: int, place: int, leaving: list[bool]) -> Victims | Rejection:
+    def _result(self, i: int, index: int, evicted: list[bool]) -> Victims | Rejection:
         start, count = int(self.starts[i]), int(self.counts[i])
         entries = range(start, start + count)
-        victims = [self.order[entry] for entry in entries if leaving[entry]]
+        victims = [self.order[entry] for entry in entries if evicted[entry]]
         if not victims:
-            said = f'expected at least one victim pod on node "{self.trials.nodes[place].name}"'
-            return Rejection(Status.error(said))
+            name = self.selection.nodes[index].name
+            message = f'expected at least one victim pod on node "{name}"'
+            return Rejection(Status.error(message))
         pdb_violated_by = self.pdb_violated_by[i]
-        violations = sum(leaving[start : start + len(pdb_violated_by)])
+        violations = sum(evicted[start : start + len(pdb_violated_by)])
         if 0 < len(pdb_violated_by) < count:
             sort_by_importance(victims)
-        if self.trials.run.explain is None:
+        if self.selection.run.explain is None:
             return Victims(tuple(victims), violations)
         return Victims(
             tuple(victims),
             violations,
-            tuple(self.order[entry] for entry in entries if not leaving[entry]),
-            {self.order[entry].uid: self.rejections[entry] for entry in entries if leaving[entry]},
+            tuple(self.order[entry] for entry in entries if not evicted[entry]),
+            {self.order[entry].uid: self.rejections[entry] for entry in entries if evicted[entry]},
             {pod.uid: pdb_violated_by[pod.uid] for pod in victims if pod.uid in pdb_violated_by},
         )
