@@ -4,7 +4,7 @@
     compare.py [--nodes N …] [--kinds K …] [--pods N] [--repeat N] [--percentages P …]
 
 Prints a table in Markdown. The two take turns, --repeat times; the ratio is of the medians, so that
-what else the machine does strikes both. Without Go, ksched runs alone.
+other load on the machine affects both. Without Go, ksched runs alone.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from machine import described
+from machine import describe
 
 HERE = Path(__file__).parent
 ORACLE = HERE.parent / "tests" / "oracle" / "oracle"
@@ -36,18 +36,19 @@ def make(kind: str, nodes: int, pods: int, folder: Path) -> Path:
     return path
 
 
-def told(command: list[str]) -> dict[str, Any]:
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    answer: dict[str, Any] = json.loads(found.stdout)
-    return answer
+def run_json(command: list[str]) -> dict[str, Any]:
+    """Runs the command and parses its output."""
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    output: dict[str, Any] = json.loads(process.stdout)
+    return output
 
 
 def whole_process(state: Path) -> float:
     """Seconds to read the state, schedule and write JSON."""
     command = [sys.executable, "-m", "ksched_cli", "schedule", "--state", str(state), "-o", "json"]
-    began = time.perf_counter()
+    start = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-    return time.perf_counter() - began
+    return time.perf_counter() - start
 
 
 def has_oracle() -> bool:
@@ -60,20 +61,20 @@ def compare(state: Path, percentage: int, repeat: int, oracle: bool) -> str:
     ours, theirs = [], []
     for _ in range(repeat):
         run = [sys.executable, str(HERE / "run.py"), str(state), "--percentage", str(percentage)]
-        ours.append(told(run))
+        ours.append(run_json(run))
         if oracle:
             bench = [str(ORACLE), "bench", "--state", str(state), "--percentage", str(percentage)]
-            theirs.append(told(bench))
-    mine = statistics.median(one["podsPerSecond"] for one in ours)
-    his = statistics.median(one["podsPerSecond"] for one in theirs) if theirs else None
-    ratio = f"{mine / his:.1f}" if his else ""
+            theirs.append(run_json(bench))
+    our_rate = statistics.median(result["podsPerSecond"] for result in ours)
+    their_rate = statistics.median(result["podsPerSecond"] for result in theirs) if theirs else None
+    ratio = f"{our_rate / their_rate:.1f}" if their_rate else ""
     return " | ".join(
         (
             f"{ours[0]['nodes']}",
             f"{ours[0]['pods']}",
             "all" if percentage == 100 else "adaptive",
-            f"{mine:.0f}",
-            f"{his:.0f}" if his else "",
+            f"{our_rate:.0f}",
+            f"{their_rate:.0f}" if their_rate else "",
             ratio,
             f"{whole_process(state):.2f}",
             f"{ours[0]['peakMiB']}",
@@ -92,7 +93,7 @@ def main() -> None:
     parser.add_argument("--percentages", type=int, nargs="+", default=[0, 100])
     options = parser.parse_args()
     oracle = has_oracle()
-    print(f"{described()}\n")
+    print(f"{describe()}\n")
     print("| state | nodes | pods | nodes scored | ksched pods/s | Go pods/s | ratio | s | MiB |")
     print("| --- " * 9 + "|")
     with tempfile.TemporaryDirectory() as name:

@@ -18,31 +18,31 @@ import time
 from pathlib import Path
 from typing import Any
 
-from machine import described
+from machine import describe
 
 HERE = Path(__file__).parent
 KIB, MB = 1024, 1_000_000
-# YAML's text is slow to read: a larger state would say nothing more.
-MOST_IN_YAML = 10_000
+# Reading YAML is slow, and a larger state would give the same rate.
+MAX_YAML_PODS = 10_000
 
 
 def read(path: str) -> dict[str, Any]:
-    """What one process has to tell. path: "" to read nothing."""
+    """The measurements of this process. path: "" to read nothing."""
     from ksched_cli.cluster.loading.load import load_state
 
-    began = time.perf_counter()
+    start = time.perf_counter()
     state = load_state([path]) if path else None
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     objects = len(state.nodes) + len(state.pods) if state else 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
     return {"seconds": seconds, "objects": objects, "peak": peak}
 
 
-def told(path: str) -> dict[str, Any]:
+def read_in_subprocess(path: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--read", path]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    answer: dict[str, Any] = json.loads(found.stdout)
-    return answer
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    measurements: dict[str, Any] = json.loads(process.stdout)
+    return measurements
 
 
 def make(folder: Path, nodes: int, pods: int) -> Path:
@@ -56,26 +56,26 @@ def make(folder: Path, nodes: int, pods: int) -> Path:
 def as_yaml(path: Path) -> Path:
     import yaml
 
-    found = path.with_suffix(".yaml")
-    with found.open("w") as file:
+    yaml_path = path.with_suffix(".yaml")
+    with yaml_path.open("w") as file:
         yaml.dump(json.loads(path.read_text()), file, Dumper=yaml.CSafeDumper)
-    return found
+    return yaml_path
 
 
-def row(path: Path, nothing: dict[str, Any]) -> str:
-    one = told(str(path))
+def row(path: Path, baseline: dict[str, Any]) -> str:
+    result = read_in_subprocess(str(path))
     size = path.stat().st_size
-    each = (one["peak"] - nothing["peak"]) / one["objects"]
+    per_object = (result["peak"] - baseline["peak"]) / result["objects"]
     return " | ".join(
         (
             path.suffix[1:].upper(),
-            f"{one['objects']}",
+            f"{result['objects']}",
             f"{size / MB:.0f}",
-            f"{one['seconds']:.2f}",
-            f"{size / MB / one['seconds']:.0f}",
-            f"{one['seconds'] / one['objects'] * 1e6:.1f}",
-            f"{one['peak'] / KIB / KIB:.0f}",
-            f"{each:.0f}",
+            f"{result['seconds']:.2f}",
+            f"{size / MB / result['seconds']:.0f}",
+            f"{result['seconds'] / result['objects'] * 1e6:.1f}",
+            f"{result['peak'] / KIB / KIB:.0f}",
+            f"{per_object:.0f}",
         )
     )
 
@@ -91,16 +91,16 @@ def main() -> None:
     if options.read is not None:
         print(json.dumps(read(options.read)))
         return
-    print(f"{described()}\n")
+    print(f"{describe()}\n")
     print("| form | objects | MB | s | MB/s | µs per object | MiB | bytes per object |")
     print("| --- " * 8 + "|")
-    nothing = told("")
+    baseline = read_in_subprocess("")
     with tempfile.TemporaryDirectory() as name:
         for pods in options.pods:
             path = make(Path(name), options.nodes, pods)
-            print(f"| {row(path, nothing)} |", flush=True)
-            if pods <= MOST_IN_YAML:
-                print(f"| {row(as_yaml(path), nothing)} |", flush=True)
+            print(f"| {row(path, baseline)} |", flush=True)
+            if pods <= MAX_YAML_PODS:
+                print(f"| {row(as_yaml(path), baseline)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 DRIVER = "gpu.example.com"
-OF_GPU = f'device.attributes["{DRIVER}"]'
+GPU_ATTRIBUTES = f'device.attributes["{DRIVER}"]'
 MODELS = (("h100", "80Gi"), ("a100", "40Gi"), ("t4", "16Gi"))
 API = "resource.k8s.io/v1"
 
@@ -60,7 +60,7 @@ def resource_slice(i: int, devices: int, own_numbers: bool) -> Manifest:
 
 
 def device_class(name: str, *expressions: str) -> Manifest:
-    spec = {"selectors": [{"cel": {"expression": one}} for one in expressions]}
+    spec = {"selectors": [{"cel": {"expression": expression}} for expression in expressions]}
     return {"apiVersion": API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
 
 
@@ -88,9 +88,9 @@ def claim(i: int) -> Manifest:
 
 
 def pod(i: int) -> Manifest:
-    asked = {"requests": {"cpu": "500m", "memory": "1Gi"}, "claims": [{"name": "gpu"}]}
+    resources = {"requests": {"cpu": "500m", "memory": "1Gi"}, "claims": [{"name": "gpu"}]}
     spec = {
-        "containers": [{"name": "c", "image": "pause", "resources": asked}],
+        "containers": [{"name": "c", "image": "pause", "resources": resources}],
         "resourceClaims": [{"name": "gpu", "resourceClaimName": f"pod-{i:05d}-gpu"}],
         "schedulerName": "default-scheduler",
         "priority": 0,
@@ -107,20 +107,20 @@ def main() -> None:
     parser.add_argument("pods", type=int, nargs="?", default=500)
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--own-numbers", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     of_driver = f'device.driver == "{DRIVER}"'
     items = [
         device_class("gpu", of_driver),
-        device_class("h100", of_driver, f'{OF_GPU}.model == "h100"'),
+        device_class("h100", of_driver, f'{GPU_ATTRIBUTES}.model == "h100"'),
         device_class(
             "big",
             of_driver,
             f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
         ),
-        *(node(i) for i in range(given.nodes)),
-        *(resource_slice(i, given.devices, given.own_numbers) for i in range(given.nodes)),
-        *(claim(i) for i in range(given.pods)),
-        *(pod(i) for i in range(given.pods)),
+        *(node(i) for i in range(options.nodes)),
+        *(resource_slice(i, options.devices, options.own_numbers) for i in range(options.nodes)),
+        *(claim(i) for i in range(options.pods)),
+        *(pod(i) for i in range(options.pods)),
     ]
     json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)
 

@@ -1,10 +1,10 @@
-"""What the two forms of a plugin cost: the plain one beside a loop written by hand over the same
-nodes, the array one beside the same lines of NumPy.
+"""The cost of the two forms of a plugin: the per-node form against a loop written by hand over the
+same nodes, the array form against the same lines of NumPy.
 
     python benchmarks/plugin_forms.py [NODES]
 
-Exits with 1 where the plain form costs more than three times the loop, or the array form more than
-NumPy and a hundredth of a millisecond.
+Exits with 1 where the per-node form costs more than three times the loop, or the array form more
+than NumPy and a hundredth of a millisecond.
 """
 
 from __future__ import annotations
@@ -61,40 +61,40 @@ class Array(FilterPlugin, ScorePlugin):
 
 
 @dataclass
-class OwnNode:
-    """A node as somebody writes it down who needs no more than this."""
+class LoopNode:
+    """A node with no more than the loop needs."""
 
     name: str
     allocatable: dict[str, int]
     requested: dict[str, int]
 
 
-def fits(pod: PodInfo, node: OwnNode) -> bool:
+def fits(pod: PodInfo, node: LoopNode) -> bool:
     free = node.allocatable["cpu"] - node.requested["cpu"]
     return free >= pod.resources.requests["cpu"]
 
 
-def share(node: OwnNode) -> int:
+def share(node: LoopNode) -> int:
     return 100 * node.requested["cpu"] // node.allocatable["cpu"]
 
 
-def loop_filter(pod: PodInfo, nodes: list[OwnNode]) -> list[bool]:
-    found = []
-    for one in nodes:
-        found.append(fits(pod, one))  # noqa: PERF401 - it is the loop that is measured
-    return found
+def loop_filter(pod: PodInfo, nodes: list[LoopNode]) -> list[bool]:
+    results = []
+    for loop_node in nodes:
+        results.append(fits(pod, loop_node))  # noqa: PERF401 - it is the loop that is measured
+    return results
 
 
-def loop_score(nodes: list[OwnNode]) -> list[int]:
-    found = []
-    for one in nodes:
-        found.append(share(one))  # noqa: PERF401 - it is the loop that is measured
-    return found
+def loop_score(nodes: list[LoopNode]) -> list[int]:
+    results = []
+    for loop_node in nodes:
+        results.append(share(loop_node))  # noqa: PERF401 - it is the loop that is measured
+    return results
 
 
 def best(*calls: Callable[[], Any]) -> list[float]:
     """Seconds of processor time of each call, in the fastest of many short rounds. They take turns,
-    so that a slow minute of the machine strikes all of them."""
+    so that other load on the machine affects all of them."""
     numbers = [max(1, int(0.005 / timeit.timeit(call, number=1))) for call in calls]
     rounds = [
         [
@@ -110,17 +110,17 @@ def main(count: int) -> int:
     nodes = [node(f"n{i:06}", cpu=8) for i in range(count)]
     running = [pod(f"r{i}", cpu=i % 8 + 1, node=f"n{i:06}") for i in range(count)]
     run = simulation(cluster(*nodes, *running, pod("p", cpu=4)))
-    wanted, everything, state = find(run, "p"), Nodes(run.snapshot), CycleState()
+    info, every_node, state = find(run, "p"), Nodes(run.snapshot), CycleState()
     snapshot = run.snapshot
-    by_hand = [
-        OwnNode(one.name, {"cpu": one.allocatable("cpu")}, {"cpu": one.requested("cpu")})
-        for one in everything
+    loop_nodes = [
+        LoopNode(n.name, {"cpu": n.allocatable("cpu")}, {"cpu": n.requested("cpu")})
+        for n in every_node
     ]
     plain, array = Plain(None, None), Array(None, None)  # type: ignore[arg-type]
 
     def numpy_filter() -> Any:
         free = snapshot.allocatable("cpu") - snapshot.requested("cpu")
-        return (free < wanted.resources.requests["cpu"]).astype(np.int32)
+        return (free < info.resources.requests["cpu"]).astype(np.int32)
 
     def numpy_score() -> Any:
         return 100 * snapshot.requested("cpu") // snapshot.allocatable("cpu")
@@ -128,19 +128,19 @@ def main(count: int) -> int:
     rows = [
         (
             "filter",
-            *best(
-                lambda: plain.filter_nodes(state, wanted, everything),
-                lambda: loop_filter(wanted, by_hand),
-                lambda: array.filter_nodes(state, wanted, everything),
+            best(
+                lambda: plain.filter_nodes(state, info, every_node),
+                lambda: loop_filter(info, loop_nodes),
+                lambda: array.filter_nodes(state, info, every_node),
                 numpy_filter,
             ),
         ),
         (
             "score",
-            *best(
-                lambda: plain.score_nodes(state, wanted, everything),
-                lambda: loop_score(by_hand),
-                lambda: array.score_nodes(state, wanted, everything),
+            best(
+                lambda: plain.score_nodes(state, info, every_node),
+                lambda: loop_score(loop_nodes),
+                lambda: array.score_nodes(state, info, every_node),
                 numpy_score,
             ),
         ),
@@ -148,10 +148,10 @@ def main(count: int) -> int:
     print(f"{count} nodes, microseconds per call")
     print(f"{'':8}{'plain':>10}{'loop':>10}{'times':>8}{'array':>10}{'numpy':>10}")
     failed = False
-    for name, slow, loop, fast, bare in rows:
-        figures = f"{slow * 1e6:10.0f}{loop * 1e6:10.0f}{slow / loop:8.1f}"
-        print(f"{name:8}{figures}{fast * 1e6:10.1f}{bare * 1e6:10.1f}")
-        failed = failed or slow > 3 * loop or fast > bare + 1e-5
+    for name, (per_node, loop, array_form, numpy_form) in rows:
+        figures = f"{per_node * 1e6:10.0f}{loop * 1e6:10.0f}{per_node / loop:8.1f}"
+        print(f"{name:8}{figures}{array_form * 1e6:10.1f}{numpy_form * 1e6:10.1f}")
+        failed = failed or per_node > 3 * loop or array_form > numpy_form + 1e-5
     return int(failed)
 
 

@@ -4,7 +4,7 @@
     run.py STATE [--percentage N] [--no-memory] [--profile]
 
 The time is that of the loop over the pending pods alone, as the oracle's `bench` counts it; reading
-the state is told apart. Prints JSON.
+the state is reported separately. Prints JSON.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def measure(state: str, percentage: int, remember: bool = True) -> dict[str, Any
     registry = discover(IN_TREE).registry
     text = CONFIGURATION.format(percentage=percentage)
     configuration = load_configuration(text, "benchmark", registry)
-    began = time.perf_counter()
+    start = time.perf_counter()
     cluster = load_state([state])
     loaded = time.perf_counter()
     simulation = Simulation(cluster, configuration, registry, Options(remember=remember))
@@ -45,7 +45,7 @@ def measure(state: str, percentage: int, remember: bool = True) -> dict[str, Any
         "pods": pods,
         "placed": len(run.placements),
         "evicted": len(run.evicted),
-        "loadSeconds": round(loaded - began, 3),
+        "loadSeconds": round(loaded - start, 3),
         "seconds": round(seconds, 4),
         "podsPerSecond": round(pods / seconds, 1),
         "peakMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // MIB,

@@ -1,4 +1,4 @@
-"""What a plugin is written against: these names, and what their docstrings promise, are stable.
+"""The plugin API: these names, and what their docstrings promise, are stable.
 
 docs/plugin-api.md says what that means. Everything else may change from one release to the next.
 """
@@ -97,7 +97,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Names that were changed, for one more release."""
+    """Former names, for one more release, with a warning."""
     if name == "Node":
         warn_renamed("ksched_cli.api.Node", "ksched_cli.api.NodeInfo")
         return NodeInfo

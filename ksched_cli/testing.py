@@ -1,4 +1,4 @@
-"""For tests, of ksched and of plugins: small clusters, and questions to ask of them.
+"""Helpers for tests, of ksched and of plugins: small clusters, and runs of plugins on them.
 
     from ksched_cli.testing import cluster, node, pod, scores, simulate, verdicts
 
@@ -9,7 +9,7 @@
 
 `node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
 stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. An
-exception that a plugin lets out fails the test, with its traceback.
+unexpected exception in a plugin fails the test, with its traceback.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ Manifest: TypeAlias = dict[str, Any]
 PluginClass: TypeAlias = type[Plugin]
 Config: TypeAlias = str | Mapping[str, Any]
 
-# Where plugins come from that a test brings.
+# The origin shown for plugins that a test passes in.
 ORIGIN = "the test"
 
 # Every profile needs these two.
-_INDISPENSABLE = ("PrioritySort", "DefaultBinder")
+_REQUIRED_PLUGINS = ("PrioritySort", "DefaultBinder")
 
 
-class _Anything(Container[str]):
-    """Every kind: whoever reads it is not known yet."""
+class _EveryKind(Container[str]):
+    """Contains every kind: a test's state keeps all objects, whatever plugins read."""
 
     def __contains__(self, kind: object) -> bool:
         return True
 
 
 class DefectError(AssertionError):
-    """Plugins let exceptions out. The text is their tracebacks."""
+    """Plugins raised unexpected exceptions. The text is their tracebacks."""
 
 
 # -- a cluster ------------------------------------------------------------------------------------
@@ -79,11 +79,11 @@ def node(
     resources: allocatable besides cpu, memory and pods, as {"example.com/gpu": 2}
     taints:    as kubectl writes them, "key=value:NoSchedule" or "key:NoExecute"; or as in manifests
     images:    image name → size in bytes
-    status:    takes the place of what is given here, field by field
+    status:    replaces the fields given here
     """
     allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **(resources or {})}
-    found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
-    spec: Manifest = {"taints": [_taint(one) for one in taints]}
+    image_list = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
+    spec: Manifest = {"taints": [_taint(taint) for taint in taints]}
     if unschedulable:
         spec["unschedulable"] = True
     return {
@@ -93,7 +93,7 @@ def node(
         "spec": spec,
         "status": {
             "allocatable": {key: str(amount) for key, amount in allocatable.items()},
-            "images": found,
+            "images": image_list,
             **(status or {}),
         },
     }
@@ -129,19 +129,19 @@ def pod(
                  manifest
     affinity:    as in a manifest
     profile:     the schedulerName
-    metadata, spec, status: take the place of what is given here, field by field
+    metadata, spec, status: replace the fields given here
     """
     amounts = {"cpu": cpu, "memory": memory, **(requests or {})}
     container = {
         "name": "c",
         "image": image,
-        "ports": [_port(one) for one in ports],
+        "ports": [_port(port) for port in ports],
         "resources": {"requests": {k: str(v) for k, v in amounts.items() if v is not None}},
     }
     fields: Manifest = {
         "nodeName": node,
         "priority": priority,
-        "tolerations": [_toleration(one) for one in tolerations],
+        "tolerations": [_toleration(toleration) for toleration in tolerations],
         "nodeSelector": dict(node_selector or {}),
         "affinity": affinity,
         "schedulingGates": [{"name": gate} for gate in gates],
@@ -151,13 +151,18 @@ def pod(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, **_given(meta), **(metadata or {})},
-        "spec": {"containers": [container], **_given(fields), **(spec or {})},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            **_without_empty(meta),
+            **(metadata or {}),
+        },
+        "spec": {"containers": [container], **_without_empty(fields), **(spec or {})},
         "status": {"phase": "Running" if node else "Pending", **(status or {})},
     }
 
 
-def _given(fields: Mapping[str, Any]) -> Manifest:
+def _without_empty(fields: Mapping[str, Any]) -> Manifest:
     return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
 
 
@@ -168,24 +173,24 @@ def _port(port: int | Mapping[str, Any]) -> Mapping[str, Any]:
 def _taint(taint: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(taint, str):
         return taint
-    named, _, effect = taint.rpartition(":")
-    key, _, value = named.partition("=")
+    key_and_value, _, effect = taint.rpartition(":")
+    key, _, value = key_and_value.partition("=")
     return {"key": key, "value": value, "effect": effect}
 
 
 def _toleration(toleration: str | Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(toleration, str):
         return toleration
-    named, _, effect = toleration.partition(":")
-    key, equals, value = named.partition("=")
-    found = {"key": key, "operator": "Equal" if equals else "Exists", "effect": effect}
-    return found | ({"value": value} if equals else {})
+    key_and_value, _, effect = toleration.partition(":")
+    key, equals, value = key_and_value.partition("=")
+    fields = {"key": key, "operator": "Equal" if equals else "Exists", "effect": effect}
+    return fields | ({"value": value} if equals else {})
 
 
 def cluster(*objects: Mapping[str, Any]) -> ClusterState:
     """The manifests as a loaded state. Raises InputError for what no state file may hold."""
     content = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}).encode()
-    collector = Collector(reads=_Anything())
+    collector = Collector(reads=_EveryKind())
     for document in documents(Source("the test's cluster", content)):
         collector.add(document)
     return collector.finish()
@@ -197,11 +202,11 @@ def cluster(*objects: Mapping[str, Any]) -> ClusterState:
 def simulation(
     state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
 ) -> Simulation:
-    """A simulation with all its details kept.
+    """A simulation that records all details.
 
     config:  a KubeSchedulerConfiguration, as text or as plain data, where apiVersion and kind may
              be left out
-    plugins: become known; without a configuration they also join the default profile, at every
+    plugins: are registered; without a configuration also enabled in the default profile, at every
              point they extend
 
     Raises InputError where the configuration is wrong.
@@ -216,7 +221,7 @@ def simulation(
 def simulate(
     state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
 ) -> RunRecord:
-    """What becomes of all pending pods; `config` and `plugins` as `simulation` takes them."""
+    """Schedules all pending pods; `config` and `plugins` as `simulation` takes them."""
     run = simulation(state, config, plugins)
     record = run.run()
     check(run)
@@ -245,26 +250,26 @@ def explanation(
     *,
     pod: str = "",
 ) -> explain.Explanation:
-    """What `ksched explain` says about one pod; the arguments are those of `run_cycle`."""
+    """The record of `ksched explain` for one pod; the arguments are those of `run_cycle`."""
     run = simulation(state, config, plugins)
-    found = explain.explain(run, find(run, pod))
+    record = explain.explain(run, find(run, pod))
     check(run)
-    return found
+    return record
 
 
 def check(run: Simulation) -> None:
-    """Raises DefectError where a plugin let an exception out."""
+    """Raises DefectError where a plugin raised an unexpected exception."""
     if run.guard.defects:
         raise DefectError("\n".join(defect.detail for defect in run.guard.defects.values()))
 
 
 def find(run: Simulation, pod: str = "") -> PodInfo:
     """A pod of the state, by name or namespace/name; "" for the only one that is pending."""
-    found = [one for one in run.state.pods if pod in (one.key, one.name)]
-    infos = [run.catalog.info(one) for one in found] if pod else run.pending()
+    named = [other for other in run.state.pods if pod in (other.key, other.name)]
+    infos = [run.catalog.info(other) for other in named] if pod else run.pending()
     if len(infos) != 1:
-        said = f'"{pod}"' if pod else "to ask about"
-        raise LookupError(f"{len(infos)} pods {said} in the state, expected one")
+        text = f'"{pod}"' if pod else "to ask about"
+        raise LookupError(f"{len(infos)} pods {text} in the state, expected one")
     return infos[0]
 
 
@@ -278,7 +283,7 @@ def verdicts(
     pod: str = "",
     args: Mapping[str, Any] | None = None,
 ) -> dict[str, Status]:
-    """Node name → what the plugin's PreFilter and Filter say, in a profile of nothing else.
+    """Node name → the status of the plugin's PreFilter and Filter, in a profile of its own.
 
     plugin: a class, or the name of an in-tree one; args: as in a configuration
     """
@@ -289,13 +294,13 @@ def verdicts(
     if not outcome.status.is_success:
         return dict.fromkeys(run.snapshot.names, outcome.status)
     nodes = Nodes(run.snapshot)
-    found = framework.filtering.run_filters(cycle, info, nodes)
+    result = framework.filtering.run_filters(cycle, info, nodes)
     check(run)
-    said = {name: found.statuses[i] for name, i in zip(nodes.names(), found.ids, strict=True)}
+    statuses = {name: result.statuses[i] for name, i in zip(nodes.names(), result.ids, strict=True)}
     if outcome.node_names is not None:
-        left_out = Status.unresolvable("left out by PreFilter").by(_name(plugin))
-        said |= {name: left_out for name in said if name not in outcome.node_names}
-    return said
+        excluded = Status.unresolvable("left out by PreFilter").by(_name(plugin))
+        statuses |= {name: excluded for name in statuses if name not in outcome.node_names}
+    return statuses
 
 
 def scores(
@@ -306,9 +311,9 @@ def scores(
     args: Mapping[str, Any] | None = None,
     normalized: bool = True,
 ) -> dict[str, int]:
-    """Node name → the plugin's score, asked as if every node were feasible; weights do not count.
+    """Node name → the plugin's score, as if every node were feasible; without the plugin's weight.
 
-    Empty where its PreScore leaves it out. plugin, pod and args as `verdicts` takes them. Raises
+    Empty where its PreScore skips. plugin, pod and args as `verdicts` takes them. Raises
     PluginError where the plugin fails, or scores outside 0 to 100 after normalising.
     """
     run, framework, info = _alone(plugin, state, pod, args)
@@ -316,14 +321,14 @@ def scores(
     framework.pre_filter(cycle, info)
     nodes = Nodes(run.snapshot)
     try:
-        found = framework.scoring.run(cycle, info, nodes)
+        plugin_scores = framework.scoring.run(cycle, info, nodes)
     except PluginError:
         check(run)
         raise
-    if not found:
+    if not plugin_scores:
         return {}
-    columns = found[0].normalized if normalized else found[0].raw
-    return dict(zip(nodes.names(), columns.tolist(), strict=True))
+    column = plugin_scores[0].normalized if normalized else plugin_scores[0].raw
+    return dict(zip(nodes.names(), column.tolist(), strict=True))
 
 
 def _alone(
@@ -331,7 +336,7 @@ def _alone(
 ) -> tuple[Simulation, Framework, PodInfo]:
     """The plugin in a profile of its own, whatever profile the pod names."""
     name = _name(plugin)
-    enabled = [{"name": each} for each in dict.fromkeys((*_INDISPENSABLE, name))]
+    enabled = [{"name": enabled_name} for enabled_name in dict.fromkeys((*_REQUIRED_PLUGINS, name))]
     profile: Manifest = {
         "plugins": {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
     }
@@ -347,7 +352,7 @@ def _name(plugin: str | PluginClass) -> str:
 
 
 def _registry(plugins: Iterable[PluginClass]) -> Registry:
-    entries = [PluginEntry.of(one, ORIGIN) for one in plugins]
+    entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
     return Registry((*IN_TREE, *entries))
 
 
