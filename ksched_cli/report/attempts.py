@@ -9,13 +9,13 @@ from ksched_cli.framework.status import Status
 
 
 def attempt(record: Attempt) -> dict[str, Any]:
-    """Fields that have nothing to say are left out."""
+    """Empty fields are left out, but for evaluatedNodes."""
     detail = record.detail
     fields: dict[str, Any] = {
         "pod": record.pod,
         "profile": record.profile,
         "preFilter": record.pre_filter and status(record.pre_filter),
-        "filter": {node: status(one) for node, one in detail.filter.items()},
+        "filter": {node: status(rejection) for node, rejection in detail.filter.items()},
         "evaluatedNodes": record.evaluated,
         "feasible": list(detail.feasible),
         "scores": _scores(record),
@@ -38,10 +38,10 @@ def attempt(record: Attempt) -> dict[str, Any]:
     }
 
 
-def status(one: Status) -> dict[str, Any]:
-    """plugin is left out where none spoke, as with an extender."""
-    found: dict[str, Any] = {"plugin": one.plugin} if one.plugin else {}
-    return found | {"code": one.code.text, "reasons": list(one.reasons)}
+def status(value: Status) -> dict[str, Any]:
+    """Without `plugin` where none is named, as of an extender."""
+    plugin: dict[str, Any] = {"plugin": value.plugin} if value.plugin else {}
+    return plugin | {"code": value.code.text, "reasons": list(value.reasons)}
 
 
 def _scores(record: Attempt) -> dict[str, dict[str, int]]:
@@ -61,8 +61,8 @@ def _post_filter(record: PostFilterRecord) -> dict[str, Any]:
         "ties": list(record.ties),
         "victims": list(record.victims),
         "candidates": {
-            node: {"victims": list(one.victims), "pdbViolations": one.pdb_violations}
-            for node, one in record.candidates.items()
+            node: {"victims": list(candidate.victims), "pdbViolations": candidate.pdb_violations}
+            for node, candidate in record.candidates.items()
         },
     }
     return {key: value for key, value in fields.items() if value not in ("", [], {})}

@@ -49,7 +49,7 @@ def _percentage(profile: Profile, configuration: Configuration) -> int:
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
-    """Per profile its plugins by point, then what they are given; the extenders last."""
+    """Per profile its plugins by point, then their args; the extenders last."""
     parts = [_profile(profile, configuration, limit) for profile in configuration.profiles]
     if configuration.extenders:
         rows = [
@@ -77,7 +77,7 @@ def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> st
 
 
 def _settings(settings: Any, hidden: tuple[str, ...] = ("apiVersion", "kind")) -> str:
-    """Plain data on one line, with room for a line to break."""
+    """Plain data on one line, with spaces where it may wrap."""
     if not isinstance(settings, dict):
         return json.dumps(settings, ensure_ascii=False)
     shown = {key: value for key, value in settings.items() if key not in hidden}

@@ -1,4 +1,4 @@
-"""An explanation: the verdict first, then the nodes that fit, ranked, then those that do not."""
+"""An answer of `explain`: the verdict, the nodes that fit, ranked, then those that do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.framework.status import Rejection
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, columns, cut, listed
+from ksched_cli.report.table import Limit, columns, cut_columns, listed
 
 SHORT_NAMES = {
     "ImageLocality": "Image",
@@ -23,38 +23,38 @@ SHORT_NAMES = {
 LONGEST_NAME = 9
 
 
-def document(found: Explanation) -> dict[str, Any]:
+def document(explanation: Explanation) -> dict[str, Any]:
     """kind Explanation."""
     return {
         "apiVersion": "ksched/v1",
         "kind": "Explanation",
-        "pod": found.pod,
-        "profile": found.profile,
-        "node": found.node,
-        "runningOn": found.running_on,
-        "ties": list(found.ties),
-        "margin": found.margin,
-        "message": found.message,
-        "error": found.error,
-        "gated": found.gated and status(found.gated),
-        "preFilter": found.pre_filter and status(found.pre_filter),
-        "nodesToFind": found.sampled,
-        "nodes": [_node(one) for one in found.nodes],
+        "pod": explanation.pod,
+        "profile": explanation.profile,
+        "node": explanation.node,
+        "runningOn": explanation.running_on,
+        "ties": list(explanation.ties),
+        "margin": explanation.margin,
+        "message": explanation.message,
+        "error": explanation.error,
+        "gated": explanation.gated and status(explanation.gated),
+        "preFilter": explanation.pre_filter and status(explanation.pre_filter),
+        "nodesToFind": explanation.sampled,
+        "nodes": [_node(node) for node in explanation.nodes],
         "notes": [],
     }
 
 
-def _node(one: NodeExplanation) -> dict[str, Any]:
+def _node(node: NodeExplanation) -> dict[str, Any]:
     return {
-        "node": one.node,
-        "fits": fits(one),
+        "node": node.node,
+        "fits": fits(node),
         "rejections": [
             status(rejection.status) | {"details": list(rejection.details)}
-            for rejection in one.rejections
+            for rejection in node.rejections
         ],
-        "scores": {plugin: _score(score) for plugin, score in one.scores.items()},
-        "total": one.total,
-        "rank": one.rank,
+        "scores": {plugin: _score(score) for plugin, score in node.scores.items()},
+        "total": node.total,
+        "rank": node.rank,
     }
 
 
@@ -68,72 +68,82 @@ def _score(score: NodeScore) -> dict[str, Any]:
     }
 
 
-def fits(one: NodeExplanation) -> bool:
-    return one.total is not None
+def fits(node: NodeExplanation) -> bool:
+    return node.total is not None
 
 
-def table(found: Explanation, limit: Limit) -> str:
-    parts = [_headline(found)]
+def table(explanation: Explanation, limit: Limit) -> str:
+    """The verdict, the ranking, the winner's points per plugin, the rejected nodes, notes."""
+    parts = [_headline(explanation)]
     fitting = sorted(
-        (one for one in found.nodes if fits(one)), key=lambda one: (one.rank or 0, one.node)
+        (node for node in explanation.nodes if fits(node)),
+        key=lambda node: (node.rank or 0, node.node),
     )
     if fitting:
-        parts.append(_ranking(found, fitting, limit))
-        parts.append(_breakdown(found, fitting[0], limit))
-    parts += [text for text in (_rejected(found, limit), _sampling(found, len(fitting))) if text]
-    if not (found.node or found.error or found.gated):
-        parts.append(f"ksched preempt {found.pod} says whether evicting other pods would help.")
+        parts.append(_ranking(explanation, fitting, limit))
+        parts.append(_breakdown(explanation, fitting[0], limit))
+    parts += [
+        text
+        for text in (_rejected(explanation, limit), _sampling(explanation, len(fitting)))
+        if text
+    ]
+    if not (explanation.node or explanation.error or explanation.gated):
+        parts.append(
+            f"ksched preempt {explanation.pod} says whether evicting other pods would help."
+        )
     return "\n\n".join(parts)
 
 
-def _headline(found: Explanation) -> str:
-    lines = [f"{found.pod} (profile {found.profile})"]
-    if found.gated:
-        lines.append(f"is not in the queue yet: {found.gated.plugin}: {found.gated.message}")
+def _headline(explanation: Explanation) -> str:
+    lines = [f"{explanation.pod} (profile {explanation.profile})"]
+    if explanation.gated:
+        lines.append(
+            f"is not in the queue yet: {explanation.gated.plugin}: {explanation.gated.message}"
+        )
         lines.append("once it is:")
-    if found.error:
-        lines.append(f"cannot be scheduled: {found.error}")
-    elif found.node:
-        lines.append(f"goes to {found.node}" + _why_there(found))
+    if explanation.error:
+        lines.append(f"cannot be scheduled: {explanation.error}")
+    elif explanation.node:
+        lines.append(f"goes to {explanation.node}" + _why_there(explanation))
     else:
         lines.append("fits on no node")
-        lines.append(found.message)
-    if found.running_on:
-        lines.append(_running(found))
+        lines.append(explanation.message)
+    if explanation.running_on:
+        lines.append(_running(explanation))
     return "\n".join(lines)
 
 
-def _why_there(found: Explanation) -> str:
-    fitting = [one for one in found.nodes if fits(one)]
+def _why_there(explanation: Explanation) -> str:
+    fitting = [node for node in explanation.nodes if fits(node)]
     if len(fitting) == 1:
         return ", the only node it fits on"
-    best = next(one for one in fitting if one.node == found.node)
-    if found.ties:
-        return f", one of {len(found.ties)} equally good nodes with {best.total} points"
-    return f" with {best.total} points, {found.margin} ahead of the next"
+    best = next(node for node in fitting if node.node == explanation.node)
+    if explanation.ties:
+        return f", one of {len(explanation.ties)} equally good nodes with {best.total} points"
+    return f" with {best.total} points, {explanation.margin} ahead of the next"
 
 
-def _running(found: Explanation) -> str:
-    here = next((one for one in found.nodes if one.node == found.running_on), None)
-    text = f"runs on {found.running_on}"
+def _running(explanation: Explanation) -> str:
+    here = next((node for node in explanation.nodes if node.node == explanation.running_on), None)
+    text = f"runs on {explanation.running_on}"
     if here is None or not fits(here):
         return f"{text}, where it would not be placed now"
     return f"{text}, rank {here.rank} with {here.total} points"
 
 
-def _ranking(found: Explanation, fitting: list[NodeExplanation], limit: Limit) -> str:
-    plugins = list(dict.fromkeys(plugin for one in fitting for plugin in one.scores))
+def _ranking(explanation: Explanation, fitting: list[NodeExplanation], limit: Limit) -> str:
+    plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node.scores))
     headers = ["RANK", "NODE", "TOTAL", *(_short(plugin) for plugin in plugins)]
     rows = [
-        [one.rank, one.node, one.total, *(_points(one, plugin) for plugin in plugins)]
-        for one in fitting
+        [node.rank, node.node, node.total, *(_points(node, plugin) for plugin in plugins)]
+        for node in fitting
     ]
-    return cut(columns(headers, rows, limit), len(rows), limit)
+    return cut_columns(headers, rows, limit)
 
 
-def _points(one: NodeExplanation, plugin: str) -> int | str:
+def _points(node: NodeExplanation, plugin: str) -> int | str:
     """An extender need not name every node."""
-    return one.scores[plugin].weighted if plugin in one.scores else "-"
+    return node.scores[plugin].weighted if plugin in node.scores else "-"
 
 
 def _short(plugin: str) -> str:
@@ -142,22 +152,29 @@ def _short(plugin: str) -> str:
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 
 
-def _breakdown(found: Explanation, best: NodeExplanation, limit: Limit) -> str:
-    """Where the winner's points come from."""
+def _breakdown(explanation: Explanation, best: NodeExplanation, limit: Limit) -> str:
+    """The winner's scores, a plugin per row."""
     rows = [
-        [plugin, one.raw, one.normalized, one.weight, one.weighted, "; ".join(one.details)]
-        for plugin, one in best.scores.items()
+        [
+            plugin,
+            score.raw,
+            score.normalized,
+            score.weight,
+            score.weighted,
+            "; ".join(score.details),
+        ]
+        for plugin, score in best.scores.items()
     ]
     headers = [f"ON {best.node}", "RAW", "0-100", "WEIGHT", "POINTS", ""]
     return columns(headers, rows, limit)
 
 
-def _rejected(found: Explanation, limit: Limit) -> str:
+def _rejected(explanation: Explanation, limit: Limit) -> str:
     """Nodes with the same rejections share a row."""
     groups: dict[tuple[Rejection, ...], list[str]] = {}
-    for one in found.nodes:
-        if one.rejections:
-            groups.setdefault(one.rejections, []).append(one.node)
+    for node in explanation.nodes:
+        if node.rejections:
+            groups.setdefault(node.rejections, []).append(node.node)
     if not groups:
         return ""
     rows = []
@@ -167,13 +184,13 @@ def _rejected(found: Explanation, limit: Limit) -> str:
             why = "; ".join((*rejection.status.reasons, *rejection.details))
             rows.append([where, rejection.status.plugin, why])
             where = ""
-    return cut(columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit), len(rows), limit)
+    return cut_columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit)
 
 
-def _sampling(found: Explanation, fitting: int) -> str:
-    if fitting <= found.sampled:
+def _sampling(explanation: Explanation, fitting: int) -> str:
+    if fitting <= explanation.sampled:
         return ""
     return (
-        f"kube-scheduler stops at {found.sampled} fitting nodes of the {fitting} shown here, "
+        f"kube-scheduler stops at {explanation.sampled} fitting nodes of the {fitting} shown here, "
         "and may take the best of those."
     )

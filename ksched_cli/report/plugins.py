@@ -1,4 +1,4 @@
-"""The plugins there are."""
+"""The plugins of a discovery, and the sources that do not load: as table text and plain data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.report.table import Limit, columns
 
 
-def document(found: Discovery, enabled: Set[str]) -> dict[str, Any]:
+def document(discovery: Discovery, enabled: Set[str]) -> dict[str, Any]:
     """kind PluginList. enabled: what the default profile enables."""
     return {
         "apiVersion": "ksched/v1",
@@ -23,13 +23,14 @@ def document(found: Discovery, enabled: Set[str]) -> dict[str, Any]:
                 "extensionPoints": _points(entry),
                 "default": entry.name in enabled,
             }
-            for entry in found.registry.values()
+            for entry in discovery.registry.values()
         ],
-        "broken": [{"origin": one.origin, "cause": one.cause} for one in found.broken],
+        "broken": [{"origin": source.origin, "cause": source.cause} for source in discovery.broken],
     }
 
 
-def table(found: Discovery, enabled: Set[str], limit: Limit) -> str:
+def table(discovery: Discovery, enabled: Set[str], limit: Limit) -> str:
+    """A row per plugin, then one per source that does not load."""
     rows = [
         (
             entry.name,
@@ -37,15 +38,15 @@ def table(found: Discovery, enabled: Set[str], limit: Limit) -> str:
             "yes" if entry.name in enabled else "no",
             ", ".join(_points(entry)),
         )
-        for entry in found.registry.values()
+        for entry in discovery.registry.values()
     ]
     parts = [columns(("PLUGIN", "FROM", "DEFAULT", "EXTENSION POINTS"), rows, limit)]
-    if found.broken:
-        broken = [(one.origin, one.cause) for one in found.broken]
+    if discovery.broken:
+        broken = [(source.origin, source.cause) for source in discovery.broken]
         parts.append(columns(("BROKEN", "CAUSE"), broken, limit))
     return "\n\n".join(parts)
 
 
 def _points(entry: PluginEntry) -> list[str]:
-    """In the order in which the runtime knows them."""
+    """The keys of its extension points, in the order of POINT_KEYS."""
     return [key for key in POINT_KEYS if key in entry.points]

@@ -1,4 +1,4 @@
-"""What a pod's preemption would come to: verdict, criteria, candidates, and the other nodes."""
+"""An answer of `preempt`: the verdict, the criteria, the candidates, and the other nodes."""
 
 from __future__ import annotations
 
@@ -7,140 +7,143 @@ from typing import Any
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
 from ksched_cli.framework.status import Rejection
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, columns, cut, listed
+from ksched_cli.report.table import Limit, columns, cut_columns, listed
 
 
-def document(found: PreemptionAnswer) -> dict[str, Any]:
+def document(answer: PreemptionAnswer) -> dict[str, Any]:
     """kind PreemptionResult."""
     return {
         "apiVersion": "ksched/v1",
         "kind": "PreemptionResult",
-        "pod": found.pod,
-        "profile": found.profile,
-        "priority": found.priority,
-        "runningOn": found.running_on,
-        "nominatedNode": found.nominated,
-        "gated": found.gated and status(found.gated),
-        "fits": list(found.fits),
-        "mayPreempt": found.may,
-        "reason": found.why_not,
-        "node": found.node,
-        "victims": list(found.victims),
-        "criterion": _criterion(found),
+        "pod": answer.pod,
+        "profile": answer.profile,
+        "priority": answer.priority,
+        "runningOn": answer.running_on,
+        "nominatedNode": answer.nominated,
+        "gated": answer.gated and status(answer.gated),
+        "fits": list(answer.fits),
+        "mayPreempt": answer.may,
+        "reason": answer.why_not,
+        "node": answer.node,
+        "victims": list(answer.victims),
+        "criterion": _criterion(answer),
         "criteria": [
             {"criterion": step.criterion.value, "best": step.best, "nodesLeft": step.left}
-            for step in found.steps
+            for step in answer.steps
         ],
-        "ties": list(found.ties),
-        "lapsingNominations": list(found.lapsing),
-        "candidates": [_candidate(one) for one in found.candidates],
-        "candidatesWanted": found.wanted,
-        "notCandidates": [_hopeless(one) for one in found.hopeless],
-        "notSearched": list(found.unsearched),
-        "message": found.message,
-        "error": found.error,
+        "ties": list(answer.ties),
+        "lapsingNominations": list(answer.lapsing),
+        "candidates": [_candidate(candidate) for candidate in answer.candidates],
+        "candidatesWanted": answer.wanted,
+        "notCandidates": [_hopeless(node) for node in answer.hopeless],
+        "notSearched": list(answer.unsearched),
+        "message": answer.message,
+        "error": answer.error,
     }
 
 
-def _candidate(one: CandidateNode) -> dict[str, Any]:
+def _candidate(candidate: CandidateNode) -> dict[str, Any]:
     return {
-        "node": one.node,
-        "victims": [_victim(victim) for victim in one.victims],
-        "pdbViolations": one.pdb_violations,
-        "reprieved": list(one.reprieved),
+        "node": candidate.node,
+        "victims": [_victim(victim) for victim in candidate.victims],
+        "pdbViolations": candidate.pdb_violations,
+        "reprieved": list(candidate.reprieved),
     }
 
 
-def _victim(one: Victim) -> dict[str, Any]:
+def _victim(victim: Victim) -> dict[str, Any]:
     return {
-        "pod": one.pod,
-        "priority": one.priority,
-        "startTime": one.started,
-        "violates": list(one.pdb_violated_by),
-        "cannotStay": _rejection(one.rejection) if one.rejection else None,
+        "pod": victim.pod,
+        "priority": victim.priority,
+        "startTime": victim.started,
+        "violates": list(victim.pdb_violated_by),
+        "cannotStay": _rejection(victim.rejection) if victim.rejection else None,
     }
 
 
-def _hopeless(one: NonCandidateNode) -> dict[str, Any]:
-    return {"node": one.node, "podsRemoved": one.removed} | _rejection(one.rejection)
+def _hopeless(node: NonCandidateNode) -> dict[str, Any]:
+    return {"node": node.node, "podsRemoved": node.removed} | _rejection(node.rejection)
 
 
-def _rejection(one: Rejection) -> dict[str, Any]:
-    return status(one.status) | {"details": list(one.details)}
+def _rejection(rejection: Rejection) -> dict[str, Any]:
+    return status(rejection.status) | {"details": list(rejection.details)}
 
 
-def table(found: PreemptionAnswer, limit: Limit) -> str:
+def table(answer: PreemptionAnswer, limit: Limit) -> str:
+    """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
     parts = (
-        _headline(found),
-        _criteria(found, limit),
-        _candidates(found, limit),
-        _others(found, limit),
-        _unsearched(found, limit),
+        _headline(answer),
+        _criteria(answer, limit),
+        _candidates(answer, limit),
+        _others(answer, limit),
+        _unsearched(answer, limit),
     )
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(found: PreemptionAnswer) -> str:
-    lines = [f"{found.pod} (profile {found.profile}, priority {found.priority})"]
-    if found.gated:
-        lines.append(f"is not in the queue yet: {found.gated.plugin}: {found.gated.message}")
+def _headline(answer: PreemptionAnswer) -> str:
+    lines = [f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"]
+    if answer.gated:
+        lines.append(f"is not in the queue yet: {answer.gated.plugin}: {answer.gated.message}")
         lines.append("once it is:")
-    if found.running_on:
-        lines.append(f"runs on {found.running_on}; asked as if it were still to be placed")
-    if found.fits:
-        lines.append(f"needs no preemption: it fits on {', '.join(found.fits)}")
-    elif found.why_not:
-        lines += [f"may not preempt: {found.why_not}", found.message]
-    elif found.error:
-        lines += [f"cannot be scheduled: {found.error}", found.message]
-    elif found.node:
-        lines += _verdict(found)
+    if answer.running_on:
+        lines.append(f"runs on {answer.running_on}; asked as if it were still to be placed")
+    if answer.fits:
+        lines.append(f"needs no preemption: it fits on {', '.join(answer.fits)}")
+    elif answer.why_not:
+        lines += [f"may not preempt: {answer.why_not}", answer.message]
+    elif answer.error:
+        lines += [f"cannot be scheduled: {answer.error}", answer.message]
+    elif answer.node:
+        lines += _verdict(answer)
     else:
-        lines += ["may preempt, but no eviction makes room for it", found.message]
+        lines += ["may preempt, but no eviction makes room for it", answer.message]
     return "\n".join(line for line in lines if line)
 
 
-def _verdict(found: PreemptionAnswer) -> list[str]:
-    evicted = ", ".join(found.victims)
-    lines = [f"would evict {evicted} from {found.node}: {_why_there(found)}"]
-    if found.ties:
-        lines.append(f"equally good: {', '.join(found.ties)}")
-    if found.lapsing:
-        lines.append(f"no longer nominated there: {', '.join(found.lapsing)}")
+def _verdict(answer: PreemptionAnswer) -> list[str]:
+    evicted = ", ".join(answer.victims)
+    lines = [f"would evict {evicted} from {answer.node}: {_why_there(answer)}"]
+    if answer.ties:
+        lines.append(f"equally good: {', '.join(answer.ties)}")
+    if answer.lapsing:
+        lines.append(f"no longer nominated there: {', '.join(answer.lapsing)}")
     return lines
 
 
-def _why_there(found: PreemptionAnswer) -> str:
-    others = f" among {len(found.candidates)} candidates" if found.steps else ""
-    return f"{_criterion(found)}{others}"
+def _why_there(answer: PreemptionAnswer) -> str:
+    others = f" among {len(answer.candidates)} candidates" if answer.steps else ""
+    return f"{_criterion(answer)}{others}"
 
 
-def _criterion(found: PreemptionAnswer) -> str:
+def _criterion(answer: PreemptionAnswer) -> str:
     """What decided, or "" where nothing is taken."""
-    if found.steps:
-        return found.steps[-1].criterion.value
-    return "only candidate" if found.node else ""
+    if answer.steps:
+        return answer.steps[-1].criterion.value
+    return "only candidate" if answer.node else ""
 
 
-def _criteria(found: PreemptionAnswer, limit: Limit) -> str:
-    rows = [(step.criterion.value, step.best, step.left) for step in found.steps]
+def _criteria(answer: PreemptionAnswer, limit: Limit) -> str:
+    rows = [(step.criterion.value, step.best, step.left) for step in answer.steps]
     return columns(("CRITERION", "BEST", "NODES LEFT"), rows, limit) if rows else ""
 
 
-def _candidates(found: PreemptionAnswer, limit: Limit) -> str:
-    """A row per victim, and one for those that stay."""
+def _candidates(answer: PreemptionAnswer, limit: Limit) -> str:
+    """Per candidate a row for each victim, and one for the pods that may stay."""
     rows: list[tuple[object, ...]] = []
-    for one in found.candidates:
-        where = one.node
-        for victim in one.victims:
+    for candidate in answer.candidates:
+        where = candidate.node
+        for victim in candidate.victims:
             rows.append((where, victim.pod, victim.priority, victim.started, _why_gone(victim)))
             where = ""
-        if one.reprieved:
-            rows.append(("", f"{len(one.reprieved)} may stay", "", "", ", ".join(one.reprieved)))
+        if candidate.reprieved:
+            rows.append(
+                ("", f"{len(candidate.reprieved)} may stay", "", "", ", ".join(candidate.reprieved))
+            )
     if not rows:
         return ""
     headers = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
-    return cut(columns(headers, rows, limit), len(rows), limit)
+    return cut_columns(headers, rows, limit)
 
 
 def _why_gone(victim: Victim) -> str:
@@ -150,37 +153,39 @@ def _why_gone(victim: Victim) -> str:
 
 
 def _why(rejection: Rejection) -> str:
-    said = "; ".join((*rejection.status.reasons, *rejection.details))
-    return f"{rejection.status.plugin}: {said}" if rejection.status.plugin else said
+    reasons = "; ".join((*rejection.status.reasons, *rejection.details))
+    return f"{rejection.status.plugin}: {reasons}" if rejection.status.plugin else reasons
 
 
-def _others(found: PreemptionAnswer, limit: Limit) -> str:
+def _others(answer: PreemptionAnswer, limit: Limit) -> str:
     """Nodes with the same reason share a row."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for one in found.hopeless:
-        groups.setdefault((_without(one), _why(one.rejection)), []).append(one.node)
+    for node in answer.hopeless:
+        groups.setdefault((_without(node), _why(node.rejection)), []).append(node.node)
     if not groups:
         return ""
     rows = [
         (listed(names, limit), without, why)
-        for (without, why), names in sorted(groups.items(), key=lambda one: (-len(one[1]), one[1]))
+        for (without, why), names in sorted(
+            groups.items(), key=lambda group: (-len(group[1]), group[1])
+        )
     ]
     headers = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
-    return cut(columns(headers, rows, limit), len(rows), limit)
+    return cut_columns(headers, rows, limit)
 
 
-def _without(one: NonCandidateNode) -> str:
-    if one.removed is None:
+def _without(node: NonCandidateNode) -> str:
+    if node.removed is None:
         return "any pod"
-    if one.removed == 0:
+    if node.removed == 0:
         return "(no pod of lower priority)"
-    return f"{one.removed} pod{'s' if one.removed > 1 else ''} of lower priority"
+    return f"{node.removed} pod{'s' if node.removed > 1 else ''} of lower priority"
 
 
-def _unsearched(found: PreemptionAnswer, limit: Limit) -> str:
-    if not found.unsearched:
+def _unsearched(answer: PreemptionAnswer, limit: Limit) -> str:
+    if not answer.unsearched:
         return ""
     return (
-        f"{len(found.unsearched)} nodes were not looked at, {found.wanted} candidates are enough "
-        f"(--all-candidates looks at all): {listed(found.unsearched, limit)}"
+        f"{len(answer.unsearched)} nodes were not looked at, {answer.wanted} candidates are enough "
+        f"(--all-candidates looks at all): {listed(answer.unsearched, limit)}"
     )

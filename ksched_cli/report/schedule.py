@@ -1,4 +1,4 @@
-"""A run of `schedule`: who went where, who did not and why."""
+"""A run of `schedule`: placements, pending pods with their messages, evictions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
 from ksched_cli.report.attempts import attempt
-from ksched_cli.report.table import Limit, columns, cut
+from ksched_cli.report.table import Limit, cut_columns
 
 
 def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
     """kind ScheduleResult."""
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "apiVersion": "ksched/v1",
         "kind": "ScheduleResult",
         "placements": dict(sorted(run.placements.items())),
@@ -20,7 +20,8 @@ def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
         "gated": sorted(run.gated),
         "evicted": [eviction.pod for eviction in run.evicted],
         "evictions": [
-            {"pod": one.pod, "node": one.node, "preemptor": one.preemptor} for one in run.evicted
+            {"pod": eviction.pod, "node": eviction.node, "preemptor": eviction.preemptor}
+            for eviction in run.evicted
         ],
         "messages": {
             **{pod: why_not(run.last[pod]) for pod in sorted(run.pending)},
@@ -29,21 +30,21 @@ def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
         "summary": summary(run),
     }
     if run.extender_bindings:
-        found["extenderBindings"] = [_binding(one) for one in run.extender_bindings]
+        result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
     if trace:
-        found["attempts"] = [attempt(one) for one in run.attempts]
-    return found
+        result["attempts"] = [attempt(record) for record in run.attempts]
+    return result
 
 
-def _binding(one: ExtenderBinding) -> dict[str, Any]:
+def _binding(call: ExtenderBinding) -> dict[str, Any]:
     """The request as it goes over the wire; error is left out where there was none."""
-    found = {
-        "extender": one.extender,
-        "url": one.url,
-        "sent": one.sent,
-        "request": dict(one.request),
+    fields = {
+        "extender": call.extender,
+        "url": call.url,
+        "sent": call.sent,
+        "request": dict(call.request),
     }
-    return found | ({"error": one.error} if one.error else {})
+    return fields | ({"error": call.error} if call.error else {})
 
 
 def summary(run: RunRecord) -> dict[str, int]:
@@ -57,32 +58,33 @@ def summary(run: RunRecord) -> dict[str, int]:
 
 
 def why_not(last: Attempt) -> str:
-    """kube-scheduler's message, what broke the cycle, or who refused the node after the choice."""
+    """kube-scheduler's message, the error that ended the cycle, or the status of Reserve, Permit or
+    Bind."""
     refusal = last.reserve or last.permit or last.bind
     return last.message or last.error or (f"{refusal.plugin}: {refusal.message}" if refusal else "")
 
 
 def table(run: RunRecord, limit: Limit) -> str:
-    """Pod, node, score; the devices handed out; who stays pending and why; evictions, a
-    summary."""
+    """Placements with scores, devices per claim, pods that stay pending and why, evictions, calls
+    that bind, a line of counts."""
     placed = [(pod, node, _score(run.last[pod])) for pod, node in sorted(run.placements.items())]
     parts = []
     if placed:
-        parts.append(cut(columns(("POD", "NODE", "SCORE"), placed, limit), len(placed), limit))
-    held = [
+        parts.append(cut_columns(("POD", "NODE", "SCORE"), placed, limit))
+    devices_held = [
         (pod, claim, ", ".join(devices))
         for pod in sorted(run.placements)
         for claim, devices in run.last[pod].claims.items()
     ]
-    if held:
-        parts.append(cut(columns(("POD", "CLAIM", "DEVICES"), held, limit), len(held), limit))
-    stuck = [("pending", pod, why_not(run.last[pod])) for pod in sorted(run.pending)]
-    stuck += [("gated", pod, run.gated[pod].message) for pod in sorted(run.gated)]
-    if stuck:
-        parts.append(cut(columns(("STATE", "POD", "WHY"), stuck, limit), len(stuck), limit))
+    if devices_held:
+        parts.append(cut_columns(("POD", "CLAIM", "DEVICES"), devices_held, limit))
+    unplaced = [("pending", pod, why_not(run.last[pod])) for pod in sorted(run.pending)]
+    unplaced += [("gated", pod, run.gated[pod].message) for pod in sorted(run.gated)]
+    if unplaced:
+        parts.append(cut_columns(("STATE", "POD", "WHY"), unplaced, limit))
     if run.evicted:
-        rows = [(one.pod, one.node, one.preemptor) for one in run.evicted]
-        parts.append(cut(columns(("EVICTED", "NODE", "FOR"), rows, limit), len(rows), limit))
+        rows = [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted]
+        parts.append(cut_columns(("EVICTED", "NODE", "FOR"), rows, limit))
     if run.extender_bindings:
         parts.append(_bindings(run.extender_bindings, limit))
     counts = summary(run)
@@ -95,15 +97,15 @@ def table(run: RunRecord, limit: Limit) -> str:
 def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
     rows = [
         (
-            f"{one.request['PodNamespace']}/{one.request['PodName']}",
-            one.request["Node"],
-            one.url,
-            one.error or ("sent" if one.sent else "not sent"),
+            f"{call.request['PodNamespace']}/{call.request['PodName']}",
+            call.request["Node"],
+            call.url,
+            call.error or ("sent" if call.sent else "not sent"),
         )
-        for one in calls
+        for call in calls
     ]
-    text = cut(columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows, limit), len(rows), limit)
-    if any(one.sent for one in calls):
+    text = cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows, limit)
+    if any(call.sent for call in calls):
         return text
     return f"{text}\n(--extender-bind sends them)"
 

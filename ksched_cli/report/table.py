@@ -19,22 +19,26 @@ class Limit:
 EVERYTHING = Limit()
 TERMINAL = Limit(width=100, rows=40)
 
+# In one cell of a limited table: at most so many names, and characters.
 SHOWN_NAMES = 6
 SHOWN_WIDTH = 24
+# Of the last column of a table, however wide the others are.
+MIN_LAST_COLUMN = 30
 
 
 def columns(
     headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
 ) -> str:
-    """The last column wraps where the table would be too wide, the others never do."""
+    """Rows under headers, without lines. The last column wraps where the table would be wider than
+    the limit (but keeps MIN_LAST_COLUMN characters), the others never do."""
     shown = rows if limit.rows is None else rows[: limit.rows]
     widths: list[int | None] = [None] * len(headers)
     if limit.width is not None and shown:
-        taken = sum(
+        used = sum(
             max(len(str(header)), *(len(str(row[i])) for row in shown)) + 2
             for i, header in enumerate(headers[:-1])
         )
-        widths[-1] = max(limit.width - taken, 30)
+        widths[-1] = max(limit.width - used, MIN_LAST_COLUMN)
     return tabulate(
         shown,
         headers=headers,
@@ -45,15 +49,18 @@ def columns(
     )
 
 
-def cut(text: str, count: int, limit: Limit) -> str:
-    """Says how many rows are not shown."""
-    if limit.rows is None or count <= limit.rows:
+def cut_columns(
+    headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
+) -> str:
+    """`columns`, with a line that counts the rows left out, where there are any."""
+    text = columns(headers, rows, limit)
+    if limit.rows is None or len(rows) <= limit.rows:
         return text
-    return f"{text}\n… and {count - limit.rows} more (--all shows every one)"
+    return f"{text}\n… and {len(rows) - limit.rows} more (--all shows every one)"
 
 
 def listed(names: Sequence[str], limit: Limit) -> str:
-    """Names in one cell; where rows are limited the first few, and how many more there are."""
+    """Names in one cell; where rows are limited up to SHOWN_NAMES, and a count of the others."""
     if limit.rows is None or len(names) == 1:
         return ", ".join(names)
     shown: list[str] = []

@@ -1,4 +1,4 @@
-"""What `validate` found: a record of config.review as table text and as plain data."""
+"""A review of a configuration (config.review): as table text and as plain data."""
 
 from __future__ import annotations
 
@@ -42,20 +42,21 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def table(review: Review, source_name: str, limit: Limit) -> str:
-    """A block per finding, then kube-scheduler's own words where it refuses, then the sum."""
+    """A block per finding, then kube-scheduler's message where it refuses, then the verdict
+    with counts."""
     parts = [_block(finding, source_name, limit) for finding in review.findings]
     verdict = review.verdict
     if not verdict.accepts:
-        does = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
-        said = _wrapped(verdict.error or "", limit, "  ")
-        parts.append(f"kube-scheduler {VERSION} {does}:\n{said}")
-    parts.append(f"{source_name}: {_sum(review)}")
+        outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
+        message = _wrapped(verdict.error or "", limit, "  ")
+        parts.append(f"kube-scheduler {VERSION} {outcome}:\n{message}")
+    parts.append(f"{source_name}: {_verdict(review)}")
     return "\n".join(parts)
 
 
 def _block(finding: Finding, source_name: str, limit: Limit) -> str:
-    place = f"{source_name}:{finding.line}:{finding.column}" if finding.line else source_name
-    lines = [f"{place}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"]
+    position = f"{source_name}:{finding.line}:{finding.column}" if finding.line else source_name
+    lines = [f"{position}: {finding.severity}: {finding.path or 'the file'} ({finding.rule})"]
     lines.append(_wrapped(finding.message, limit, "    "))
     if finding.hint:
         lines.append(_wrapped(f"→ {finding.hint}", limit, "    "))
@@ -81,12 +82,12 @@ def _wrapped(text: str, limit: Limit, indent: str) -> str:
     return "\n".join(wrapped)
 
 
-def _sum(review: Review) -> str:
+def _verdict(review: Review) -> str:
     counts = Counter(str(finding.severity) for finding in review.findings)
-    named = [
+    parts = [
         f"{counts[name]} {name}{'s' if counts[name] != 1 and name != 'info' else ''}"
         for name in ("error", "warning", "info")
         if counts[name]
     ]
-    said = "valid" if review.valid else "not valid"
-    return f"{said}: {', '.join(named)}" if named else f"{said}, nothing to remark"
+    verdict = "valid" if review.valid else "not valid"
+    return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, nothing to remark"

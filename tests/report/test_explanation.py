@@ -1,0 +1,60 @@
+"""An explanation as JSON and as a table."""
+
+from hypothesis import given
+
+from clusters import states
+from ksched_cli.analysis.explain import explain
+from ksched_cli.report import explanation as explanations
+from ksched_cli.report.table import EVERYTHING
+from ksched_cli.testing import cluster, explanation, node, pod, simulation
+from report.schemas import conforms, squeezed
+
+
+@given(states(max_nodes=4, max_pending=2))
+def test_explanations_are_as_their_schema_says(state):
+    run = simulation(state)
+    for pending in run.pending()[:2]:
+        document = conforms(explanations.document(explain(run, pending)), "explanation")
+        fitting = [entry for entry in document["nodes"] if entry["fits"]]
+        assert (document["node"] == "") == (not fitting)
+        assert all(entry["rejections"] for entry in document["nodes"] if not entry["fits"])
+
+
+def explained(*objects, pod=""):
+    return squeezed(explanations.table(explanation(cluster(*objects), pod=pod), EVERYTHING))
+
+
+def test_an_explanation_begins_with_the_verdict():
+    text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
+    assert text[0] == "default/p (profile default-scheduler)"
+    assert text[1].startswith("goes to b with ")
+    assert any(line.startswith("ON b RAW 0-100 WEIGHT POINTS") for line in text)
+
+
+def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason():
+    text = explained(
+        node("a", cpu="1", taints=["k=v:NoSchedule"]), node("b", cpu="1"), pod("p", cpu="2")
+    )
+    assert text[1] == "fits on no node"
+    assert any("untolerated taint {k: v}" in line and "k=v:NoSchedule" in line for line in text)
+    assert sum("Insufficient cpu; cpu: wants 2, 1 free of 1" in line for line in text) == 2
+
+
+def test_nodes_rejected_alike_share_a_line():
+    text = explained(*(node(name, cpu="1") for name in "abc"), pod("p", cpu="2"))
+    assert "a, b, c NodeResourcesFit Insufficient cpu; cpu: wants 2, 1 free of 1" in text
+
+
+def test_ties_and_the_only_node_are_said():
+    assert "one of 2 equally good nodes" in explained(node("a"), node("b"), pod("p"))[1]
+    assert explained(node("a"), pod("p"))[1] == "goes to a, the only node it fits on"
+
+
+def test_a_running_pod_is_told_how_its_node_ranks():
+    text = explained(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="1", node="a"), pod="p")
+    assert any(line.startswith("runs on a, rank 2 with ") for line in text)
+
+
+def test_a_gated_pod_is_said_to_be_gated():
+    text = explained(node("a"), pod("p", gates=["example.com/wait"]), pod="p")
+    assert text[1].startswith("is not in the queue yet: SchedulingGates: waiting for")

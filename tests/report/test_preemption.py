@@ -1,0 +1,44 @@
+"""An answer of `preempt` as JSON and as a table."""
+
+import pytest
+
+from ksched_cli.analysis.preempt import preempt
+from ksched_cli.report import preemption
+from ksched_cli.report.table import EVERYTHING
+from ksched_cli.testing import cluster, find, node, pod, simulation
+from report.schemas import conforms, squeezed
+
+
+def answer(*objects):
+    """To `preempt p`."""
+    run = simulation(cluster(*objects))
+    run.queue()
+    return preempt(run, find(run, "default/p"))
+
+
+HIGH = pod("p", cpu="1", priority=9)
+FULL = (node("a", cpu="1"), pod("low", cpu="1", node="a", priority=1))
+TOO_SMALL = (node("b", cpu="500m"),)
+
+
+@pytest.mark.parametrize("objects", [FULL, TOO_SMALL, (*FULL, *TOO_SMALL), (node("c"),)])
+def test_answers_are_as_their_schema_says(objects):
+    conforms(preemption.document(answer(*objects, HIGH)), "preemption_result")
+
+
+def test_the_only_candidate_is_said_to_be_the_only_one():
+    assert preemption.document(answer(*FULL, HIGH))["criterion"] == "only candidate"
+    text = squeezed(preemption.table(answer(*FULL, HIGH), EVERYTHING))
+    assert text[0] == "default/p (profile default-scheduler, priority 9)"
+    assert text[1] == "would evict default/low from a: only candidate"
+
+
+def test_a_pod_that_fits_needs_no_preemption():
+    text = squeezed(preemption.table(answer(node("c"), HIGH), EVERYTHING))
+    assert text[1] == "needs no preemption: it fits on c"
+
+
+def test_a_node_where_no_eviction_helps_says_why():
+    text = squeezed(preemption.table(answer(*TOO_SMALL, HIGH), EVERYTHING))
+    assert text[1] == "may preempt, but no eviction makes room for it"
+    assert any(line.startswith("b any pod ") for line in text)
