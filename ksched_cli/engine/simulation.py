@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from ksched_cli.cluster.loading.gc_control import seldom_collected
+from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -173,7 +173,7 @@ class Simulation:
             Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else ""),
             self.options.on_progress,
         )
-        with seldom_collected():
+        with gc_rare():
             loop.run(MAX_PASSES)
         return RunRecord(
             tuple(loop.attempts),

@@ -1,8 +1,7 @@
-"""What the API server fills in before a scheduler sees an object, where no type says it by itself.
+"""Defaults that the API server sets in objects and that depend on other fields.
 
 Upstream: pkg/apis/{core,resource}/v1/defaults.go and the priority admission plugin
-(plugin/pkg/admission/priority/admission.go). Most defaults are constants and stand in the objects'
-types; here are those that depend on other fields.
+(plugin/pkg/admission/priority/admission.go). Constant defaults are in the objects' types.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ SYSTEM_PRIORITIES = {
 
 
 class UnknownPriorityClassError(LookupError):
-    """A pod names a class that does not exist, and its priority is not filled in."""
+    """A pod without a priority names a class that does not exist. name: of the class."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,7 +56,7 @@ class UnknownPriorityClassError(LookupError):
 
 
 def default_node(node: Node) -> Node:
-    """allocatable follows capacity where it is absent."""
+    """Absent, allocatable is the capacity."""
     status = node.status
     if status.allocatable is not ABSENT:
         return node
@@ -72,7 +71,7 @@ def default_namespace(namespace: Namespace) -> Namespace:
 
 
 def default_replication_controller(controller: ReplicationController) -> ReplicationController:
-    """The selector follows the labels of the template."""
+    """Absent, the selector is the labels of the template."""
     spec = controller.spec
     if spec.selector or spec.template is None:
         return controller
@@ -81,11 +80,13 @@ def default_replication_controller(controller: ReplicationController) -> Replica
 
 
 def default_claim(claim: ResourceClaim) -> ResourceClaim:
+    """The claim with its spec's defaults."""
     spec = default_claim_spec(claim.spec)
     return claim if spec is claim.spec else replace(claim, spec=spec)
 
 
 def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
+    """The template with the defaults of its claims' spec."""
     spec = default_claim_spec(template.spec.spec)
     if spec is template.spec.spec:
         return template
@@ -93,7 +94,7 @@ def default_claim_template(template: ResourceClaimTemplate) -> ResourceClaimTemp
 
 
 def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:
-    """An exact count is 1 where none is given."""
+    """The allocation mode is ExactCount, and its count 1, where they are absent."""
     requests = tuple(_default_request(request) for request in spec.devices.requests)
     if requests == spec.devices.requests:
         return spec
@@ -119,9 +120,10 @@ def _default_count(request: _Request) -> _Request:
 
 
 def default_pod_spec(spec: PodSpec) -> PodSpec:
-    """Requests follow limits, for containers and for the pod; host ports follow container ports.
+    """Absent requests are the limits, of containers and of the pod; on the host's network, absent
+    host ports are the container ports.
 
-    The same object where there is nothing to fill in. Upstream: SetDefaults_Pod.
+    Returns `spec` itself where nothing is absent. Upstream: SetDefaults_Pod.
     """
     containers = _default_containers(spec.containers, spec.host_network)
     inits = _default_containers(spec.init_containers, spec.host_network)
@@ -164,8 +166,7 @@ def _default_pod_level(
     """Upstream: defaultHugePagePodLimits, then defaultPodRequests."""
     limits, requests = dict(resources.limits), dict(resources.requests)
     if limits or requests:
-        of_containers = _aggregate_limits(containers, inits)
-        for name, amount in of_containers.items():
+        for name, amount in _aggregate_limits(containers, inits).items():
             if name.startswith(HUGE_PAGES_PREFIX) and name not in requests:
                 limits.setdefault(name, amount)
     if limits:
@@ -181,15 +182,15 @@ def _default_pod_level(
 def _aggregate_limits(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
-    asks = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
-    return _resource_list(aggregate([c.resources.limits for c in containers], asks))
+    init_limits = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
+    return _resource_list(aggregate([c.resources.limits for c in containers], init_limits))
 
 
 def _aggregate_requests(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
-    asks = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
-    return _resource_list(aggregate([c.resources.requests for c in containers], asks))
+    init_requests = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
+    return _resource_list(aggregate([c.resources.requests for c in containers], init_requests))
 
 
 def _resource_list(amounts: Amounts) -> ResourceList:
@@ -203,24 +204,24 @@ def _may_overcommit(name: str) -> bool:
 
 
 class PriorityAdmission:
-    """Fills in priorities from the classes of a cluster. Pods that have one keep it."""
+    """Sets pods' priorities from the cluster's priority classes. A pod's own priority stays."""
 
     def __init__(self, classes: Mapping[str, PriorityClass]) -> None:
         self._classes = classes
         defaults = [entry for entry in classes.values() if entry.global_default]
-        # Of several, which the API server does not let happen, the one of least value.
+        # Of several, which the API server does not allow, the one with the lowest value.
         self._default = min(defaults, key=lambda entry: entry.value, default=None)
         self._admitted: dict[PodSpec, PodSpec] = {}
 
     def admit(self, spec: PodSpec) -> PodSpec:
-        """The spec with priority, class and preemption policy. Equal objects give equal objects.
+        """The spec with priority, class and preemption policy. Equal specs give the same object.
 
         Raises UnknownPriorityClassError.
         """
-        known = self._admitted.get(spec)
-        if known is None:
-            known = self._admitted[spec] = self._admit(spec)
-        return known
+        admitted = self._admitted.get(spec)
+        if admitted is None:
+            admitted = self._admitted[spec] = self._admit(spec)
+        return admitted
 
     def _admit(self, spec: PodSpec) -> PodSpec:
         if spec.priority_class_name:

@@ -1,7 +1,7 @@
-"""Python's collector of cyclic garbage, where it would only be in the way.
+"""Pauses cyclic garbage collection while loading, and makes it rare during a run.
 
-States and records are large and none of it is garbage, but the collector walks it all again and
-again as more is made.
+States and records are many objects that stay alive, and the collector would traverse all of them
+again and again as more are made.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# New objects between two looks; 700 is Python's own.
-SELDOM = 100_000
+# New objects between two collections of the youngest generation; Python's default is 700.
+_RARE_THRESHOLD = 100_000
 
 
 @contextmanager
-def never_collected() -> Iterator[None]:
-    """For a short while in which nothing is thrown away."""
-    was_on = gc.isenabled()
+def gc_paused() -> Iterator[None]:
+    """No collections: for a short time in which no cyclic garbage arises."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
+        if was_enabled:
             gc.enable()
 
 
 @contextmanager
-def seldom_collected() -> Iterator[None]:
-    """For a long while: a plugin may leave garbage behind."""
+def gc_rare() -> Iterator[None]:
+    """Fewer collections: for a longer time in which plugins may leave cyclic garbage."""
     youngest, *older = gc.get_threshold()
-    gc.set_threshold(max(youngest, SELDOM) if youngest else 0, *older)
+    gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
     try:
         yield
     finally:

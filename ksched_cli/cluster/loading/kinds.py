@@ -1,6 +1,6 @@
-"""The kinds of objects that a scheduler reads, and how each is decoded.
+"""The kinds of objects that a scheduler reads, with their decoders and defaults.
 
-Upstream: the informers that pkg/scheduler and its plugins ask for.
+Upstream: the informers that pkg/scheduler and its plugins use.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ DRA_GROUP = "resource.k8s.io"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """group:    of the API; others have kinds of the same name (Knative's Service)
-    attribute:  the field of ClusterState
-    default:    fills in what depends on other fields
-    upgrade:    brings plain data of an older API version into today's shape
+    """A kind of object.
+
+    group:     of the API; other groups have kinds of the same name (Knative's Service)
+    attribute: the field of ClusterState that holds the objects
+    default:   sets defaults that depend on other fields
+    upgrade:   converts plain data of v1beta1 to v1, in place
     """
 
     name: str
@@ -122,7 +124,7 @@ KINDS = {
 
 @lru_cache(maxsize=1024)
 def find_kind(api_version: str, name: str) -> Kind | None:
-    """None for a kind that no plugin reads. An absent apiVersion fits every kind."""
+    """None for a kind that no plugin reads. An empty api_version matches every group."""
     kind = KINDS.get(name)
     if kind is None or (api_version and api_version.rpartition("/")[0] != kind.group):
         return None

@@ -1,4 +1,4 @@
-"""Reads a cluster state: files, folders or standard input to a ClusterState."""
+"""Loads a cluster state from files, folders or standard input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from typing import BinaryIO
 
 from ksched_cli.cluster.loading.collector import Collector
-from ksched_cli.cluster.loading.gc_control import never_collected
+from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.sources import default_state_path, documents, read_sources
 from ksched_cli.cluster.state import ClusterState
 
@@ -17,7 +17,7 @@ __all__ = ["default_state_path", "load_state"]
 def load_state(
     paths: Sequence[str] = (), stdin: BinaryIO | None = None, reads: Container[str] = ()
 ) -> ClusterState:
-    """The objects that all the paths hold together.
+    """The state of all objects in all the paths.
 
     paths: files, folders, or "-" for stdin; none at all for the default one
     stdin: sys.stdin's bytes unless given
@@ -25,7 +25,7 @@ def load_state(
 
     Raises InputError for what cannot be read or is no state, UsageError where there is no default.
     """
-    with never_collected():
+    with gc_paused():
         collector = Collector(reads)
         for source in read_sources(paths or [default_state_path()], stdin or sys.stdin.buffer):
             for document in documents(source):

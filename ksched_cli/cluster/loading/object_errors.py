@@ -1,9 +1,9 @@
-"""What is wrong with an object, in one message: file, line, object, field, what was expected."""
+"""InputErrors about objects of a state: with file, line, object, field and what was expected."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,12 +14,12 @@ from ksched_cli.kube.documents import decode_text, locate
 
 Path = tuple[str | int, ...]
 
-_AT = re.compile(r"^(?P<said>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
+_AT = re.compile(r"^(?P<message>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
-_EXPECTED = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
+_EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<got>[^`]*)`")
 _QUANTITY = re.compile(r'quantity "(?P<text>.*)": ', re.DOTALL)
 
-_WORDS = {
+_TYPE_TEXTS = {
     "str": "a string",
     "quantity": "a quantity, as 100m or 2Gi",
     "int": "a whole number",
@@ -29,7 +29,7 @@ _WORDS = {
     "array": "a list",
     "null": "nothing (null)",
 }
-_TYPES: dict[type, str] = {
+_TYPE_NAMES: dict[type, str] = {
     str: "str",
     bool: "bool",
     int: "int",
@@ -39,52 +39,60 @@ _TYPES: dict[type, str] = {
     type(None): "null",
 }
 
-# To find a place in JSON the text is walked in Python; in a larger one nobody looks for the line.
-# Nor can the second of several documents in one text be found that way.
+# Positions in JSON take a pass over the text in Python, which larger texts are spared. Nor can they
+# be had in the second of several documents.
 _MAX_LOCATED_JSON = 4_000_000
-_ANY = "..."
+_ANY_KEY = "..."  # how msgspec writes a key of a map in a path
 
 
-class Place(NamedTuple):
-    """An object in a document. path: () for the document itself, else as ("items", 3)."""
+class ObjectLocation(NamedTuple):
+    """Where an object is. path: in the document, () for the document itself, else ("items", 3)."""
 
     document: Document
     path: Path
 
 
-def object_fault(
-    place: Place, kind: str, data: msgspec.Raw, error: Exception, prefix: str = ""
+def decode_error(
+    location: ObjectLocation, kind: str, data: msgspec.Raw, error: Exception, prefix: str = ""
 ) -> InputError:
-    """What msgspec found wrong in an object of a kind.
+    """The InputError for msgspec's error in an object of a kind.
 
-    data: the object's JSON; prefix: the part of it that was being decoded, as "metadata.labels"
+    data:   the object's JSON
+    prefix: the path of the part that was being decoded, as "metadata.labels"
     """
     match = _AT.match(str(error))
-    said, shown = (match["said"], match["path"] or "") if match else (str(error), "")
+    message, path_suffix = (match["message"], match["path"] or "") if match else (str(error), "")
     steps: Path = (*prefix.split("."),) if prefix else ()
     steps += tuple(
-        int(index) if index.isdigit() else name or _ANY for name, index in _STEP.findall(shown)
+        int(index) if index.isdigit() else name or _ANY_KEY
+        for name, index in _STEP.findall(path_suffix)
     )
-    path = _resolve(_plain(data), steps, said)
-    return fault(place, kind, data, path, _plainly(said), hint=_hint(said))
+    path = _resolve(_plain(data), steps, message)
+    return object_error(location, kind, data, path, _readable(message), hint=_hint(message))
 
 
-def fault(
-    place: Place, kind: str, data: msgspec.Raw, path: Path, problem: str, *, hint: str = ""
+def object_error(
+    location: ObjectLocation,
+    kind: str,
+    data: msgspec.Raw,
+    path: Path,
+    problem: str,
+    *,
+    hint: str = "",
 ) -> InputError:
-    """A problem at a path in an object."""
+    """The InputError for a problem at a path in an object. data: the object's JSON."""
     subject = ": ".join(part for part in (_describe(kind, _plain(data)), path_text(path)) if part)
     return InputError(
-        place.document.source.name,
+        location.document.source.name,
         problem,
         subject=subject,
-        position=_position(place, path),
+        position=_position(location, path),
         hint=hint,
     )
 
 
 def _describe(kind: str, value: Any) -> str:
-    """Kind, namespace and name, as far as they are there."""
+    """Kind, namespace and name, as far as the object has them."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     meta = meta if isinstance(meta, dict) else {}
     names = [name for name in (meta.get("namespace"), meta.get("name")) if isinstance(name, str)]
@@ -94,7 +102,7 @@ def _describe(kind: str, value: Any) -> str:
 
 
 def path_text(path: Path) -> str:
-    """As spec.containers[0].resources.requests[cpu]: keys that are no plain names in brackets."""
+    """As spec.containers[0].limits[example.com/gpu]: keys that are not words are in brackets."""
     text = ""
     for step in path:
         if isinstance(step, int) or not re.fullmatch(r"\w+", step):
@@ -104,12 +112,13 @@ def path_text(path: Path) -> str:
     return text
 
 
-def _position(place: Place, path: Path) -> Position | None:
-    source = place.document.source
-    if looks_like_json(source) and (place.document.index or len(source.data) > _MAX_LOCATED_JSON):
+def _position(location: ObjectLocation, path: Path) -> Position | None:
+    source = location.document.source
+    is_located = not location.document.index and len(source.data) <= _MAX_LOCATED_JSON
+    if looks_like_json(source) and not is_located:
         return None
     text = decode_text(source.data, source.name)
-    return locate(text, place.document.index, place.path + path)
+    return locate(text, location.document.index, location.path + path)
 
 
 def _plain(data: msgspec.Raw) -> Any:
@@ -119,47 +128,47 @@ def _plain(data: msgspec.Raw) -> Any:
         return None
 
 
-def _resolve(value: Any, steps: Path, said: str) -> Path:
-    """The path with unknown keys filled in: those of the first value that fits the complaint."""
-    return next((path for path, leaf in _walk(value, steps) if _is_culprit(leaf, said)), steps)
+def _resolve(value: Any, steps: Path, message: str) -> Path:
+    """`steps` with its unknown keys: those that lead to the first value that fits the message."""
+    return next((path for path, leaf in _walk(value, steps) if _fits_message(leaf, message)), steps)
 
 
 def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:
+    """All paths in a value that match `steps`, and what is there."""
     if not steps:
         yield (), value
         return
     step, rest = steps[0], steps[1:]
+    keys: Collection[Any] = ()
     if isinstance(value, dict):
-        keys: list[Any] = list(value) if step == _ANY else [step] if step in value else []
+        keys = value
     elif isinstance(value, list):
-        keys = (
-            list(range(len(value))) if step == _ANY else [step] if step in range(len(value)) else []
-        )
-    else:
-        keys = []
+        keys = range(len(value))
+    if step != _ANY_KEY:
+        keys = (step,) if step in keys else ()
     for key in keys:
         for path, leaf in _walk(value[key], rest):
             yield (key, *path), leaf
 
 
-def _is_culprit(leaf: Any, said: str) -> bool:
-    quantity = _QUANTITY.match(said)
+def _fits_message(leaf: Any, message: str) -> bool:
+    quantity = _QUANTITY.match(message)
     if quantity is not None:
         return str(leaf) == quantity["text"]
-    expected = _EXPECTED.search(said)
-    return expected is None or _TYPES.get(type(leaf)) == expected["got"]
+    match = _EXPECTED.search(message)
+    return match is None or _TYPE_NAMES.get(type(leaf)) == match["got"]
 
 
-def _plainly(said: str) -> str:
-    expected = _EXPECTED.search(said)
-    if expected is None:
-        return said[:1].lower() + said[1:]
-    wanted = " or ".join(_WORDS.get(word, word) for word in expected["wanted"].split(" | "))
-    return f"expected {wanted}, got {_WORDS.get(expected['got'], expected['got'])}"
+def _readable(message: str) -> str:
+    match = _EXPECTED.search(message)
+    if match is None:
+        return message[:1].lower() + message[1:]
+    expected = " or ".join(_TYPE_TEXTS.get(name, name) for name in match["expected"].split(" | "))
+    return f"expected {expected}, got {_TYPE_TEXTS.get(match['got'], match['got'])}"
 
 
-def _hint(said: str) -> str:
-    expected = _EXPECTED.search(said)
-    if expected is None or expected["got"] not in ("int", "float", "bool"):
+def _hint(message: str) -> str:
+    match = _EXPECTED.search(message)
+    if match is None or match["got"] not in ("int", "float", "bool"):
         return ""
-    return "Put it in quotes." if expected["wanted"].startswith("str") else ""
+    return "Put it in quotes." if match["expected"].startswith("str") else ""

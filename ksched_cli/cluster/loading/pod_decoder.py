@@ -1,7 +1,7 @@
-"""Pods from JSON, fast: what pods of one template have in common is decoded once.
+"""Decodes pods, with a cache: pods of one template share one decoded spec and label map.
 
-A pod's spec is kept by its bytes, with what differs between pods of one template cut out: the node
-it is bound to, and the random end of the name of its service account token's volume.
+Specs are cached by their bytes without what differs between pods of one template: the node name,
+and the random suffix of the name of the service account token's volume.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ksched_cli.cluster.objects import (
     decode_hook,
 )
 
-# Beyond these many different ones nothing is kept: in a state where no two pods are alike, the
-# bytes of all would be.
-_MAX_KEPT = 20_000
+# Beyond this many different specs or label maps, further ones are not cached: in a state where no
+# two pods are alike, the cache would hold the bytes of all of them.
+_MAX_CACHED = 20_000
 
 _TOKEN_VOLUME = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _NODE_NAME_KEY = b'"nodeName"'
@@ -33,7 +33,7 @@ _SECONDS = len("2026-01-01T00:00:00")
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
-    """ObjectMeta with maps that are not decoded yet."""
+    """ObjectMeta with labels as JSON."""
 
     name: str = ""
     namespace: str = ""
@@ -49,19 +49,19 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
 
 
 class PodParts(msgspec.Struct, rename="camel", gc=False):
-    """An object cut into its parts, none of them decoded."""
+    """The three parts of an object as JSON."""
 
     metadata: msgspec.Raw = _EMPTY
     spec: msgspec.Raw = _EMPTY
     status: msgspec.Raw = _EMPTY
 
 
-class _Bound(msgspec.Struct, rename="camel", gc=False):
+class _SpecNodeName(msgspec.Struct, rename="camel", gc=False):
     node_name: str = ""
 
 
 class PartError(Exception):
-    """A part of a pod is wrong. path: where the part stands in it, as "spec"."""
+    """A part of a pod is invalid. path: of the part, as "spec". cause: what is wrong with it."""
 
     def __init__(self, path: str, cause: Exception) -> None:
         self.path, self.cause = path, cause
@@ -69,19 +69,19 @@ class PartError(Exception):
 
 
 class PodDecoder:
-    """Decodes pods and remembers their specs and labels."""
+    """Decodes pods; caches their specs and labels."""
 
     def __init__(self) -> None:
         self._meta = msgspec.json.Decoder(_Meta)
         self._status = msgspec.json.Decoder(PodStatus, dec_hook=decode_hook)
-        self._bound = msgspec.json.Decoder(_Bound)
+        self._node_name = msgspec.json.Decoder(_SpecNodeName)
         self._spec = msgspec.json.Decoder(PodSpec, dec_hook=decode_hook)
         self._map = msgspec.json.Decoder(dict[str, str])
         self._specs: dict[bytes, PodSpec] = {}
         self._maps: dict[bytes, dict[str, str]] = {}
 
     def decode(self, parts: PodParts, raw: msgspec.Raw) -> Pod:
-        """raw: what the pod keeps of its JSON. Raises PartError."""
+        """raw: the pod's JSON, which extenders are sent. Raises PartError."""
         part = "metadata"
         try:
             metadata = self._metadata_of(self._meta.decode(parts.metadata))
@@ -119,27 +119,27 @@ class PodDecoder:
                 labels = self._map.decode(data)
             except msgspec.ValidationError as error:
                 raise PartError("metadata.labels", error) from None
-            if len(self._maps) < _MAX_KEPT:
+            if len(self._maps) < _MAX_CACHED:
                 self._maps[data] = labels
         return labels
 
     def _spec_of(self, data: bytes) -> tuple[PodSpec, str]:
-        """The spec, shared, and the name of the node."""
-        node_name, key = self._split(data)
+        """The spec, shared between pods, and the node name."""
+        node_name, key = self._split_node_name(data)
         spec = self._specs.get(key)
         if spec is None:
             spec = default_pod_spec(self._spec.decode(data))
-            if len(self._specs) < _MAX_KEPT:
+            if len(self._specs) < _MAX_CACHED:
                 self._specs[key] = spec
         return spec, node_name
 
-    def _split(self, data: bytes) -> tuple[str, bytes]:
-        """The name of the node, and the spec without it: not JSON any more, but a key."""
+    def _split_node_name(self, data: bytes) -> tuple[str, bytes]:
+        """The node name, and the spec's bytes without it, which are no JSON but a cache key."""
         key = _TOKEN_VOLUME.sub(b"", data) if b'"kube-api-access-' in data else data
         if _NODE_NAME_KEY not in data:
             return "", key
-        node_name = self._bound.decode(data).node_name
-        # A nodeSelector may have a key of that name too; then nothing is cut out.
+        node_name = self._node_name.decode(data).node_name
+        # A nodeSelector may have a key of that name too; then the key is the whole spec.
         if node_name and key.find(_NODE_NAME_KEY) == key.rfind(_NODE_NAME_KEY):
             quoted = node_name.encode()
             key = key.replace(b'"nodeName":"%b"' % quoted, b"")
@@ -148,7 +148,7 @@ class PodDecoder:
 
 
 def _utc(text: str, path: str) -> str:
-    """A timestamp in the one form that sorts as text; `text` itself where it has it."""
+    """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
     if not text or text[_SECONDS:] == "Z":
         return text
     try:

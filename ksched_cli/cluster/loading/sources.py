@@ -1,7 +1,7 @@
-"""Where a state comes from: paths to texts, texts to documents, each as JSON.
+"""Reads a state's files and splits them into documents of JSON.
 
-JSON is cut up as it stands; YAML becomes plain data and is written as JSON again, so that all
-objects are decoded in one way and extenders get JSON from both.
+Documents of JSON are slices of their file. YAML is parsed and encoded as JSON, so that objects are
+decoded in one way and extenders get JSON from both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TRAILING = "trailing characters"
 
 
 class _Object(msgspec.Struct):
-    """Any object; nothing of it is kept."""
+    """Any object: msgspec checks the syntax and skips all fields."""
 
 
 _scanner = msgspec.json.Decoder(_Object)
@@ -38,7 +38,7 @@ _scanner = msgspec.json.Decoder(_Object)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and what to call it."""
+    """The bytes of a file. name: its path, or "standard input", for messages."""
 
     name: str
     data: bytes
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a source as JSON; index counts from 0."""
+    """One document of a source as JSON. index: in the source, from 0."""
 
     source: Source
     index: int
@@ -54,23 +54,23 @@ class Document:
 
 
 def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
-    """The state to read when none is named. Raises UsageError that says what was looked for."""
-    named = environment.get(STATE_VARIABLE)
-    if named:
-        return named
+    """The state to read without --state. Raises UsageError that lists where it was looked for."""
+    path = environment.get(STATE_VARIABLE)
+    if path:
+        return path
     for name in DEFAULT_FILES:
         if (folder / name).is_file():
             return str(folder / name)
-    looked = ", ".join(DEFAULT_FILES)
+    file_names = ", ".join(DEFAULT_FILES)
     raise UsageError(
         f"no cluster state: --state is not given, ${STATE_VARIABLE} is not set, and none of "
-        f"{looked} is in this folder\n"
+        f"{file_names} is in this folder\n"
         "  kubectl get nodes,pods -A -o json > cluster.json   writes one"
     )
 
 
 def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[Source]:
-    """The texts that the paths name, in order; those of a folder in order of name.
+    """The files at the paths, in order; a folder's in order of name.
 
     Raises InputError.
     """
@@ -78,12 +78,12 @@ def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[Source]:
         if path == STDIN:
             yield Source(STDIN_NAME, stdin.read())
         elif os.path.isdir(path):
-            yield from (_read(name) for name in _files_of(path))
+            yield from (_read(name) for name in _folder_files(path))
         else:
             yield _read(path)
 
 
-def _files_of(folder: str) -> list[str]:
+def _folder_files(folder: str) -> list[str]:
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
     except OSError as error:
@@ -105,7 +105,7 @@ def _read(path: str) -> Source:
 
 
 def documents(source: Source) -> Iterator[Document]:
-    """Raises InputError where the text is not UTF-8, neither JSON nor YAML, or holds nothing."""
+    """Splits a source. Raises InputError where it is not UTF-8, neither JSON nor YAML, or empty."""
     if _is_blank(source.data):
         raise InputError(source.name, "the file is empty", hint="Expected YAML or JSON objects.")
     if looks_like_json(source):
@@ -115,17 +115,17 @@ def documents(source: Source) -> Iterator[Document]:
 
 
 def looks_like_json(source: Source) -> bool:
-    """Whether the text begins as JSON does."""
+    """Whether the text begins with a brace or a bracket."""
     return source.data[:1024].removeprefix(_UTF8_BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def _is_blank(data: bytes) -> bool:
-    # Stripping a whole text copies it; nearly all show in a few bytes that they hold something.
+    # Stripping copies the text, so the whole is stripped only if its beginning is blank.
     return not data[:1024].strip() and not data.strip()
 
 
 def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
-    """One document, or several one after another."""
+    """One or several values of JSON, with nothing between them but whitespace."""
     _check_utf8(source)
     rest, index = memoryview(data), 0
     while rest.nbytes:
@@ -134,29 +134,32 @@ def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
         except RecursionError:
             raise InputError(source.name, "nested too deeply") from None
         except msgspec.DecodeError as error:
-            yield from _not_json(source, error, len(data) - rest.nbytes)
+            yield from _yaml_or_error(source, error, len(data) - rest.nbytes)
             return
         yield Document(source, index, msgspec.Raw(rest[:end]))
         rest, index = rest[end:], index + 1
 
 
 def _end_of_document(rest: memoryview) -> int:
-    """Raises DecodeError where the text is no JSON."""
+    """Length of the first JSON value. Raises DecodeError where there is none."""
     try:
         _scanner.decode(rest)
     except msgspec.ValidationError:
-        pass  # JSON, but no object; whoever wants one says so
+        pass  # JSON, but not an object, which the decoder reports
     except msgspec.DecodeError as error:
         match = _AT_BYTE.fullmatch(str(error))
         if match is None or match[1] != _TRAILING:
             raise
-        # msgspec has read one byte of what follows.
+        # msgspec has read one byte beyond the value.
         return int(match[2]) - 1
     return rest.nbytes
 
 
-def _not_json(source: Source, error: msgspec.DecodeError, offset: int) -> Iterator[Document]:
-    """YAML's flow style begins as JSON does: files named so are tried as YAML."""
+def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> Iterator[Document]:
+    """Documents of YAML's flow style, which begins as JSON does, in a file with YAML's suffix.
+
+    Raises InputError for the JSON error in any other source.
+    """
     if source.name.endswith((".yaml", ".yml")) and not offset:
         yield from _yaml_documents(source)
         return

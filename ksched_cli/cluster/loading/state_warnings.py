@@ -1,4 +1,7 @@
-"""What a state lacks that its pods need, one line each, with what comes out less exact for it."""
+"""Warnings about kinds of objects that a state lacks and its pods need, a line each.
+
+Each line says what is less exact without them.
+"""
 
 from __future__ import annotations
 
@@ -9,34 +12,37 @@ from ksched_cli.cluster.loading.defaults import SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.state import ClusterState
 
-_OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
-_SHOWN = 3
+_OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+# How many names of absent nodes a line lists.
+_MAX_LISTED_NODES = 3
 
 
-def gaps(state: ClusterState) -> Iterator[str]:
-    """The warnings about a state."""
+def state_warnings(state: ClusterState) -> Iterator[str]:
+    """The warnings about a state, in a fixed order."""
     pods = [pod for pod in state.pods if not pod.finished]
     specs = Counter(pod.spec for pod in pods)
-    yield from _absent_nodes(state, pods)
-    yield from _storage_gaps(state, specs)
-    yield from _device_gaps(state, specs)
-    yield from _selector_gaps(state, specs)
-    yield from _owner_gaps(state, pods)
+    yield from _node_warnings(state, pods)
+    yield from _storage_warnings(state, specs)
+    yield from _device_warnings(state, specs)
+    yield from _selector_warnings(state, specs)
+    yield from _owner_warnings(state, pods)
 
 
-def _absent_nodes(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
+def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
     names = {node.name for node in state.nodes}
     bound = [pod for pod in pods if pod.node_name and pod.node_name not in names]
     if bound:
         absent = list(dict.fromkeys(pod.node_name for pod in bound))
-        shown = ", ".join(absent[:_SHOWN]) + (", …" if len(absent) > _SHOWN else "")
+        names_text = ", ".join(absent[:_MAX_LISTED_NODES]) + (
+            ", …" if len(absent) > _MAX_LISTED_NODES else ""
+        )
         yield (
             f"{_pods(len(bound))} bound to {_count(len(absent), 'node')} not in the state "
-            f"({shown}); they are left out"
+            f"({names_text}); they are left out"
         )
 
 
-def _storage_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+def _storage_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
     users = sum(count for spec, count in specs.items() if _uses_claims(spec))
     if not users:
         return
@@ -69,27 +75,27 @@ def _uses_claims(spec: PodSpec) -> bool:
     return any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
 
 
-def _device_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+def _device_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
     users = sum(count for spec, count in specs.items() if spec.resource_claims)
     if not users:
         return
-    for found, kind, weakens in (
+    for objects, kind, consequence in (
         (state.resource_claims, "ResourceClaims", "DynamicResources finds no claim"),
         (state.resource_slices, "ResourceSlices", "DynamicResources finds no device"),
         (state.device_classes, "DeviceClasses", "DynamicResources cannot match devices"),
     ):
-        if not found:
-            yield f"no {kind} in the state, but {_pods(users)} with resource claims: {weakens}"
+        if not objects:
+            yield f"no {kind} in the state, but {_pods(users)} with resource claims: {consequence}"
 
 
-def _selector_gaps(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+def _selector_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
     users = sum(count for spec, count in specs.items() if _selects_namespaces(spec))
     if users and not state.namespaces:
         yield (
             f"no Namespaces in the state, but {_pods(users)} selecting some by label: "
             "InterPodAffinity matches none of them"
         )
-    classes = sum(count for spec, count in specs.items() if _lacks_policy(spec))
+    classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
     if classes and not state.priority_classes:
         yield (
             f"no PriorityClasses in the state, but {_pods(classes)} naming one: "
@@ -106,7 +112,7 @@ def _selects_namespaces(spec: PodSpec) -> bool:
         if affinity is not None
         for term in _terms(affinity)
     ]
-    # An empty selector takes all namespaces, known or not.
+    # An empty selector matches all namespaces, in the state or not.
     return any(s is not None and (s.match_labels or s.match_expressions) for s in selectors)
 
 
@@ -116,27 +122,27 @@ def _terms(affinity: PodAffinity) -> list[PodAffinityTerm]:
     return [*required, *(weighted.pod_affinity_term for weighted in preferred)]
 
 
-def _lacks_policy(spec: PodSpec) -> bool:
+def _needs_class_for_policy(spec: PodSpec) -> bool:
     name = spec.priority_class_name
     return bool(name) and name not in SYSTEM_PRIORITIES and not spec.preemption_policy
 
 
-def _owner_gaps(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
-    """Default spread constraints select by the services and owners of a pod."""
-    known = dict(
+def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
+    """PodTopologySpread's default constraints use the selectors of a pod's services and owners."""
+    owners = dict(
         zip(
-            _OWNERS,
+            _OWNER_KINDS,
             (state.replication_controllers, state.replica_sets, state.stateful_sets),
             strict=True,
         )
     )
-    waiting: Counter[str] = Counter()
+    pending: Counter[str] = Counter()
     for pod in pods:
         if not pod.node_name and not pod.spec.topology_spread_constraints:
             owner = pod.metadata.controller
-            if owner is not None and not known.get(owner.kind, True):
-                waiting[owner.kind] += 1
-    for kind, count in waiting.items():
+            if owner is not None and not owners.get(owner.kind, True):
+                pending[owner.kind] += 1
+    for kind, count in pending.items():
         yield (
             f"no {kind}s in the state, but {_count(count, 'pending pod')} of some: "
             "PodTopologySpread's default constraints cannot follow them"

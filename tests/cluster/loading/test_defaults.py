@@ -13,21 +13,21 @@ from tests.cluster.build import container, manifest, pod, state
 
 def test_requests_follow_limits() -> None:
     resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}
-    found = pod(
+    loaded = pod(
         containers=[{"name": "c", "resources": resources}],
         initContainers=[{"name": "i", "resources": {"limits": {"cpu": "3"}}}],
     ).spec
-    assert {k: str(v) for k, v in found.containers[0].resources.requests.items()} == {
+    assert {k: str(v) for k, v in loaded.containers[0].resources.requests.items()} == {
         "cpu": "1",
         "memory": "1Gi",
     }
-    assert str(found.init_containers[0].resources.requests["cpu"]) == "3"
+    assert str(loaded.init_containers[0].resources.requests["cpu"]) == "3"
 
 
 def pod_level(resources: dict[str, Any], *containers: dict[str, Any]) -> dict[str, str]:
-    found = pod(resources=resources, containers=list(containers)).spec.resources
-    assert found is not None
-    return {name: str(amount) for name, amount in found.requests.items()}
+    loaded = pod(resources=resources, containers=list(containers)).spec.resources
+    assert loaded is not None
+    return {name: str(amount) for name, amount in loaded.requests.items()}
 
 
 def test_pod_level_requests_follow_the_containers_then_the_limits() -> None:
@@ -56,10 +56,10 @@ def test_on_the_hosts_network_container_ports_are_host_ports() -> None:
 
 
 def test_a_pod_without_more_has_scheduler_namespace_uid_and_phase() -> None:
-    found = pod()
-    assert found.spec.scheduler_name == "default-scheduler"
-    assert (found.namespace, found.uid, found.key) == ("default", "default/p", "default/p")
-    assert found.status.phase == "Pending"
+    loaded = pod()
+    assert loaded.spec.scheduler_name == "default-scheduler"
+    assert (loaded.namespace, loaded.uid, loaded.key) == ("default", "default/p", "default/p")
+    assert loaded.status.phase == "Pending"
     assert pod(schedulerName="").spec.scheduler_name == "default-scheduler"
 
 
@@ -84,14 +84,14 @@ def test_a_namespace_is_labelled_with_its_name() -> None:
 
 def test_a_replication_controller_selects_by_its_template() -> None:
     template = {"metadata": {"labels": {"a": "b"}}}
-    found = state(
+    loaded = state(
         {
             "kind": "ReplicationController",
             "metadata": {"name": "r"},
             "spec": {"template": template},
         }
     )
-    assert found.replication_controllers["default", "r"].spec.selector == {"a": "b"}
+    assert loaded.replication_controllers["default", "r"].spec.selector == {"a": "b"}
 
 
 def test_a_device_request_is_for_one_device_unless_it_says_otherwise() -> None:
@@ -105,24 +105,24 @@ def test_a_device_request_is_for_one_device_unless_it_says_otherwise() -> None:
         "metadata": {"name": "c"},
         "spec": {"devices": {"requests": requests}},
     }
-    one, everything, listed = state(claim).resource_claims["default", "c"].spec.devices.requests
-    assert one.exactly is not None
-    assert (one.exactly.allocation_mode, one.exactly.count) == ("ExactCount", 1)
+    exact, everything, listed = state(claim).resource_claims["default", "c"].spec.devices.requests
+    assert exact.exactly is not None
+    assert (exact.exactly.allocation_mode, exact.exactly.count) == ("ExactCount", 1)
     assert everything.exactly is not None
     assert everything.exactly.count == 0
     assert listed.first_available[0].count == 2
 
 
 def test_storage_objects_have_their_constants() -> None:
-    found = state(
+    loaded = state(
         {"kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "p"},
         {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {}},
         {"kind": "PersistentVolume", "metadata": {"name": "v"}, "spec": {}},
     )
-    assert found.storage_classes["s"].volume_binding_mode == "Immediate"
-    claim = found.persistent_volume_claims["default", "c"]
+    assert loaded.storage_classes["s"].volume_binding_mode == "Immediate"
+    claim = loaded.persistent_volume_claims["default", "c"]
     assert (claim.spec.volume_mode, claim.status.phase) == ("Filesystem", "Pending")
-    assert found.persistent_volumes["v"].spec.volume_mode == "Filesystem"
+    assert loaded.persistent_volumes["v"].spec.volume_mode == "Filesystem"
 
 
 GOLD = {
@@ -172,5 +172,5 @@ def test_an_unknown_class_is_an_error_that_names_pod_and_class() -> None:
 
 
 def test_pods_of_one_template_still_share_their_spec_after_admission() -> None:
-    one, two = state(manifest("a"), manifest("b"), USUAL).pods
-    assert one.spec is two.spec
+    first, second = state(manifest("a"), manifest("b"), USUAL).pods
+    assert first.spec is second.spec

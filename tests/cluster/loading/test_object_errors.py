@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.object_errors import path_text
 from ksched_cli.errors import InputError
 
 CASES = yaml.safe_load((Path(__file__).parent / "data" / "bad_states.yaml").read_text())
@@ -33,36 +34,22 @@ def test_the_message_names_place_object_and_problem(case: dict[str, Any], tmp_pa
         assert error.hint == case["hint"]
 
 
-def test_two_pods_of_one_name_in_different_namespaces_are_two_pods(tmp_path: Path) -> None:
-    path = tmp_path / "state.yaml"
-    path.write_text(
-        "kind: PodList\nitems: [{metadata: {name: a}}, {metadata: {name: a, namespace: b}}]"
-    )
-    assert len(load_state([str(path)]).pods) == 2
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ((), ""),
+        (("spec", "containers", 0, "name"), "spec.containers[0].name"),
+        (("items", 3), "items[3]"),
+        (("labels", "example.com/a"), "labels[example.com/a]"),
+    ],
+)
+def test_a_path_has_indices_and_keys_that_are_no_words_in_brackets(
+    path: tuple[str | int, ...], text: str
+) -> None:
+    assert path_text(path) == text
 
 
-@pytest.mark.parametrize("name", ["state.yaml", "state.json"])
-def test_deep_nesting_is_refused(name: str, tmp_path: Path) -> None:
-    depth = 100_000
-    deep = b'{"kind": "Node", "spec": ' + b"[" * depth + b"]" * depth + b"}"
-    error = failure(tmp_path, deep, name)
-    assert "too deeply" in error.problem or "max depth" in error.problem
-
-
-def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
-    lines = ["kind: Node", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
-    error = failure(tmp_path, "\n".join(lines).encode())
-    assert "excessive aliasing" in error.problem
-
-
-@pytest.mark.parametrize("name", ["state.yaml", "state.json"])
-def test_what_is_not_utf8_is_shown_where_it_stands(name: str, tmp_path: Path) -> None:
-    error = failure(tmp_path, b'{"kind": "Node",\n "metadata": {"name": "caf\xe9"}}', name)
-    assert error.problem.startswith("byte 0xe9 is not UTF-8")
-    assert error.position is not None
-    assert (error.position.line, error.position.column) == (2, 27)
-
-
-def test_utf16_is_called_by_its_name(tmp_path: Path) -> None:
-    assert "UTF-16" in failure(tmp_path, "kind: Node\n".encode("utf-16")).problem
+def test_the_second_value_of_json_has_no_position(tmp_path: Path) -> None:
+    good, bad = b'{"kind": "Node", "metadata": {"name": "a"}}', b'{"kind": "Node", "spec": 1}'
+    assert failure(tmp_path, good + b"\n" + bad, "state.json").position is None
+    assert failure(tmp_path, bad, "state.json").position is not None

@@ -1,0 +1,106 @@
+"""Documents of any kind become one state, with nulls and unknown kinds left out."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ksched_cli.cluster.loading.collector import Collector
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.sources import Source, documents
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
+
+
+def read(text: str) -> ClusterState:
+    return load_state(["-"], BytesIO(text.encode()))
+
+
+def names(state: ClusterState) -> list[str]:
+    return [node.name for node in state.nodes]
+
+
+def collect(text: str, reads: tuple[str, ...] = ()) -> ClusterState:
+    collector = Collector(reads)
+    for document in documents(Source("state.yaml", text.encode())):
+        collector.add(document)
+    return collector.finish()
+
+
+GROUP = "apiVersion: example.com/v1\nkind: PodGroup\nmetadata: {name: g}\n"
+
+
+def test_kinds_that_a_plugin_reads_are_kept_as_plain_data() -> None:
+    state = collect(GROUP, ("PodGroup.example.com",))
+    (group,) = state.others["PodGroup.example.com"]
+    assert group["metadata"] == {"name": "g"}
+    assert state.skipped == {}
+    assert collect(GROUP, ("PodGroup.example.org",)).skipped == {"PodGroup": 1}
+
+
+def test_a_priority_class_may_follow_its_pods() -> None:
+    pod = "kind: Pod\nmetadata: {name: p}\nspec: {priorityClassName: gold}\n"
+    gold = "---\nkind: PriorityClass\nmetadata: {name: gold}\nvalue: 7\n"
+    assert collect(pod + gold).pods[0].spec.priority == 7
+    with pytest.raises(InputError, match='no PriorityClass "gold"'):
+        collect(pod)
+
+
+def test_a_pod_with_nulls_keeps_them_in_what_extenders_get() -> None:
+    (pod,) = collect("kind: Pod\nmetadata: {name: p}\nspec: {containers: null}\n").pods
+    assert pod.spec.containers == ()
+    assert msgspec.json.decode(pod.raw)["spec"] == {"containers": None}
+
+
+def test_null_is_the_same_as_absent() -> None:
+    state = read(
+        "kind: Node\n"
+        "metadata: {name: a, creationTimestamp: null, labels: {gpu: null}}\n"
+        "spec: {taints: null}\n"
+        "status: {capacity: {cpu: null}}\n"
+        "---\n"
+        "kind: Pod\n"
+        "metadata: {name: p, labels: null}\n"
+        "spec: {containers: null, nodeSelector: null, priority: null}\n"
+        "status: null\n"
+        "---\n"
+        "kind: PodList\n"
+        "items: null\n"
+    )
+    assert state.nodes[0].metadata.labels == {"gpu": ""}
+    assert str(state.nodes[0].status.allocatable["cpu"]) == "0"
+    assert state.pods[0].spec.containers == ()
+
+
+def test_unknown_kinds_are_counted_and_unknown_fields_ignored() -> None:
+    state = read(
+        "kind: ConfigMap\nmetadata: {name: a}\n"
+        "---\nkind: ConfigMap\nmetadata: {name: a}\n"
+        "---\nkind: Odd\nitems: {odd: true}\nmetadata: {name: x}\n"
+        "---\nkind: Node\nmetadata: {name: a, colour: red}\nmood: good\n"
+    )
+    assert state.skipped == {"ConfigMap": 2, "Odd": 1}
+    assert names(state) == ["a"]
+
+
+def test_scalars_are_read_as_kubernetes_reads_them() -> None:
+    state = read(
+        "kind: Pod\nmetadata: {name: p, creationTimestamp: 2026-01-01T00:00:00Z}\n"
+        "spec: {hostNetwork: yes, containers: [{resources: {requests: {cpu: 1.5, memory: 1e9}}}]}\n"
+    )
+    pod = state.pods[0]
+    assert pod.metadata.creation_timestamp == "2026-01-01T00:00:00Z"
+    assert pod.spec.host_network
+    assert pod.spec.containers[0].resources.requests["cpu"].milli_value() == 1500
+    assert pod.spec.containers[0].resources.requests["memory"].value() == 10**9
+
+
+def test_two_pods_of_one_name_in_different_namespaces_are_two_pods(tmp_path: Path) -> None:
+    path = tmp_path / "state.yaml"
+    path.write_text(
+        "kind: PodList\nitems: [{metadata: {name: a}}, {metadata: {name: a, namespace: b}}]"
+    )
+    assert len(load_state([str(path)]).pods) == 2

@@ -1,0 +1,43 @@
+"""Cyclic garbage collection is paused or rare, and afterwards as it was."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from ksched_cli.cluster.loading.gc_control import gc_paused, gc_rare
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    enabled, threshold = gc.isenabled(), gc.get_threshold()
+    yield
+    (gc.enable if enabled else gc.disable)()
+    gc.set_threshold(*threshold)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collection_is_off_while_paused_and_then_as_before(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    with gc_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled() is enabled
+
+
+def test_collection_resumes_after_an_error() -> None:
+    gc.enable()
+    with pytest.raises(KeyError), gc_paused():
+        raise KeyError
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("youngest", "during"), [(700, 100_000), (200_000, 200_000), (0, 0)])
+def test_the_threshold_is_raised_but_never_lowered_or_switched_on(
+    youngest: int, during: int
+) -> None:
+    gc.set_threshold(youngest, 10, 10)
+    with gc_rare():
+        assert gc.get_threshold() == (during, 10, 10)
+    assert gc.get_threshold() == (youngest, 10, 10)

@@ -1,0 +1,133 @@
+"""Paths become documents of JSON, whatever the files are written in."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.sources import (
+    STDIN_NAME,
+    Source,
+    default_state_path,
+    documents,
+    looks_like_json,
+    read_sources,
+)
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError, UsageError
+
+NODE = '{"kind": "Node", "metadata": {"name": "%s"}}'
+
+
+def names(state: ClusterState) -> list[str]:
+    return [node.name for node in state.nodes]
+
+
+def split(text: str, name: str = "state") -> list[object]:
+    """The plain data of a source's documents."""
+    source = Source(name, text.encode())
+    return [msgspec.json.decode(document.data) for document in documents(source)]
+
+
+def failure(folder: Path, content: bytes, name: str = "state.yaml") -> InputError:
+    path = folder / name
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        load_state([str(path)])
+    assert caught.value.source == str(path)
+    return caught.value
+
+
+def test_files_and_standard_input_are_read_in_the_order_of_the_paths(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    sources = list(read_sources(["-", str(path)], BytesIO(b"kind: Node")))
+    assert sources == [Source(STDIN_NAME, b"kind: Node"), Source(str(path), b"{}")]
+
+
+def test_values_of_json_are_split_where_they_end() -> None:
+    assert split('{"a": 1} {"b": 2}\n{"c": 3}\n') == [{"a": 1}, {"b": 2}, {"c": 3}]
+
+
+def test_documents_are_numbered_in_their_source() -> None:
+    source = Source("state.yaml", b"a: 1\n---\n---\nb: 2\n")
+    assert [document.index for document in documents(source)] == [0, 1]
+
+
+def test_flow_yaml_is_read_only_in_a_file_named_as_yaml() -> None:
+    assert split("{a: 1}", "state.yaml") == [{"a": 1}]
+    with pytest.raises(InputError, match=r"state\.json:1:2: not JSON"):
+        split("{a: 1}", "state.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("\ufeff {", True), ("\n[", True), ("kind: Node", False), ("", False)]
+)
+def test_json_begins_with_a_brace_or_a_bracket(text: str, expected: bool) -> None:
+    assert looks_like_json(Source("state", text.encode())) is expected
+
+
+def test_a_folder_gives_its_files_in_order_of_name(tmp_path: Path) -> None:
+    (tmp_path / "2.json").write_text(NODE % "b")
+    (tmp_path / "1.yml").write_text(NODE % "a")
+    (tmp_path / "0.txt").write_text("no state")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "3.yaml").write_text(NODE % "c")
+    assert names(load_state([str(tmp_path)])) == ["a", "b"]
+
+
+def test_without_a_path_the_variable_counts_then_a_file_that_lies_here(tmp_path: Path) -> None:
+    assert default_state_path({"KSCHED_STATE": "x.yaml"}, tmp_path) == "x.yaml"
+    (tmp_path / "cluster.json").write_text("{}")
+    assert default_state_path({}, tmp_path) == str(tmp_path / "cluster.json")
+    (tmp_path / "cluster.yaml").write_text("")
+    assert default_state_path({}, tmp_path) == str(tmp_path / "cluster.yaml")
+
+
+def test_where_there_is_no_state_the_error_says_what_was_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"KSCHED_STATE.*cluster\.yaml, cluster\.yml, cluster"):
+        default_state_path({}, tmp_path)
+
+
+def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        load_state([str(tmp_path / "gone.yaml")])
+    with pytest.raises(InputError, match=r"holds no \.yaml"):
+        load_state([str(tmp_path)])
+
+
+def test_yaml_gives_extenders_json() -> None:
+    state = load_state(["-"], BytesIO(b"kind: Pod\nmetadata: {name: p}\nspec: {hostname: h}\n"))
+    assert json.loads(bytes(state.pods[0].raw))["spec"] == {"hostname": "h"}
+
+
+@pytest.mark.parametrize("name", ["state.yaml", "state.json"])
+def test_deep_nesting_is_refused(name: str, tmp_path: Path) -> None:
+    depth = 100_000
+    deep = b'{"kind": "Node", "spec": ' + b"[" * depth + b"]" * depth + b"}"
+    error = failure(tmp_path, deep, name)
+    assert "too deeply" in error.problem or "max depth" in error.problem
+
+
+def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
+    lines = ["kind: Node", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    error = failure(tmp_path, "\n".join(lines).encode())
+    assert "excessive aliasing" in error.problem
+
+
+@pytest.mark.parametrize("name", ["state.yaml", "state.json"])
+def test_what_is_not_utf8_is_shown_where_it_stands(name: str, tmp_path: Path) -> None:
+    error = failure(tmp_path, b'{"kind": "Node",\n "metadata": {"name": "caf\xe9"}}', name)
+    assert error.problem.startswith("byte 0xe9 is not UTF-8")
+    assert error.position is not None
+    assert (error.position.line, error.position.column) == (2, 27)
+
+
+def test_utf16_is_called_by_its_name(tmp_path: Path) -> None:
+    assert "UTF-16" in failure(tmp_path, "kind: Node\n".encode("utf-16")).problem
