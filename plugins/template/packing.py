@@ -1,8 +1,21 @@
 """Keeps a share of every node's memory free; fills the fullest node first."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ksched_cli.api import SUCCESS, FilterPlugin, Scope, ScorePlugin, Status, hookimpl
+from ksched_cli.api import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    Handle,
+    NodeInfo,
+    Plugin,
+    PodInfo,
+    Scope,
+    ScorePlugin,
+    Status,
+    hookimpl,
+)
 
 KSCHED_API = 1
 FULL = Status.unschedulable("node(s) had to keep memory free")
@@ -18,17 +31,17 @@ class Packing(FilterPlugin, ScorePlugin):
     scope = Scope.ROW
     args = PackingArgs
 
-    def __init__(self, args, handle):
+    def __init__(self, args: PackingArgs, handle: Handle) -> None:
         self.usable = (100 - args.keep_free_percent) / 100
 
-    def filter(self, state, pod, node):
-        wanted = node.requested("memory") + pod.resources.requests.get("memory", 0)
-        return SUCCESS if wanted <= node.allocatable("memory") * self.usable else FULL
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        requested = node.requested("memory") + pod.resources.requests.get("memory", 0)
+        return SUCCESS if requested <= node.allocatable("memory") * self.usable else FULL
 
-    def score(self, state, pod, node):
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return min(100, 100 * node.requested("memory") // node.allocatable("memory"))
 
 
 @hookimpl
-def ksched_plugins():
+def ksched_plugins() -> Mapping[str, type[Plugin]]:
     return {Packing.name: Packing}

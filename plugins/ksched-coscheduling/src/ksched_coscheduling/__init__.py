@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from ksched_cli.api import Plugin, hookimpl
 from ksched_coscheduling.coscheduling import Coscheduling
 
+__all__ = ["KSCHED_API", "Coscheduling", "ksched_plugins"]
+
 KSCHED_API = 1
 
 

@@ -78,13 +78,13 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         pod = queued.pod
         return (-pod.priority, self._since(pod, queued.timestamp), pod.key)
 
-    def _since(self, pod: PodInfo, otherwise: float) -> float:
+    def _since(self, pod: PodInfo, default: float) -> float:
         """A group that failed goes behind those that came before it failed."""
         name = group_of(pod.labels, pod.namespace)
         if name in self._groups.failed:
             return self._groups.failed[name]
-        group = self._groups.known.get(name)
-        return group.created if group else otherwise
+        group = self._groups.by_name.get(name)
+        return group.created if group else default
 
     # -- the group as a whole ---------------------------------------------------------------------
 
@@ -130,8 +130,8 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         if group is None:
             return PostFilterResult(), Status.unschedulable("can not find pod group")
         missing = group.min_member - self._groups.assigned.count[group.name]
-        patience = self._args.pod_group_reject_percentage / 100
-        if missing <= 0 or missing / group.min_member <= patience:
+        reject_share = self._args.pod_group_reject_percentage / 100
+        if missing <= 0 or missing / group.min_member <= reject_share:
             return PostFilterResult(), Status.unschedulable()
         self._reject_waiting(group.name, "optimistic rejection in PostFilter")
         if self._args.pod_group_backoff_seconds:
@@ -162,7 +162,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         name = group_of(pod.labels, pod.namespace)
         if not name:
             return SUCCESS, 0
-        group = self._groups.known.get(name)
+        group = self._groups.by_name.get(name)
         if group is None:
             return Status.unschedulable("PodGroup not found"), 0
         assigned = self._groups.assigned.count[name]
@@ -179,7 +179,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     # -- helpers ----------------------------------------------------------------------------------
 
     def _group(self, pod: PodInfo) -> PodGroup | None:
-        return self._groups.known.get(group_of(pod.labels, pod.namespace))
+        return self._groups.by_name.get(group_of(pod.labels, pod.namespace))
 
     def _reject_waiting(self, name: str, message: str) -> None:
         for waiting in self._handle.waiting:
@@ -199,22 +199,22 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
 
 def _resource_gap(group: PodGroup, snapshot: Snapshot) -> str:
-    """What the whole cluster lacks of minResources, or "". Upstream stops at the node with which
-    there is enough, so that a node further on that is pdb_violated_by takes nothing back."""
-    wanted: dict[str, Any] = {**group.min_resources, "pods": group.min_member}
+    """The part of minResources that the cluster lacks, or "". Upstream stops at the node with which
+    there is enough, so that an overcommitted node further on subtracts nothing."""
+    requested: dict[str, Any] = {**group.min_resources, "pods": group.min_member}
     own = _own_requests(group.name, snapshot)
     gaps = []
-    for resource, amount in wanted.items():
+    for resource, amount in requested.items():
         if resource == "pods":
             left = snapshot.allocatable("pods") - snapshot.pod_count
         else:
             left = snapshot.allocatable(resource) - snapshot.requested(resource)
         if resource in own:
             left = left + own[resource]
-        found = np.cumsum(left[snapshot.order])
-        enough = bool(len(found)) and int(found.max()) >= amount
+        sums = np.cumsum(left[snapshot.order])
+        enough = bool(len(sums)) and int(sums.max()) >= amount
         if not enough and amount > 0:
-            gaps.append(f"{resource}: {amount - (int(found[-1]) if len(found) else 0)}")
+            gaps.append(f"{resource}: {amount - (int(sums[-1]) if len(sums) else 0)}")
     return f"resource gap: {', '.join(gaps)}" if gaps else ""
 
 

@@ -1,4 +1,4 @@
-"""PodGroups and what is known of them in a run: their members, who has a node, who failed when.
+"""PodGroups and their state in a run: members, assigned pods, and times of failures.
 
 Upstream: kubernetes-sigs/scheduler-plugins, pkg/coscheduling/core/core.go (PodGroupManager).
 """
@@ -97,14 +97,14 @@ class Assigned:
 
 @dataclass(slots=True)
 class Groups:
-    """What all profiles of a run know together.
+    """The state shared by all profiles of a run.
 
     members:   pods that the state has of each group; gated: those of them with scheduling gates
-    failed:    when the group failed last; paused: until when nobody of it is tried
-    permitted: until when minResources need not be looked at again
+    failed:    when the group failed last; paused: until when its pods are not tried
+    permitted: until when minResources are not checked again
     """
 
-    known: Mapping[str, PodGroup]
+    by_name: Mapping[str, PodGroup]
     assigned: Assigned
     members: Counter[str] = field(default_factory=Counter)
     gated: Counter[str] = field(default_factory=Counter)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from ksched_cli.api import Plugin, hookimpl
 from ksched_trimaran.target_load_packing import TargetLoadPacking
 
+__all__ = ["KSCHED_API", "TargetLoadPacking", "ksched_plugins"]
+
 KSCHED_API = 1
 
 

@@ -1,4 +1,4 @@
-"""How busy processors are: what was measured, and what is foreseen for pods placed since.
+"""CPU usage of nodes: as measured, and as predicted for the pods placed since.
 
 Upstream: kubernetes-sigs/scheduler-plugins, pkg/trimaran (collector.go, handler.go) and
 paypal/load-watcher's client of the metrics server. All amounts are thousandths of a core.
@@ -20,17 +20,17 @@ Amounts = NDArray[np.float64]
 
 
 def capacity(snapshot: Snapshot) -> Amounts:
-    """Per row; what is allocatable where the node does not tell its capacity."""
-    found = snapshot.allocatable("cpu").astype(np.float64)
+    """CPU capacity per row; allocatable where the node has no capacity."""
+    column = snapshot.allocatable("cpu").astype(np.float64)
     for row, node in enumerate(snapshot.nodes):
         if "cpu" in node.status.capacity:
-            found[row] = node.status.capacity["cpu"].milli_value()
-    return found
+            column[row] = node.status.capacity["cpu"].milli_value()
+    return column
 
 
 def measured(cluster: ClusterState, snapshot: Snapshot) -> Amounts:
-    """Per row; NaN for a node that nobody measured."""
-    found = np.full(len(snapshot), np.nan)
+    """Measured usage per row; NaN for a node without NodeMetrics."""
+    usage_column = np.full(len(snapshot), np.nan)
     for plain in cluster.others.get(KIND, ()):
         name = (plain.get("metadata") or {}).get("name", "")
         row = snapshot.row.get(name)
@@ -38,14 +38,14 @@ def measured(cluster: ClusterState, snapshot: Snapshot) -> Amounts:
         if row is None or usage is None:
             continue
         try:
-            found[row] = Quantity.parse(str(usage)).milli_value()
+            usage_column[row] = Quantity.parse(str(usage)).milli_value()
         except QuantityError as error:
             raise PluginError(f"NodeMetrics {name}: usage.cpu: {error}") from None
-    return found
+    return usage_column
 
 
-class Foreseen:
-    """Per row, what the pods placed in the run will need: they are in no measurement yet."""
+class PredictedUsage:
+    """Per row, the predicted usage of pods placed in the run, which no measurement includes yet."""
 
     def __init__(self, snapshot: Snapshot, predict: Callable[[PodInfo], int]) -> None:
         self.amounts: Amounts = np.zeros(len(snapshot))
@@ -59,14 +59,14 @@ class Foreseen:
         self._change(pod, row, -1)
 
     def _change(self, pod: PodInfo, row: int, sign: int) -> None:
-        """A pod that the state has on a node was measured with it."""
+        """Pods that are on a node in the state are part of its measurement."""
         if not pod.pod.node_name:
             self.amounts[row] += sign * self._predict(pod)
 
 
 def predicted(pod: PodInfo, default: int, multiplier: float) -> int:
-    """What the pod's containers will need: their limits, else their requests times `multiplier`,
-    else `default`. Upstream: PredictUtilisation."""
+    """The predicted usage of the pod: per container its limit, else its request times `multiplier`,
+    else `default`; and the overhead. Upstream: PredictUtilisation."""
     total = 0
     for container in pod.spec.containers:
         resources = container.resources
@@ -81,5 +81,5 @@ def predicted(pod: PodInfo, default: int, multiplier: float) -> int:
 
 
 def _rounded(amount: float) -> int:
-    """Halves go up, as Go's math.Round has it; Python's go to the even side."""
+    """Rounds halves up, as Go's math.Round; Python rounds them to even."""
     return math.floor(amount + 0.5)

@@ -24,7 +24,7 @@ from ksched_cli.api import (
     ScorePlugin,
     Scores,
 )
-from ksched_trimaran.load import KIND, Amounts, Foreseen, capacity, measured, predicted
+from ksched_trimaran.load import KIND, Amounts, PredictedUsage, capacity, measured, predicted
 
 
 class TargetLoadPackingArgs(msgspec.Struct, rename="camel", frozen=True):
@@ -68,10 +68,10 @@ class TargetLoadPacking(ScorePlugin, Explains):
         self._multiplier = float(args.default_requests_multiplier)
         self._capacity = capacity(handle.snapshot)
         self._measured = measured(handle.cluster, handle.snapshot)
-        self._foreseen = Foreseen(handle.snapshot, self._predict)
+        self._placed = PredictedUsage(handle.snapshot, self._predict)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """0 for a node that nobody measured, and for one that would be overcommitted."""
+        """0 for a node without metrics, and for one that would be overcommitted."""
         share = self._share(pod, nodes)
         target = self._target
         packing = (100 - target) * share / target + target
@@ -85,20 +85,20 @@ class TargetLoadPacking(ScorePlugin, Explains):
             return (f"the state has no NodeMetrics of {node.name}",)
         share = self._share(pod, Nodes(node.snapshot, np.array([row])))[0]
         return (
-            f"cpu {self._measured[row]:.0f}m measured + {self._foreseen.amounts[row]:.0f}m placed "
+            f"cpu {self._measured[row]:.0f}m measured + {self._placed.amounts[row]:.0f}m placed "
             f"since + {self._predict(pod)}m for this pod, of {self._capacity[row]:.0f}m: "
             f"{share:.1f}%, wanted {self._target:.0f}%",
         )
 
     def _share(self, pod: PodInfo, nodes: Nodes) -> Amounts:
-        """How busy each node would be with the pod, in per cent; NaN where nobody measured."""
+        """The utilization of each node with the pod, in percent; NaN without metrics."""
         used = (
-            nodes.gather(self._measured) + nodes.gather(self._foreseen.amounts) + self._predict(pod)
+            nodes.gather(self._measured) + nodes.gather(self._placed.amounts) + self._predict(pod)
         )
-        whole = nodes.gather(self._capacity)
-        # Upstream takes a node without cpu for an idle one.
-        safe = np.where(whole == 0, 1, whole)
-        return np.where(whole == 0, 0 * used, 100 * used / safe)
+        node_capacity = nodes.gather(self._capacity)
+        # Upstream treats a node without cpu as idle.
+        divisor = np.where(node_capacity == 0, 1, node_capacity)
+        return np.where(node_capacity == 0, 0 * used, 100 * used / divisor)
 
     def _predict(self, pod: PodInfo) -> int:
         return predicted(pod, self._default, self._multiplier)
