@@ -39,7 +39,7 @@ from ksched_cli.plugins.volumes.pod_claims import (
     WAIT_FOR_FIRST_CONSUMER,
     claim_class,
     claim_uses,
-    not_found,
+    not_found_message,
 )
 
 STATE_KEY = "PreFilterVolumeZone"
@@ -98,11 +98,11 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
         matching = np.ones(len(snapshot), dtype=np.bool_)
         for topology in topologies:
             matching &= topology.matching(snapshot)
-        return Verdicts.rejecting(nodes.gather(~matching & _zoned(snapshot)), REASON)
+        return Verdicts.rejecting(nodes.gather(~matching & _has_zone_labels(snapshot)), REASON)
 
     def _topologies(self, pod: PodInfo) -> tuple[list[VolumeTopology], Status]:
-        """Of the volumes that the pod's claims are bound to; what stands in the way, or success."""
-        found: list[VolumeTopology] = []
+        """Those of the volumes that the pod's claims are bound to, and a rejection or success."""
+        topologies: list[VolumeTopology] = []
         for use in claim_uses(pod.pod):
             if use.ephemeral:
                 continue
@@ -110,27 +110,27 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
                 return [], Status.unresolvable("PersistentVolumeClaim had no name")
             claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
             if claim is None:
-                return [], Status.unresolvable(not_found(CLAIM, use.claim))
+                return [], Status.unresolvable(not_found_message(CLAIM, use.claim))
             name = claim.spec.volume_name
             if not name:
-                fault = self._unbound_fault(claim)
-                if fault:
-                    return [], Status.unresolvable(fault)
+                problem = self._unbound_problem(claim)
+                if problem:
+                    return [], Status.unresolvable(problem)
                 continue
             volume = self._cluster.persistent_volumes.get(name)
             if volume is None:
-                return [], Status.unresolvable(not_found(VOLUME, name))
-            found += _topologies_of(claim, volume)
-        return found, SUCCESS
+                return [], Status.unresolvable(not_found_message(VOLUME, name))
+            topologies += _topologies_of(claim, volume)
+        return topologies, SUCCESS
 
-    def _unbound_fault(self, claim: PersistentVolumeClaim) -> str:
-        """Why a claim without a volume ends the attempt; "" where it waits for a consumer."""
+    def _unbound_problem(self, claim: PersistentVolumeClaim) -> str:
+        """Why a claim without a volume ends the attempt; "" if it waits for its first consumer."""
         name = claim_class(claim)
         if not name:
             return "PersistentVolumeClaim had no pv name and storageClass name"
         storage_class = self._cluster.storage_classes.get(name)
         if storage_class is None:
-            return not_found(CLASS, name)
+            return not_found_message(CLASS, name)
         if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
             return ""
         return "PersistentVolume had no name"
@@ -138,14 +138,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         return [
             f"claim {topology.claim}: volume {topology.volume} is in {topology.key}="
-            f"{' or '.join(topology.values)}, the node has {_has(node, topology.key)}"
+            f"{' or '.join(topology.values)}, the node has {_label_text(node, topology.key)}"
             for topology in self._topologies(pod)[0]
             if not topology.matching(node.snapshot)[node.row]
         ]
 
 
-def _zoned(snapshot: Snapshot) -> Mask:
-    """The nodes with a zone or region label; the others are taken for a cluster without zones."""
+def _has_zone_labels(snapshot: Snapshot) -> Mask:
+    """The nodes with a zone or region label. As upstream, the others are never rejected."""
     mask = np.zeros(len(snapshot), dtype=np.bool_)
     for key in LABELS:
         mask |= snapshot.labels[key].present
@@ -153,18 +153,18 @@ def _zoned(snapshot: Snapshot) -> Mask:
 
 
 def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
-    """A label with an empty zone in it is passed over."""
-    found = []
+    """A volume's zone and region labels. A label with an empty zone in it is skipped."""
+    topologies = []
     for key in LABELS:
         if key in volume.metadata.labels:
             zones = [zone.strip() for zone in volume.metadata.labels[key].split(ZONE_DELIMITER)]
             if all(zones):
                 values = tuple(sorted(set(zones)))
-                found.append(VolumeTopology(claim.key, volume.name, key, values))
-    return found
+                topologies.append(VolumeTopology(claim.key, volume.name, key, values))
+    return topologies
 
 
-def _has(node: NodeInfo, key: str) -> str:
+def _label_text(node: NodeInfo, key: str) -> str:
     for name in (key, SUCCESSORS.get(key, key)):
         if name in node.labels:
             return f"{name}={node.labels[name]}"

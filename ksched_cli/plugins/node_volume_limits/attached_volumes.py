@@ -1,4 +1,4 @@
-"""Which CSI volumes take up room on which nodes: those of the pods there, and attachments.
+"""The CSI volumes that count towards each node's limits: of its pods, and of VolumeAttachments.
 
 Upstream: plugins/nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo,
 getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
@@ -24,7 +24,6 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.node_volume_limits.csi_nodes import CSINodes, csi_nodes
 from ksched_cli.plugins.volumes.csi_migration import (
     BY_NAME,
     PORTWORX,
@@ -34,19 +33,20 @@ from ksched_cli.plugins.volumes.csi_migration import (
     plugin_of,
     volume_handle,
 )
+from ksched_cli.plugins.volumes.csi_nodes import CSINodes, csi_nodes
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     claim_class,
     ephemeral_claim,
-    not_found,
-    ownership_fault,
+    not_found_message,
+    ownership_error,
 )
 
 # No real handle begins so. Upstream takes random letters.
 UNPROVISIONED = "(not provisioned)"
 
 # Volumes by name, driver/handle, with their drivers.
-Drivers = dict[str, str]
+DriverByVolume = dict[str, str]
 
 
 class ClaimMissingError(Exception):
@@ -57,25 +57,25 @@ class ClaimMissingError(Exception):
 class Migration:
     """Which in-tree volumes count as volumes of a CSI driver on a node.
 
-    known:    the node has a CSINode; without one, none do
-    portworx: the CSINode lists Portworx as migrated; the others need no such mark
+    has_csi_node: the node has a CSINode; without one, none do
+    portworx:     the CSINode lists Portworx as migrated; the other plugins need no annotation
     """
 
-    known: bool
+    has_csi_node: bool
     portworx: bool
 
     def covers(self, plugin: InTreePlugin) -> bool:
-        if not self.known or not plugin.migrated:
+        if not self.has_csi_node or not plugin.migrated:
             return False
         return self.portworx or plugin is not PORTWORX
 
 
 def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
-    """The kinds of nodes that there are, and which nodes are of each."""
+    """The migration states that occur, and the nodes of each."""
     portworx = nodes.migrated(PORTWORX.name)
     for kind, mask in (
-        (Migration(False, False), ~nodes.known),
-        (Migration(True, False), nodes.known & ~portworx),
+        (Migration(False, False), ~nodes.has_csi_node),
+        (Migration(True, False), nodes.has_csi_node & ~portworx),
         (Migration(True, True), portworx),
     ):
         if mask.any():
@@ -83,66 +83,67 @@ def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """What a pod that runs takes up; fault: why that cannot be told, or ""."""
+class RunningPodVolumes:
+    """The volumes of a running pod; error: why they cannot be determined, or ""."""
 
-    volumes: Drivers
-    fault: str = ""
+    volumes: DriverByVolume
+    error: str = ""
 
 
 class VolumeNames:
-    """The volumes of pods, by the names under which a node counts them; they do not change."""
+    """The volumes of pods, by the unique names under which a node counts them. Cached."""
 
     def __init__(self, cluster: ClusterState) -> None:
         self._cluster = cluster
         self._counting: dict[PodSpec, bool] = {}
-        self._running: dict[tuple[str, bool], Running] = {}
+        self._running: dict[tuple[str, bool], RunningPodVolumes] = {}
 
-    def of_running(self, pod: Pod, *, portworx: bool) -> Running:
+    def of_running_pod(self, pod: Pod, *, portworx: bool) -> RunningPodVolumes:
         """portworx: as in Migration, of the node that it runs on."""
         key = (pod.metadata.uid, portworx)
-        found = self._running.get(key)
-        if found is None:
+        running = self._running.get(key)
+        if running is None:
             try:
-                found = Running(self.of_pod(pod, Migration(True, portworx), new=False))
-            except PluginError as fault:
-                found = Running({}, str(fault))
-            self._running[key] = found
-        return found
+                running = RunningPodVolumes(self.of_pod(pod, Migration(True, portworx), new=False))
+            except PluginError as error:
+                running = RunningPodVolumes({}, str(error))
+            self._running[key] = running
+        return running
 
-    def of_pod(self, pod: Pod, migration: Migration, *, new: bool) -> Drivers:
-        """new: the pod is to be scheduled, and its claims must exist; others' are passed over.
+    def of_pod(self, pod: Pod, migration: Migration, *, new: bool) -> DriverByVolume:
+        """new: the pod is to be scheduled, and its claims must exist; those of running pods are
+        skipped if missing.
 
-        Raises ClaimMissingError, and PluginError where upstream cannot tell.
+        Raises ClaimMissingError, and PluginError for upstream's other errors.
         """
         counting = self._counting.get(pod.spec)
         if counting is None:
             counting = any(is_counted(volume) for volume in pod.spec.volumes)
             self._counting[pod.spec] = counting
-        found: Drivers = {}
+        volumes: DriverByVolume = {}
         for volume in pod.spec.volumes if counting else ():
             if volume.persistent_volume_claim is not None:
                 name = volume.persistent_volume_claim.claim_name
             elif volume.ephemeral is not None:
                 name = ephemeral_claim(pod, volume)
             else:
-                found |= _inline(volume, migration)
+                volumes |= _of_inline_volume(volume, migration)
                 continue
             if not name:
                 raise PluginError("PersistentVolumeClaim had no name")
             claim = self._cluster.persistent_volume_claims.get((pod.namespace, name))
             if claim is None and new:
-                said = not_found(CLAIM, name)
-                raise ClaimMissingError(f"looking up PVC {pod.namespace}/{name}: {said}")
+                message = not_found_message(CLAIM, name)
+                raise ClaimMissingError(f"looking up PVC {pod.namespace}/{name}: {message}")
             if claim is None:
                 continue
-            fault = ownership_fault(pod, claim) if volume.ephemeral is not None else ""
-            if fault:
-                raise PluginError(fault)
-            found |= self._of_claim(claim, migration)
-        return found
+            problem = ownership_error(pod, claim) if volume.ephemeral is not None else ""
+            if problem:
+                raise PluginError(problem)
+            volumes |= self._of_claim(claim, migration)
+        return volumes
 
-    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> Drivers:
+    def _of_claim(self, claim: PersistentVolumeClaim, migration: Migration) -> DriverByVolume:
         volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
         if volume is not None:
             return _of_volume(volume, migration)
@@ -153,53 +154,53 @@ class VolumeNames:
         plugin = BY_NAME.get(driver)
         if plugin is not None:
             driver = plugin.driver if migration.covers(plugin) else ""
-        return _named(driver, f"{UNPROVISIONED}-{claim.key}")
+        return _volume_name(driver, f"{UNPROVISIONED}-{claim.key}")
 
 
 def is_counted(volume: Volume) -> bool:
-    """Whether a pod's volume may be one that nodes limit."""
+    """Whether a pod's volume may count towards a limit."""
     by_claim = volume.persistent_volume_claim is not None or volume.ephemeral is not None
     return by_claim or plugin_of(volume) is not None
 
 
-def _inline(volume: Volume, migration: Migration) -> Drivers:
+def _of_inline_volume(volume: Volume, migration: Migration) -> DriverByVolume:
     plugin = plugin_of(volume)
     if plugin is None or not migration.covers(plugin):
         return {}
     try:
         handle = inline_handle(volume)
     except TranslationError as error:
-        said = f"converting volume({volume.name}) from inline to csi: {error}"
-        raise PluginError(said) from None
-    # An empty handle counts here, and nowhere else.
+        message = f"converting volume({volume.name}) from inline to csi: {error}"
+        raise PluginError(message) from None
+    # As upstream, an empty handle counts here only.
     return {f"{plugin.driver}/{handle}": plugin.driver}
 
 
-def _of_volume(volume: PersistentVolume, migration: Migration) -> Drivers:
+def _of_volume(volume: PersistentVolume, migration: Migration) -> DriverByVolume:
     if volume.spec.csi is not None:
-        return _named(volume.spec.csi.driver, volume.spec.csi.volume_handle)
+        return _volume_name(volume.spec.csi.driver, volume.spec.csi.volume_handle)
     plugin = plugin_of(volume.spec)
     if plugin is None or not migration.covers(plugin):
         return {}
     try:
-        return _named(plugin.driver, volume_handle(volume))
+        return _volume_name(plugin.driver, volume_handle(volume))
     except TranslationError:
         return {}
 
 
-def _named(driver: str, handle: str) -> Drivers:
+def _volume_name(driver: str, handle: str) -> DriverByVolume:
     return {f"{driver}/{handle}": driver} if driver and handle else {}
 
 
-def spoken(name: str, driver: str) -> str:
-    """A volume for people: its handle, or the claim that it is to be made for."""
+def volume_text(name: str, driver: str) -> str:
+    """A volume in an explanation: its handle, or the claim it is to be provisioned for."""
     handle = name.removeprefix(f"{driver}/")
     claim = handle.removeprefix(f"{UNPROVISIONED}-")
     return handle if claim == handle else f"one to be made for claim {claim}"
 
 
 class Attachments:
-    """What VolumeAttachments say; they do not change in a run.
+    """The VolumeAttachment objects, which do not change in a run.
 
     rows:   volume → the nodes that it is attached to
     counts: driver → how many volumes on each node
@@ -239,7 +240,7 @@ class AttachedVolumes:
         self.users: dict[str, dict[int, int]] = {}
         # driver → volumes of pods that no VolumeAttachment has counted.
         self._unattached: dict[str, Column] = {}
-        self._faults: dict[int, dict[str, str]] = {}
+        self._errors: dict[int, dict[str, str]] = {}
 
     @classmethod
     def following(cls, handle: Handle, names: VolumeNames) -> AttachedVolumes:
@@ -264,52 +265,51 @@ class AttachedVolumes:
                 self.pod_added(pod, row)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        self._moved(pod, row, 1)
+        self._count_pod(pod, row, 1)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self._moved(pod, row, -1)
+        self._count_pod(pod, row, -1)
 
-    def _moved(self, pod: PodInfo, row: int, number: int) -> None:
+    def _count_pod(self, pod: PodInfo, row: int, change: int) -> None:
         if not self._nodes.limited.item(row):
             return
-        running = self._names.of_running(pod.pod, portworx=self._portworx.item(row))
-        if running.fault:
-            self._note(row, pod.uid, running.fault if number > 0 else "")
+        running = self._names.of_running_pod(pod.pod, portworx=self._portworx.item(row))
+        if running.error:
+            self._record_error(row, pod.uid, running.error if change > 0 else "")
         for name, driver in running.volumes.items():
             rows = self.users.setdefault(name, {})
-            before = rows.get(row, 0)
-            if before + number:
-                rows[row] = before + number
+            count = rows.get(row, 0)
+            if count + change:
+                rows[row] = count + change
             else:
                 del rows[row]
-            if 0 in (before, before + number) and row not in self._attachments.rows.get(name, ()):
-                _column(self._unattached, driver, self._count)[row] += number
+            if 0 in (count, count + change) and row not in self._attachments.rows.get(name, ()):
+                _column(self._unattached, driver, self._count)[row] += change
 
-    def _note(self, row: int, uid: str, fault: str) -> None:
-        """fault: "" takes back what was noted of the pod."""
-        found = self._faults.setdefault(row, {})
-        if fault:
-            found[uid] = fault
+    def _record_error(self, row: int, uid: str, error: str) -> None:
+        """error: "" removes the pod's error."""
+        errors = self._errors.setdefault(row, {})
+        if error:
+            errors[uid] = error
         else:
-            del found[uid]
-        if not found:
-            del self._faults[row]
+            del errors[uid]
+        if not errors:
+            del self._errors[row]
 
-    def faults(self) -> Mapping[int, str]:
-        """Rows with a pod whose volumes cannot be told, and why."""
-        return {row: next(iter(found.values())) for row, found in self._faults.items()}
+    def errors(self) -> Mapping[int, str]:
+        """Rows with a pod whose volumes cannot be determined, and its error."""
+        return {row: next(iter(errors.values())) for row, errors in self._errors.items()}
 
     def count(self, driver: str) -> Column:
         """How many volumes of the driver each node has."""
         none = np.zeros(self._count, dtype=np.int64)
         return self._attachments.counts.get(driver, none) + self._unattached.get(driver, none)
 
-    def missing(self, names: Iterable[str]) -> Column:
-        """How many of these volumes no pod on the node uses. That one is attached does not count:
-        upstream then counts it twice."""
-        wanted = list(names)
-        missing = np.full(self._count, len(wanted), dtype=np.int64)
-        for name in wanted:
+    def missing(self, volume_names: Iterable[str]) -> Column:
+        """How many of these volumes no pod on the node uses; as upstream, even if attached."""
+        names = list(volume_names)
+        missing = np.full(self._count, len(names), dtype=np.int64)
+        for name in names:
             missing[list(self.users.get(name, ()))] -= 1
         return missing
 

@@ -25,13 +25,13 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
     ClaimMissingError,
-    Drivers,
+    DriverByVolume,
     VolumeNames,
     is_counted,
     migrations,
-    spoken,
+    volume_text,
 )
-from ksched_cli.plugins.node_volume_limits.csi_nodes import NO_LIMIT, csi_nodes
+from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, csi_nodes
 
 SHARED_KEY = "attached_volumes"
 REASON = Status.unschedulable("node(s) exceed max volume count")
@@ -62,35 +62,39 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         verdicts = Verdicts.passing(len(nodes))
         limited = nodes.gather(self._csi_nodes.limited)
         for migration, mask in migrations(self._csi_nodes):
-            asked = nodes.gather(mask)
+            rows = nodes.gather(mask)
             try:
-                wanted = self._names.of_pod(pod.pod, migration, new=True)
-            except ClaimMissingError as missing:
-                verdicts.reject(asked, Status.unresolvable(str(missing)))
-            except PluginError as problem:
-                verdicts.reject(asked, Status.error(str(problem)))
+                volumes = self._names.of_pod(pod.pod, migration, new=True)
+            except ClaimMissingError as error:
+                verdicts.reject(rows, Status.unresolvable(str(error)))
+            except PluginError as error:
+                verdicts.reject(rows, Status.error(str(error)))
             else:
-                asked = asked & limited
-                if wanted and asked.any():
-                    self._compare(wanted, nodes, asked, verdicts)
+                rows = rows & limited
+                if volumes and rows.any():
+                    self._check_limits(volumes, nodes, rows, verdicts)
         return verdicts
 
-    def _compare(self, wanted: Drivers, nodes: Nodes, asked: Mask, verdicts: Verdicts) -> None:
+    def _check_limits(
+        self, volumes: DriverByVolume, nodes: Nodes, rows: Mask, verdicts: Verdicts
+    ) -> None:
         attached = self._attached(nodes)
-        for row, fault in attached.faults().items():
-            verdicts.reject(asked & (nodes.indices() == row), Status.error(fault))
+        for row, error in attached.errors().items():
+            verdicts.reject(rows & (nodes.indices() == row), Status.error(error))
         over = np.zeros(len(nodes), dtype=np.bool_)
-        for driver in set(wanted.values()):
+        for driver in set(volumes.values()):
             limits = self._csi_nodes.limits(driver)
             if limits is None:
                 continue
-            added = attached.missing(name for name, of in wanted.items() if of == driver)
+            added = attached.missing(
+                name for name, volume_driver in volumes.items() if volume_driver == driver
+            )
             too_many = (limits != NO_LIMIT) & (attached.count(driver) + added > limits)
             over |= nodes.gather(too_many & (added > 0))
-        verdicts.reject(asked & over, REASON)
+        verdicts.reject(rows & over, REASON)
 
     def _attached(self, nodes: Nodes) -> AttachedVolumes:
-        """What is on the nodes as they are asked about."""
+        """The volumes of the pods on these nodes."""
         attached: AttachedVolumes | None = self._handle.shared.get(SHARED_KEY)
         if attached is None:
             attached = AttachedVolumes.following(self._handle, self._names)
@@ -98,32 +102,37 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         return attached.seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        (migration,) = (one for one, mask in migrations(self._csi_nodes) if mask[node.row])
+        (migration,) = (
+            candidate for candidate, mask in migrations(self._csi_nodes) if mask[node.row]
+        )
         try:
-            wanted = self._names.of_pod(pod.pod, migration, new=True)
+            volumes = self._names.of_pod(pod.pod, migration, new=True)
         except (ClaimMissingError, PluginError):
-            return []  # the reason has said it
+            return []  # the status has the message
         nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        return self._over(wanted, self._attached(nodes), node)
+        return self._limit_lines(volumes, self._attached(nodes), node)
 
-    def _over(self, wanted: Drivers, attached: AttachedVolumes, node: NodeInfo) -> list[str]:
+    def _limit_lines(
+        self, volumes: DriverByVolume, attached: AttachedVolumes, node: NodeInfo
+    ) -> list[str]:
         """One line per driver with too many volumes."""
         lines = []
-        for driver in sorted(set(wanted.values())):
+        for driver in sorted(set(volumes.values())):
             limits = self._csi_nodes.limits(driver)
-            names = [name for name, of in wanted.items() if of == driver]
+            names = [name for name, volume_driver in volumes.items() if volume_driver == driver]
             added = int(attached.missing(names)[node.row])
             count = int(attached.count(driver)[node.row])
             if limits is None or limits[node.row] == NO_LIMIT or not added:
                 continue
             limit = int(limits[node.row])
             if count + added > limit:
-                news = ", ".join(
-                    spoken(name, driver)
+                new_volumes = ", ".join(
+                    volume_text(name, driver)
                     for name in names
                     if node.row not in attached.users.get(name, ())
                 )
                 lines.append(
-                    f"{driver}: {count} of {limit} volumes are taken, {added} more wanted: {news}"
+                    f"{driver}: {count} of {limit} volumes are taken, {added} more wanted: "
+                    f"{new_volumes}"
                 )
         return lines

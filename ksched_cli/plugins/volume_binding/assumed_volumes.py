@@ -1,6 +1,6 @@
-"""What Reserve has taken of volumes and claims, on top of what the API server knows.
+"""The assume caches of volumes and claims: what Reserve assumed, on top of the stored objects.
 
-Every profile has its own: one does not see what another has assumed.
+Every profile has its own and does not see what another has assumed.
 
 Upstream: pkg/scheduler/util/assumecache and plugins/volumebinding/assume_cache.go.
 """
@@ -21,43 +21,45 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 class AssumedVolumes:
-    """claim_refs: volume name → the claim it was promised to, in place of its own claimRef.
+    """claim_refs: volume name → the claim it is assumed bound to, in place of its own claimRef.
     selected_nodes: claim → the node to provision its volume for, in place of its annotation."""
 
     def __init__(self, volumes: PersistentVolumes) -> None:
         self._volumes = volumes
         self.claim_refs: dict[str, ObjectReference] = {}
         self.selected_nodes: dict[Key, str] = {}
-        self._names: dict[Key, set[str]] = {}  # claim → the volumes promised to it
-        self._taken: dict[str, Mask] = {}  # class → its volumes that some claim has
+        self._volumes_of_claim: dict[Key, set[str]] = {}  # claim → the volumes assumed bound to it
+        self._taken: dict[str, Mask] = {}  # class → its volumes that have a claim
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str | None:
         """The node that the claim's volume is to be provisioned for, if one was selected."""
-        found = self.selected_nodes.get(_key(claim))
-        return claim.metadata.annotations.get(SELECTED_NODE) if found is None else found
+        node = self.selected_nodes.get(_key(claim))
+        return claim.metadata.annotations.get(SELECTED_NODE) if node is None else node
 
     def claim_ref(self, volume: PersistentVolume) -> ObjectReference | None:
         return self.claim_refs.get(volume.name, volume.spec.claim_ref)
 
     def taken(self, class_name: str) -> Mask:
-        """The volumes of a class that some claim has. Read-only."""
+        """The volumes of a class that have a claim, in the API server or assumed. Read-only."""
         mask = self._taken.get(class_name)
         return self._volumes.of_class(class_name).claimed if mask is None else mask
 
     def bound_to(self, claim: PersistentVolumeClaim, table: ClassVolumes) -> list[int]:
-        """The places of the volumes in `table` that name the claim, ascending."""
+        """The indices of the volumes in `table` whose claimRef is the claim, ascending."""
         key = _key(claim)
-        places = set(table.named.get(key, ()))
-        places.update(table.place[name] for name in self._names.get(key, ()) if name in table.place)
-        found = []
-        for place in sorted(places):
-            ref = self.claim_ref(table.volumes[place])
+        indices = set(table.by_claim_ref.get(key, ()))
+        indices.update(
+            table.index[name] for name in self._volumes_of_claim.get(key, ()) if name in table.index
+        )
+        bound = []
+        for index in sorted(indices):
+            ref = self.claim_ref(table.volumes[index])
             if ref is not None and is_bound_to(ref, claim):
-                found.append(place)
-        return found
+                bound.append(index)
+        return bound
 
     def assume_bound(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
-        """Promises the volume to the claim, unless it is the claim's already.
+        """Assumes that the volume is bound to the claim, unless it is already.
 
         Upstream: GetBindVolumeToClaim.
         """
@@ -70,25 +72,25 @@ class AssumedVolumes:
             name=claim.name,
             uid=claim.uid,
         )
-        self._names.setdefault(_key(claim), set()).add(volume.name)
+        self._volumes_of_claim.setdefault(_key(claim), set()).add(volume.name)
         name = volume_class(volume)
         table = self._volumes.of_class(name)
-        self._taken.setdefault(name, table.claimed.copy())[table.place[volume.name]] = True
+        self._taken.setdefault(name, table.claimed.copy())[table.index[volume.name]] = True
 
     def assume_provisioned(self, claim: PersistentVolumeClaim, node: str) -> None:
-        """Promises that the claim's volume is made for the node."""
+        """Assumes that the claim's volume is to be provisioned for the node."""
         self.selected_nodes[_key(claim)] = node
 
     def restore_volume(self, volume: PersistentVolume) -> None:
-        """Back to what the API server knows; nothing happens where nothing was assumed."""
+        """Restores the API server's version. Does nothing if nothing was assumed."""
         ref = self.claim_refs.pop(volume.name, None)
         if ref is None:
             return
-        self._names[(ref.namespace, ref.name)].remove(volume.name)
+        self._volumes_of_claim[(ref.namespace, ref.name)].remove(volume.name)
         name = volume_class(volume)
         table = self._volumes.of_class(name)
-        place = table.place[volume.name]
-        self._taken[name][place] = table.claimed[place]
+        index = table.index[volume.name]
+        self._taken[name][index] = table.claimed[index]
 
     def restore_claim(self, claim: PersistentVolumeClaim) -> None:
         """As restore_volume."""

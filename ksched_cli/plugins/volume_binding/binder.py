@@ -1,4 +1,4 @@
-"""Which volumes a pod's claims would get on every node, for all nodes at once.
+"""Finds volumes for a pod's claims, for all nodes at once, and assumes them.
 
 Upstream: plugins/volumebinding/binder.go (GetPodVolumeClaims, FindPodVolumes, AssumePodVolumes).
 """
@@ -32,7 +32,6 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.kube.sort import go_sort
-from ksched_cli.plugins.node_volume_limits.csi_nodes import csi_nodes
 from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
 from ksched_cli.plugins.volume_binding.storage_capacity import storage_capacity
 from ksched_cli.plugins.volumes.csi_migration import (
@@ -40,14 +39,15 @@ from ksched_cli.plugins.volumes.csi_migration import (
     plugin_of,
     translated_affinity,
 )
+from ksched_cli.plugins.volumes.csi_nodes import csi_nodes
 from ksched_cli.plugins.volumes.persistent_volumes import (
-    NONE,
-    Choice,
+    NO_VOLUME,
+    ChosenVolumes,
     ClassVolumes,
+    is_compatible,
     persistent_volumes,
     requested,
     smallest_per_node,
-    suits,
 )
 from ksched_cli.plugins.volumes.pod_claims import (
     STORAGE,
@@ -71,77 +71,89 @@ REASONS = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING)
 class PodClaims:
     """A pod's claims, in the order of its volumes.
 
-    bound: to a volume, completely; waiting: for a consumer; immediate: should be bound by now
+    bound:             fully bound to a volume
+    delayed_binding:   unbound, of a class that waits for the first consumer
+    unbound_immediate: unbound, of a class that binds immediately
+
+    Upstream: PodVolumeClaims.
     """
 
     bound: tuple[PersistentVolumeClaim, ...] = ()
-    waiting: tuple[PersistentVolumeClaim, ...] = ()
-    immediate: tuple[PersistentVolumeClaim, ...] = ()
+    delayed_binding: tuple[PersistentVolumeClaim, ...] = ()
+    unbound_immediate: tuple[PersistentVolumeClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """What one claim would get: per row, the place of a volume of its class, or NONE."""
+class StaticBinding:
+    """A claim and, per row, the volume of its class that it gets: an index, or NO_VOLUME.
+
+    Upstream: BindingInfo.
+    """
 
     claim: PersistentVolumeClaim
     table: ClassVolumes
-    choice: Choice
+    chosen: ChosenVolumes
 
 
 @dataclass(slots=True)
 class PodVolumes:
-    """What a pod's claims would get on every node.
+    """The volumes for a pod's claims on every node. Upstream: PodVolumes.
 
-    marks:     per row, bits of REASONS
-    failures:  per row, the index in `failed` of what could not be computed; 0: nothing
-    matches:   claims that volumes were looked for
-    provision: claims with a node selected already, to be provisioned there
+    reason_bits:        per row, a bit for each of REASONS
+    error_ids:          per row, an index into `errors`; 0: no error
+    static_bindings:    the claims for which existing volumes were searched
+    dynamic_provisions: the claims that have a selected node already
     """
 
-    marks: NDArray[np.uint8]
-    failures: Ids
-    failed: list[str] = field(default_factory=lambda: [""])
-    matches: list[Match] = field(default_factory=list)
-    provision: list[PersistentVolumeClaim] = field(default_factory=list)
+    reason_bits: NDArray[np.uint8]
+    error_ids: Ids
+    errors: list[str] = field(default_factory=lambda: [""])
+    static_bindings: list[StaticBinding] = field(default_factory=list)
+    dynamic_provisions: list[PersistentVolumeClaim] = field(default_factory=list)
 
-    def mark(self, rows: Mask, reason: str) -> None:
-        self.marks[rows] |= 1 << REASONS.index(reason)
+    def add_reason(self, rows: Mask, reason: str) -> None:
+        self.reason_bits[rows] |= 1 << REASONS.index(reason)
 
-    def fail(self, rows: Mask, problem: str) -> None:
-        """Only what fails first counts."""
-        self.failures[rows & (self.failures == 0)] = len(self.failed)
-        self.failed.append(problem)
+    def add_error(self, rows: Mask, message: str) -> None:
+        """A row keeps its first error."""
+        self.error_ids[rows & (self.error_ids == 0)] = len(self.errors)
+        self.errors.append(message)
 
     def verdicts(self) -> tuple[Ids, list[Status]]:
-        """An id per row into a table of statuses; a failure goes before the reasons."""
+        """Per row an id into a table of statuses; an error takes precedence over the reasons."""
         statuses = [SUCCESS]
-        ids = np.zeros(len(self.marks), dtype=np.int32)
-        for mark in np.unique(self.marks).tolist():
-            if mark:
-                ids[self.marks == mark] = len(statuses)
-                reasons = [reason for bit, reason in enumerate(REASONS) if mark >> bit & 1]
+        ids = np.zeros(len(self.reason_bits), dtype=np.int32)
+        for bits in np.unique(self.reason_bits).tolist():
+            if bits:
+                ids[self.reason_bits == bits] = len(statuses)
+                reasons = [reason for bit, reason in enumerate(REASONS) if bits >> bit & 1]
                 statuses.append(Status.unresolvable(*reasons))
-        for index, problem in enumerate(self.failed[1:], start=1):
-            ids[self.failures == index] = len(statuses)
-            statuses.append(Status.error(problem))
+        for index, message in enumerate(self.errors[1:], start=1):
+            ids[self.error_ids == index] = len(statuses)
+            statuses.append(Status.error(message))
         return ids, statuses
 
-    def bound_at(self, row: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
+    def static_bindings_at(self, row: int) -> list[tuple[PersistentVolumeClaim, PersistentVolume]]:
         """Claims and the volumes they would get on a node."""
         return [
-            (match.claim, match.table.volumes[match.choice[row]])
-            for match in self.matches
-            if match.choice[row] != NONE
+            (binding.claim, binding.table.volumes[binding.chosen[row]])
+            for binding in self.static_bindings
+            if binding.chosen[row] != NO_VOLUME
         ]
 
-    def provisioned_at(self, row: int) -> list[PersistentVolumeClaim]:
+    def dynamic_provisions_at(self, row: int) -> list[PersistentVolumeClaim]:
         """The claims that a volume would be made for."""
-        unmatched = [match.claim for match in self.matches if match.choice[row] == NONE]
-        return self.provision + unmatched
+        unmatched = [
+            binding.claim for binding in self.static_bindings if binding.chosen[row] == NO_VOLUME
+        ]
+        return self.dynamic_provisions + unmatched
 
 
 class VolumeBinder:
-    """assumed: what Reserve has taken so far; volumes, capacity: what the API server knows."""
+    """assumed: what Reserve assumed so far; volumes, capacity: the objects of the API server.
+
+    Upstream: volumeBinder.
+    """
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -155,66 +167,71 @@ class VolumeBinder:
     # -- the pod's claims -------------------------------------------------------------------------
 
     def claims(self, pod: Pod) -> PodClaims:
-        """The pod's claims are all there. Upstream: GetPodVolumeClaims."""
-        bound, waiting, immediate = [], [], []
+        """The pod's claims, which must all exist. Upstream: GetPodVolumeClaims."""
+        bound, delayed_binding, unbound_immediate = [], [], []
         for use in claim_uses(pod):
             claim = self._cluster.persistent_volume_claims[(pod.namespace, use.claim)]
             if claim.spec.volume_name and BIND_COMPLETED in claim.metadata.annotations:
                 bound.append(claim)
-            elif self._waits(claim) and not claim.spec.volume_name:
-                waiting.append(claim)
+            elif self._is_delayed_binding(claim) and not claim.spec.volume_name:
+                delayed_binding.append(claim)
             else:
-                immediate.append(claim)
-        return PodClaims(tuple(bound), tuple(waiting), tuple(immediate))
+                unbound_immediate.append(claim)
+        return PodClaims(tuple(bound), tuple(delayed_binding), tuple(unbound_immediate))
 
-    def _waits(self, claim: PersistentVolumeClaim) -> bool:
-        found = self._cluster.storage_classes.get(claim_class(claim))
-        return found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    def _is_delayed_binding(self, claim: PersistentVolumeClaim) -> bool:
+        storage_class = self._cluster.storage_classes.get(claim_class(claim))
+        return (
+            storage_class is not None
+            and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        )
 
-    # -- every node -------------------------------------------------------------------------------
+    # -- finding volumes --------------------------------------------------------------------------
 
     def find(self, claims: PodClaims) -> PodVolumes:
         """Upstream: FindPodVolumes."""
         count = len(self._snapshot)
-        found = PodVolumes(np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32))
-        self._check_bound(claims.bound, found)
-        asked = np.ones(count, dtype=np.bool_)
-        looked_for = []
-        for claim in claims.waiting:
+        volumes = PodVolumes(np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32))
+        self._check_bound_claims(claims.bound, volumes)
+        rows = np.ones(count, dtype=np.bool_)
+        unmatched = []
+        for claim in claims.delayed_binding:
             node = self.assumed.selected_node(claim)
             if node is None:
-                looked_for.append(claim)
+                unmatched.append(claim)
                 continue
-            found.provision.append(claim)
-            asked &= self._only(node)
-        found.mark(~asked, BIND_CONFLICT)
+            volumes.dynamic_provisions.append(claim)
+            rows &= self._only_row(node)
+        volumes.add_reason(~rows, BIND_CONFLICT)
         try:
-            self._match(looked_for, found)
+            self._find_matching_volumes(unmatched, volumes)
         except SelectorError as error:
-            found.fail(asked, str(error))
-            return found
-        self._check_provisioned(asked, found)
-        return found
+            volumes.add_error(rows, str(error))
+            return volumes
+        self._check_volume_provisions(rows, volumes)
+        return volumes
 
-    def _only(self, node: str) -> Mask:
+    def _only_row(self, node: str) -> Mask:
         mask = np.zeros(len(self._snapshot), dtype=np.bool_)
         if node in self._snapshot.row:
             mask[self._snapshot.row[node]] = True
         return mask
 
-    def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...], found: PodVolumes) -> None:
-        """Of several claims, the first that fails on a node has the word."""
+    def _check_bound_claims(
+        self, claims: tuple[PersistentVolumeClaim, ...], volumes: PodVolumes
+    ) -> None:
+        """The first claim that fails on a node gives the reason. Upstream: checkBoundClaims."""
         passing = np.ones(len(self._snapshot), dtype=np.bool_)
         for claim in claims:
             volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
             if volume is None:
-                found.mark(passing, VOLUME_MISSING)
+                volumes.add_reason(passing, VOLUME_MISSING)
                 return
-            reached = self._reached(volume, passing, found)
-            found.mark(passing & ~reached, NODE_CONFLICT)
-            passing &= reached
+            reachable = self._reachable(volume, passing, volumes)
+            volumes.add_reason(passing & ~reachable, NODE_CONFLICT)
+            passing &= reachable
 
-    def _reached(self, volume: PersistentVolume, asked: Mask, found: PodVolumes) -> Mask:
+    def _reachable(self, volume: PersistentVolume, rows: Mask, volumes: PodVolumes) -> Mask:
         """The nodes that a bound volume can be used from."""
         reach = self.volumes.reach
         mask = reach.mask(volume.spec.node_affinity)
@@ -224,7 +241,7 @@ class VolumeBinder:
         try:
             translated = reach.mask(translated_affinity(volume))
         except TranslationError as error:
-            found.fail(asked & migrated, f"could not translate pv: {error}")
+            volumes.add_error(rows & migrated, f"could not translate pv: {error}")
             return mask | migrated
         return np.where(migrated, translated, mask)
 
@@ -243,115 +260,128 @@ class VolumeBinder:
             return translated_affinity(volume)
         return volume.spec.node_affinity
 
-    # -- volumes that are there -------------------------------------------------------------------
+    # -- existing volumes -------------------------------------------------------------------------
 
-    def _match(self, claims: list[PersistentVolumeClaim], found: PodVolumes) -> None:
-        """Small claims first, that large volumes are left for large ones."""
+    def _find_matching_volumes(
+        self, claims: list[PersistentVolumeClaim], volumes: PodVolumes
+    ) -> None:
+        """Smallest claims first. Upstream: findMatchingVolumes."""
         go_sort(claims, lambda a, b: requested(a) < requested(b))
         for claim in claims:
-            name = claim_class(claim)
-            table = self.volumes.of_class(name)
-            earlier = [match.choice for match in found.matches if match.table is table]
-            found.matches.append(Match(claim, table, self._choice(claim, table, earlier)))
+            class_name = claim_class(claim)
+            table = self.volumes.of_class(class_name)
+            earlier = [
+                binding.chosen for binding in volumes.static_bindings if binding.table is table
+            ]
+            volumes.static_bindings.append(
+                StaticBinding(claim, table, self._find_matching_volume(claim, table, earlier))
+            )
 
-    def _choice(
-        self, claim: PersistentVolumeClaim, table: ClassVolumes, earlier: list[Choice]
-    ) -> Choice:
+    def _find_matching_volume(
+        self, claim: PersistentVolumeClaim, table: ClassVolumes, earlier: list[ChosenVolumes]
+    ) -> ChosenVolumes:
         """Upstream: FindMatchingVolume."""
         selector = claim_selector(claim)
         first = table.first_of_size(requested(claim))
         count = len(self._snapshot)
-        own = [
-            place
-            for place in self.assumed.bound_to(claim, table)
-            if place >= first and suits(claim, table.volumes[place])
+        prebound = [
+            index
+            for index in self.assumed.bound_to(claim, table)
+            if index >= first and is_compatible(claim, table.volumes[index])
         ]
-        choice = np.full(count, NONE, dtype=np.intp)
-        open_rows = np.ones(count, dtype=np.bool_)
-        for place in own:
-            # A volume made for the claim is the only one it can have, be it out of reach.
-            here = open_rows.copy()
+        chosen = np.full(count, NO_VOLUME, dtype=np.intp)
+        undecided = np.ones(count, dtype=np.bool_)
+        for index in prebound:
+            # A volume bound to the claim beforehand is its only candidate, even if the node cannot
+            # reach it.
+            reserved = undecided.copy()
             for other in earlier:
-                here &= other != place
-            reached = self.volumes.reach.mask(table.volumes[place].spec.node_affinity)
-            choice[here & reached] = place
-            open_rows &= ~here
-        if not open_rows.any():
-            return choice
-        free = table.offered_to(claim) & ~self.assumed.taken(claim_class(claim))
+                reserved &= other != index
+            reachable = self.volumes.reach.mask(table.volumes[index].spec.node_affinity)
+            chosen[reserved & reachable] = index
+            undecided &= ~reserved
+        if not undecided.any():
+            return chosen
+        free = table.available_for(claim) & ~self.assumed.taken(claim_class(claim))
         eligible = first + np.flatnonzero(free[first:])
         if selector is not None:
-            labels = [table.volumes[place].metadata.labels for place in eligible]
-            eligible = eligible[np.array([selector.matches(one) for one in labels], dtype=np.bool_)]
+            labels = [table.volumes[index].metadata.labels for index in eligible]
+            eligible = eligible[
+                np.array([selector.matches(label_set) for label_set in labels], dtype=np.bool_)
+            ]
         smallest = smallest_per_node(table.groups, eligible, earlier, count)
-        return np.where(open_rows, smallest, choice)
+        return np.where(undecided, smallest, chosen)
 
-    # -- volumes to be made -----------------------------------------------------------------------
+    # -- provisioning -----------------------------------------------------------------------------
 
-    def _check_provisioned(self, asked: Mask, found: PodVolumes) -> None:
-        """Upstream: checkVolumeProvisions. The first claim that fails on a node has the word."""
-        passing = asked.copy()
-        wanted = [(claim, asked) for claim in found.provision]
-        wanted += [(match.claim, match.choice == NONE) for match in found.matches]
-        for claim, rows in wanted:
-            rows = rows & passing
-            if not rows.any():
+    def _check_volume_provisions(self, rows: Mask, volumes: PodVolumes) -> None:
+        """A node's first claim that fails gives the reason. Upstream: checkVolumeProvisions."""
+        passing = rows.copy()
+        claims = [(claim, rows) for claim in volumes.dynamic_provisions]
+        claims += [
+            (binding.claim, binding.chosen == NO_VOLUME) for binding in volumes.static_bindings
+        ]
+        for claim, claim_rows in claims:
+            claim_rows = claim_rows & passing
+            if not claim_rows.any():
                 continue
             storage_class = self._cluster.storage_classes[claim_class(claim)]
             allowed = self.provisioning_nodes(storage_class)
-            found.mark(rows & ~allowed, BIND_CONFLICT)
-            roomy = self.has_room(claim, storage_class)
-            found.mark(rows & allowed & ~roomy, NOT_ENOUGH_SPACE)
-            passing &= ~rows | (allowed & roomy)
+            volumes.add_reason(claim_rows & ~allowed, BIND_CONFLICT)
+            large_enough = self.has_enough_capacity(claim, storage_class)
+            volumes.add_reason(claim_rows & allowed & ~large_enough, NOT_ENOUGH_SPACE)
+            passing &= ~claim_rows | (allowed & large_enough)
 
     def provisioning_nodes(self, storage_class: StorageClass) -> Mask:
-        """The nodes that a class can make volumes for, their size aside."""
+        """The nodes that a class can provision volumes for, regardless of their size."""
         if not provisions(storage_class):
             return np.zeros(len(self._snapshot), dtype=np.bool_)
         if not storage_class.allowed_topologies:
             return np.ones(len(self._snapshot), dtype=np.bool_)
         return matches_any(self._snapshot, allowed_topologies(storage_class))
 
-    def has_room(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> Mask:
-        """The nodes whose driver can make a volume that large, as far as it tells."""
+    def has_enough_capacity(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass
+    ) -> Mask:
+        """As far as the driver publishes capacity. Upstream: hasEnoughCapacity."""
         size = claim.spec.resources.requests.get(STORAGE)
         largest = None if size is None else self.capacity.largest(storage_class)
         if size is None or largest is None:
             return np.ones(len(self._snapshot), dtype=np.bool_)
         return largest >= size.value()
 
-    # -- taking and giving back -------------------------------------------------------------------
+    # -- assuming ---------------------------------------------------------------------------------
 
-    def assume(self, found: PodVolumes, row: int) -> None:
+    def assume(self, volumes: PodVolumes, row: int) -> None:
         """Upstream: AssumePodVolumes."""
-        for claim, volume in found.bound_at(row):
+        for claim, volume in volumes.static_bindings_at(row):
             self.assumed.assume_bound(volume, claim)
-        for claim in found.provisioned_at(row):
+        for claim in volumes.dynamic_provisions_at(row):
             self.assumed.assume_provisioned(claim, self._snapshot.names[row])
 
-    def revert(self, found: PodVolumes, row: int) -> None:
-        """Upstream: RevertAssumedPodVolumes. As there, what another pod had assumed of the same
-        claim before goes too."""
-        for _, volume in found.bound_at(row):
+    def revert(self, volumes: PodVolumes, row: int) -> None:
+        """Upstream: RevertAssumedPodVolumes. As there, what another pod had assumed for the
+        same claim is reverted too."""
+        for _, volume in volumes.static_bindings_at(row):
             self.assumed.restore_volume(volume)
-        for claim in found.provisioned_at(row):
+        for claim in volumes.dynamic_provisions_at(row):
             self.assumed.restore_claim(claim)
 
 
 def provisions(storage_class: StorageClass) -> bool:
-    """Whether volumes can be made of the class at all."""
+    """Whether the class has a provisioner."""
     return storage_class.provisioner not in ("", NO_PROVISIONER)
 
 
 def claim_selector(claim: PersistentVolumeClaim) -> Selector | None:
-    """None: any volume. Raises SelectorError."""
+    """The claim's volume selector; None: any volume. Raises SelectorError."""
     if claim.spec.selector is None:
         return None
     try:
         return label_selector(claim.spec.selector)
     except SelectorError as error:
-        said = f"error creating internal label selector for claim: {claim.key}: {error}"
-        raise SelectorError(said) from None
+        message = f"error creating internal label selector for claim: {claim.key}: {error}"
+        raise SelectorError(message) from None
 
 
 def allowed_topologies(storage_class: StorageClass) -> NodeTerms:
@@ -359,7 +389,9 @@ def allowed_topologies(storage_class: StorageClass) -> NodeTerms:
     terms = [term.match_label_expressions for term in storage_class.allowed_topologies]
     return NodeTerms(
         tuple(
-            NodeTerm(tuple(Requirement(one.key, IN, one.values) for one in term))
+            NodeTerm(
+                tuple(Requirement(expression.key, IN, expression.values) for expression in term)
+            )
             for term in terms
             if term
         )

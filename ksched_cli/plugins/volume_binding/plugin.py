@@ -1,7 +1,8 @@
-"""Rejects nodes that the pod's volumes cannot be used from, nor found or made for; reserves them.
+"""Rejects nodes that a bound volume cannot be used from, and nodes for which no volume can be found
+or provisioned for an unbound claim; reserves the volumes.
 
 Upstream: plugins/volumebinding/volume_binding.go, with StorageCapacityScoring off, as it is by
-default: Score has nothing to say.
+default: PreScore skips Score.
 """
 
 from __future__ import annotations
@@ -30,16 +31,21 @@ from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
-from ksched_cli.plugins.volumes.explain import VolumeWords
-from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found, ownership_fault
+from ksched_cli.plugins.volume_binding.explain import BindingExplanation
+from ksched_cli.plugins.volumes.pod_claims import (
+    CLAIM,
+    claim_uses,
+    not_found_message,
+    ownership_error,
+)
 
 STATE_KEY = "VolumeBinding"
 UNBOUND_IMMEDIATE = Status.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What the pod's claims get on every node, and the verdicts that follow."""
+class FilterResult:
+    """The volumes for the pod's claims on every node, and the resulting verdicts."""
 
     volumes: PodVolumes
     ids: Ids
@@ -47,12 +53,15 @@ class Found:
 
 
 @dataclass(slots=True)
-class Attempt:
-    """found: once Filter has asked; words: once Explains has. Copies of the state share them."""
+class BindingState:
+    """The claims of one attempt's pod. Upstream: stateData.
+
+    filter_result: set by Filter; explanation: set by explain. Clones of the cycle state share both.
+    """
 
     claims: PodClaims
-    found: Found | None = None
-    words: VolumeWords | None = None
+    filter_result: FilterResult | None = None
+    explanation: BindingExplanation | None = None
 
 
 class VolumeBinding(
@@ -77,46 +86,48 @@ class VolumeBinding(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
         if not any(claim_uses(pod.pod)):
-            state.write(STATE_KEY, Attempt(PodClaims()))
+            state.write(STATE_KEY, BindingState(PodClaims()))
             return None, SKIP
-        fault = self._claim_fault(pod)
-        if fault:
-            return None, Status.unresolvable(fault)
+        problem = self._claim_problem(pod)
+        if problem:
+            return None, Status.unresolvable(problem)
         claims = self.binder.claims(pod.pod)
-        if claims.immediate:
+        if claims.unbound_immediate:
             return None, UNBOUND_IMMEDIATE
-        state.write(STATE_KEY, Attempt(claims))
+        state.write(STATE_KEY, BindingState(claims))
         return None, SUCCESS
 
-    def _claim_fault(self, pod: PodInfo) -> str:
-        """The first thing that keeps a claim from being used, or "". Upstream: podHasPVCs."""
+    def _claim_problem(self, pod: PodInfo) -> str:
+        """Why one of the pod's claims cannot be used, or "". Upstream: podHasPVCs."""
         for use in claim_uses(pod.pod):
             claim = self._cluster.persistent_volume_claims.get((pod.namespace, use.claim))
             name = quote(use.claim)
             if claim is None and use.ephemeral:
-                waiting = "waiting for ephemeral volume controller to create"
-                return f"{waiting} the persistentvolumeclaim {name}"
+                return (
+                    "waiting for ephemeral volume controller to create the persistentvolumeclaim "
+                    f"{name}"
+                )
             if claim is None:
-                return not_found(CLAIM, use.claim)
+                return not_found_message(CLAIM, use.claim)
             if claim.status.phase == "Lost":
                 volume = quote(claim.spec.volume_name)
                 return f"{CLAIM} {name} bound to non-existent persistentvolume {volume}"
             if claim.metadata.deletion_timestamp:
                 return f"{CLAIM} {name} is being deleted"
             if use.ephemeral:
-                fault = ownership_fault(pod.pod, claim)
-                if fault:
-                    return fault
+                problem = ownership_error(pod.pod, claim)
+                if problem:
+                    return problem
         return ""
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        attempt = _attempt(state)
-        if attempt.found is None:
-            # Nothing about volumes changes during an attempt: one look answers for every node.
-            volumes = self.binder.find(attempt.claims)
-            attempt.found = Found(volumes, *volumes.verdicts())
-        found = attempt.found
-        return Verdicts(np.array(nodes.gather(found.ids)), list(found.statuses))
+        binding_state = _read_state(state)
+        if binding_state.filter_result is None:
+            # Volumes do not change during an attempt: computed once, for every node.
+            volumes = self.binder.find(binding_state.claims)
+            binding_state.filter_result = FilterResult(volumes, *volumes.verdicts())
+        result = binding_state.filter_result
+        return Verdicts(np.array(nodes.gather(result.ids)), list(result.statuses))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         return SKIP
@@ -125,33 +136,35 @@ class VolumeBinding(
         return np.zeros(len(nodes), dtype=np.int64)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        attempt = _attempt(state)
-        if attempt.found is not None:
-            self.binder.assume(attempt.found.volumes, node.row)
+        binding_state = _read_state(state)
+        if binding_state.filter_result is not None:
+            self.binder.assume(binding_state.filter_result.volumes, node.row)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        attempt: Attempt | None = state.data.get(STATE_KEY)
-        if attempt is not None and attempt.found is not None:
-            self.binder.revert(attempt.found.volumes, node.row)
+        binding_state: BindingState | None = state.data.get(STATE_KEY)
+        if binding_state is not None and binding_state.filter_result is not None:
+            self.binder.revert(binding_state.filter_result.volumes, node.row)
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Binding would wait for a volume controller, which a simulation has not."""
+        """Upstream waits for the volume controller here; a simulation has none."""
         return SUCCESS
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        attempt: Attempt | None = state.data.get(STATE_KEY)
-        if attempt is None or attempt.found is None:
+        binding_state: BindingState | None = state.data.get(STATE_KEY)
+        if binding_state is None or binding_state.filter_result is None:
             return []
-        if attempt.words is None:
-            found = attempt.found.volumes
-            attempt.words = VolumeWords(self.binder, self._cluster, attempt.claims, found)
-        return attempt.words.rejection(node)
+        if binding_state.explanation is None:
+            volumes = binding_state.filter_result.volumes
+            binding_state.explanation = BindingExplanation(
+                self.binder, self._cluster, binding_state.claims, volumes
+            )
+        return binding_state.explanation.rejection(node)
 
 
-def _attempt(state: CycleState) -> Attempt:
-    """Where PreFilter is switched off, upstream hands on the bare error of reading."""
-    attempt: Attempt | None = state.data.get(STATE_KEY)
-    if attempt is None:
+def _read_state(state: CycleState) -> BindingState:
+    """Raises PluginError where PreFilter did not run, with the text of upstream's CycleState."""
+    binding_state: BindingState | None = state.data.get(STATE_KEY)
+    if binding_state is None:
         raise PluginError("not found")
-    return attempt
+    return binding_state

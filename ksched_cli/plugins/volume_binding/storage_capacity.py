@@ -1,4 +1,4 @@
-"""How large a volume each node can still get of a storage class, where its driver tells.
+"""The largest volume of a storage class that each node can get, from CSIStorageCapacity objects.
 
 Upstream: plugins/volumebinding/binder.go (hasEnoughCapacity, nodeHasAccess). As there, what was
 provisioned in the meantime is not subtracted.
@@ -15,7 +15,7 @@ from ksched_cli.cluster.topology.node_selection import meets
 from ksched_cli.framework.handle import Handle
 
 SHARED_KEY = "storage_capacity"
-NOTHING = -1
+NO_CAPACITY = -1
 
 
 class StorageCapacity:
@@ -25,12 +25,12 @@ class StorageCapacity:
         self._snapshot = handle.snapshot
         self._drivers = handle.cluster.csi_drivers
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}
-        for one in handle.cluster.csi_storage_capacities.values():
-            self._capacities.setdefault(one.storage_class_name, []).append(one)
+        for capacity in handle.cluster.csi_storage_capacities.values():
+            self._capacities.setdefault(capacity.storage_class_name, []).append(capacity)
         self._largest: dict[str, Column] = {}
 
     def largest(self, storage_class: StorageClass) -> Column | None:
-        """Bytes of the largest volume per node, or NOTHING; None where the driver does not tell."""
+        """Per node the bytes of the largest volume, or NO_CAPACITY; None if none are published."""
         driver = self._drivers.get(storage_class.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return None
@@ -41,13 +41,17 @@ class StorageCapacity:
         return column
 
     def _make(self, capacities: list[CSIStorageCapacity]) -> Column:
-        column = np.full(len(self._snapshot), NOTHING, dtype=np.int64)
-        for one in capacities:
-            # The more precise of the two.
-            limit = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
+        column = np.full(len(self._snapshot), NO_CAPACITY, dtype=np.int64)
+        for capacity in capacities:
+            # maximumVolumeSize is the more precise of the two.
+            limit = (
+                capacity.capacity
+                if capacity.maximum_volume_size is None
+                else capacity.maximum_volume_size
+            )
             if limit is not None:
-                reached = _reached(self._snapshot, one.node_topology)
-                column[reached] = np.maximum(column[reached], limit.value())
+                reachable = _reachable(self._snapshot, capacity.node_topology)
+                column[reachable] = np.maximum(column[reachable], limit.value())
         return column
 
 
@@ -58,7 +62,7 @@ def storage_capacity(handle: Handle) -> StorageCapacity:
     return found
 
 
-def _reached(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:
+def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:
     """The nodes of a topology; none for a selector that is absent or cannot be parsed."""
     try:
         selector = label_selector(topology)

@@ -1,4 +1,4 @@
-"""Old in-tree disks and single-pod claims in use by the pods that run.
+"""The in-tree disks and claims that running pods use.
 
 Upstream: plugins/volumerestrictions/volume_restrictions.go (isVolumeConflict) and
 pkg/scheduler/framework/types.go (PVCRefCounts).
@@ -16,9 +16,9 @@ from ksched_cli.cluster.snapshot import Mask, Snapshot
 from ksched_cli.cluster.state import Key
 from ksched_cli.framework.nodes import Nodes
 
-# What tells one disk from another; the first entry says what sort of disk it is.
+# Identifies a disk; the first element is its kind.
 DiskKey = tuple[str, ...]
-# A disk, and whether it is only read, which several pods may do.
+# A disk, and whether it is read-only, which several pods may share.
 Disk = tuple[DiskKey, bool]
 
 
@@ -33,22 +33,22 @@ def is_disk(volume: Volume) -> bool:
 
 def disks_of(spec: PodSpec) -> list[Disk]:
     """The disks of a pod. An RBD image comes once per monitor: one in common is enough."""
-    found: list[Disk] = []
+    disks: list[Disk] = []
     for volume in spec.volumes:
         if volume.gce_persistent_disk is not None:
             gce = volume.gce_persistent_disk
-            found.append((("GCE persistent disk", gce.pd_name), gce.read_only))
+            disks.append((("GCE persistent disk", gce.pd_name), gce.read_only))
         if volume.aws_elastic_block_store is not None:
-            # Upstream lets nobody share these, be it to read.
-            found.append((("AWS volume", volume.aws_elastic_block_store.volume_id), False))
+            # Upstream lets no two pods share these, not even read-only.
+            disks.append((("AWS volume", volume.aws_elastic_block_store.volume_id), False))
         if volume.iscsi is not None:
-            found.append((("iSCSI target", volume.iscsi.iqn), volume.iscsi.read_only))
+            disks.append((("iSCSI target", volume.iscsi.iqn), volume.iscsi.read_only))
         if volume.rbd is not None:
             rbd = volume.rbd
             for monitor in dict.fromkeys(rbd.monitors):
                 key = ("RBD image", f"{rbd.pool}/{rbd.image}", "monitor", monitor)
-                found.append((key, rbd.read_only))
-    return found
+                disks.append((key, rbd.read_only))
+    return disks
 
 
 class DiskUse:
@@ -75,9 +75,9 @@ class DiskUse:
     @classmethod
     def on(cls, nodes: Nodes) -> DiskUse:
         """What is in use on these nodes alone."""
-        found = cls()
-        found._add_all(nodes)
-        return found
+        disk_use = cls()
+        disk_use._add_all(nodes)
+        return disk_use
 
     def _add_all(self, nodes: Nodes) -> None:
         for row in nodes.indices().tolist():
@@ -85,19 +85,19 @@ class DiskUse:
                 self.pod_added(pod, row)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        self._moved(pod, row, 1)
+        self._count_pod(pod, row, 1)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self._moved(pod, row, -1)
+        self._count_pod(pod, row, -1)
 
-    def _moved(self, pod: PodInfo, row: int, number: int) -> None:
+    def _count_pod(self, pod: PodInfo, row: int, change: int) -> None:
         if not pod.spec.volumes:
             return
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 key = (pod.namespace, volume.persistent_volume_claim.claim_name)
                 users = self.claims.setdefault(key, {})
-                if number > 0:
+                if change > 0:
                     users[pod.uid] = (pod, row)
                 else:
                     # A pod may name a claim twice.
@@ -107,17 +107,17 @@ class DiskUse:
             disks = self._of_spec[pod.spec] = disks_of(pod.spec)
         for disk, reads in disks:
             rows = self.disks.setdefault(disk, {})
-            all_users, writers = rows.get(row, (0, 0))
-            all_users, writers = all_users + number, writers + (0 if reads else number)
-            if all_users:
-                rows[row] = (all_users, writers)
+            user_count, writers = rows.get(row, (0, 0))
+            user_count, writers = user_count + change, writers + (0 if reads else change)
+            if user_count:
+                rows[row] = (user_count, writers)
             else:
                 del rows[row]
 
-    def conflicting(self, wanted: Iterable[Disk], count: int) -> Mask:
-        """Of `count` rows, those where one of the disks cannot be shared with who has it."""
+    def conflicting(self, disks: Iterable[Disk], count: int) -> Mask:
+        """Of `count` rows, those where a disk cannot be shared with the pods that use it."""
         mask = np.zeros(count, dtype=np.bool_)
-        for disk, reads in wanted:
+        for disk, reads in disks:
             in_use = self.disks.get(disk, {})
             mask[[row for row, (_, writers) in in_use.items() if writers or not reads]] = True
         return mask

@@ -1,5 +1,5 @@
-"""Rejects nodes where another pod has the same old in-tree disk; and every node while another pod
-has a claim that a single pod may use.
+"""Rejects nodes where another pod uses the same in-tree disk, and every node while another pod uses
+a claim with access mode ReadWriteOncePod.
 
 Upstream: plugins/volumerestrictions/volume_restrictions.go.
 """
@@ -26,12 +26,12 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of, is_disk
-from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found
+from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found_message
 
 STATE_KEY = "PreFilterVolumeRestrictions"
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
-DISK_REASON = Status.unschedulable("node(s) had no available disk")
-CLAIM_REASON = Status.unschedulable(
+DISK_CONFLICT = Status.unschedulable("node(s) had no available disk")
+CLAIM_IN_USE = Status.unschedulable(
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
     "already in-use by another pod"
 )
@@ -39,17 +39,20 @@ STATE_MISSING = Status.error(f'cannot read "{STATE_KEY}" from cycleState')
 
 
 @dataclass(slots=True)
-class Exclusive:
-    """claims: names of the pod's claims that a single pod may use; conflicts: who else does."""
+class SinglePodClaims:
+    """claims: names of the pod's ReadWriteOncePod claims; conflicts: how many other pods use them.
+
+    Upstream: preFilterState.
+    """
 
     claims: frozenset[str]
     conflicts: int
 
-    def clone(self) -> Exclusive:
-        return Exclusive(self.claims, self.conflicts)
+    def clone(self) -> SinglePodClaims:
+        return SinglePodClaims(self.claims, self.conflicts)
 
     def count(self, pod: PodInfo) -> int:
-        """Volumes of the pod that stand for one of the claims. Upstream overlooks the namespace."""
+        """How many volumes of the pod refer to one of the claims. As upstream, in any namespace."""
         return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
 
 
@@ -75,7 +78,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
                 continue
             claim = self._claims.get((pod.namespace, use.claim))
             if claim is None:
-                return None, Status.unresolvable(not_found(CLAIM, use.claim))
+                return None, Status.unresolvable(not_found_message(CLAIM, use.claim))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 exclusive.add(use.claim)
         # A claim counts once here, however many pods use it.
@@ -83,33 +86,33 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
         if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
-        state.write(STATE_KEY, Exclusive(frozenset(exclusive), conflicts))
+        state.write(STATE_KEY, SinglePodClaims(frozenset(exclusive), conflicts))
         return None, SUCCESS
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        return _follow(state, added, 1)
+        return _update_conflicts(state, added, 1)
 
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        return _follow(state, removed, -1)
+        return _update_conflicts(state, removed, -1)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        exclusive: Exclusive | None = state.data.get(STATE_KEY)
+        exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
         return exclusive is None or exclusive.count(other) > 0
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
         everywhere = np.ones(len(nodes), dtype=np.bool_)
-        wanted = disks_of(pod.spec)
-        if wanted:
-            conflicting = self._use_on(nodes).conflicting(wanted, len(nodes.snapshot))
-            verdicts.reject(nodes.gather(conflicting), DISK_REASON)
-        exclusive: Exclusive | None = state.data.get(STATE_KEY)
+        disks = disks_of(pod.spec)
+        if disks:
+            conflicting = self._use_on(nodes).conflicting(disks, len(nodes.snapshot))
+            verdicts.reject(nodes.gather(conflicting), DISK_CONFLICT)
+        exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
         if exclusive is None:
             verdicts.reject(everywhere, STATE_MISSING)
         elif exclusive.conflicts > 0:
-            verdicts.reject(everywhere, CLAIM_REASON)
+            verdicts.reject(everywhere, CLAIM_IN_USE)
         return verdicts
 
     def _use_on(self, nodes: Nodes) -> DiskUse:
@@ -142,8 +145,8 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         ]
 
 
-def _follow(state: CycleState, other: PodInfo, number: int) -> Status:
-    exclusive: Exclusive | None = state.data.get(STATE_KEY)
+def _update_conflicts(state: CycleState, other: PodInfo, number: int) -> Status:
+    exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
     if exclusive is None:
         return STATE_MISSING
     exclusive.conflicts += number * exclusive.count(other)

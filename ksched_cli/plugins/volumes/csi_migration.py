@@ -1,4 +1,4 @@
-"""In-tree volumes whose CSI drivers have taken over: names, volume handles, topology.
+"""In-tree volumes that CSI drivers have replaced: names, volume handles, topology.
 
 Azure File and vSphere volumes can be translated too, but the scheduler never does.
 
@@ -85,7 +85,7 @@ BY_NAME = {plugin.name: plugin for plugin in IN_TREE}
 
 def plugin_of(sources: InTreeSources) -> InTreePlugin | None:
     """The in-tree plugin of a pod's volume or a persistent volume, if there is one."""
-    return next((one for one in IN_TREE if getattr(sources, one.source) is not None), None)
+    return next((plugin for plugin in IN_TREE if getattr(sources, plugin.source) is not None), None)
 
 
 def inline_handle(volume: Volume) -> str:
@@ -99,9 +99,9 @@ def inline_handle(volume: Volume) -> str:
 def volume_handle(volume: PersistentVolume) -> str:
     """The handle of a persistent volume with an in-tree source. Raises TranslationError."""
     if volume.spec.gce_persistent_disk is not None:
-        place = _gce_place(volume.metadata.labels)
+        location = _gce_location(volume.metadata.labels)
         disk = volume.spec.gce_persistent_disk.pd_name
-        return f"projects/{UNSPECIFIED}/{place}/disks/{disk}"
+        return f"projects/{UNSPECIFIED}/{location}/disks/{disk}"
     return _handle(volume.spec)
 
 
@@ -121,13 +121,13 @@ def ebs_volume_id(text: str) -> str:
     """From aws://ZONE/ID, aws:///ID or ID. Upstream: KubernetesVolumeIDToEBSVolumeID."""
     if not text.startswith("aws://"):
         return text
-    found = unquote(urlsplit(text).path).strip("/")
-    if not _EBS_VOLUME.fullmatch(found):
+    volume_id = unquote(urlsplit(text).path).strip("/")
+    if not _EBS_VOLUME.fullmatch(volume_id):
         raise TranslationError(
             "failed to translate Kubernetes ID to EBS Volume ID "
             f"Invalid format for AWS volume ({text})"
         )
-    return found
+    return volume_id
 
 
 def _azure_handle(disk: AzureDisk) -> str:
@@ -136,7 +136,7 @@ def _azure_handle(disk: AzureDisk) -> str:
     return disk.disk_uri
 
 
-def _gce_place(labels: dict[str, str]) -> str:
+def _gce_location(labels: dict[str, str]) -> str:
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(ZONE_DELIMITER)
     if len(zones) > 1:
         return f"regions/{_gce_region(zones)}"
@@ -171,49 +171,54 @@ def translated_affinity(volume: PersistentVolume) -> VolumeNodeAffinity | None:
     plugin = plugin_of(volume.spec)
     if plugin is None or not plugin.topology_key:
         return volume.spec.node_affinity
-    terms = _terms(volume)
+    terms = _affinity_terms(volume)
     beta = _uses_beta(terms, volume.metadata.labels)
     zone = BETA_ZONE if beta else ZONE
-    if _has_values(terms, zone):
-        terms = _renamed(terms, zone, plugin.topology_key)
+    if _has_requirement(terms, zone):
+        terms = _with_key_renamed(terms, zone, plugin.topology_key)
     elif zone in volume.metadata.labels:
         terms = _with_zones(terms, plugin.topology_key, volume.metadata.labels[zone])
-    if beta and _has_values(terms, BETA_REGION):
-        terms = _renamed(terms, BETA_REGION, REGION)
-    if terms == _terms(volume):
+    if beta and _has_requirement(terms, BETA_REGION):
+        terms = _with_key_renamed(terms, BETA_REGION, REGION)
+    if terms == _affinity_terms(volume):
         return volume.spec.node_affinity
     return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
 
 
-def _terms(volume: PersistentVolume) -> tuple[NodeSelectorTerm, ...]:
+def _affinity_terms(volume: PersistentVolume) -> tuple[NodeSelectorTerm, ...]:
     affinity = volume.spec.node_affinity
     required = affinity.required if affinity else None
     return required.node_selector_terms if required else ()
 
 
 def _uses_beta(terms: tuple[NodeSelectorTerm, ...], labels: dict[str, str]) -> bool:
-    """Whether the old labels count; upstream: getTopologyLabel."""
+    """Whether the beta labels apply. Upstream: getTopologyLabel."""
     keys = {expression.key for term in terms for expression in term.match_expressions}
-    for found in (keys, labels):
-        if ZONE in found:
+    for label_keys in (keys, labels):
+        if ZONE in label_keys:
             return False
-        if BETA_ZONE in found:
+        if BETA_ZONE in label_keys:
             return True
     return False
 
 
-def _has_values(terms: tuple[NodeSelectorTerm, ...], key: str) -> bool:
-    return any(one.key == key and one.values for term in terms for one in term.match_expressions)
+def _has_requirement(terms: tuple[NodeSelectorTerm, ...], key: str) -> bool:
+    return any(
+        requirement.key == key and requirement.values
+        for term in terms
+        for requirement in term.match_expressions
+    )
 
 
-def _renamed(
+def _with_key_renamed(
     terms: tuple[NodeSelectorTerm, ...], old: str, new: str
 ) -> tuple[NodeSelectorTerm, ...]:
     return tuple(
         replace(
             term,
             match_expressions=tuple(
-                replace(one, key=new) if one.key == old else one for one in term.match_expressions
+                replace(requirement, key=new) if requirement.key == old else requirement
+                for requirement in term.match_expressions
             ),
         )
         for term in terms
@@ -223,12 +228,12 @@ def _renamed(
 def _with_zones(
     terms: tuple[NodeSelectorTerm, ...], key: str, label: str
 ) -> tuple[NodeSelectorTerm, ...]:
-    """Every term also asks for one of the label's zones; upstream: addTopology."""
+    """Adds a requirement for one of the label's zones to every term. Upstream: addTopology."""
     zones = sorted({zone.strip() for zone in label.split(ZONE_DELIMITER)} - {""})
     if not zones:
         return terms
-    wanted = NodeSelectorRequirement(key=key, operator="In", values=tuple(zones))
+    requirement = NodeSelectorRequirement(key=key, operator="In", values=tuple(zones))
     return tuple(
-        replace(term, match_expressions=(*term.match_expressions, wanted))
+        replace(term, match_expressions=(*term.match_expressions, requirement))
         for term in terms or (NodeSelectorTerm(),)
     )

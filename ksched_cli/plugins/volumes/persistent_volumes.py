@@ -31,23 +31,23 @@ SHARED_KEY = "persistent_volumes"
 ZERO = Quantity(0)
 AVAILABLE = "Available"
 
-# Per row, the place of a volume among those of its class, or NONE.
-Choice = NDArray[np.intp]
-NONE = -1
+# Per row, the index of a volume among those of its class, or NO_VOLUME.
+ChosenVolumes = NDArray[np.intp]
+NO_VOLUME = -1
 
 
 class Reach:
-    """Which nodes a volume can be used from, by its node affinity. Kept for the whole run."""
+    """The nodes that a volume can be used from, by its node affinity; cached for the whole run."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._rows: dict[VolumeNodeAffinity | None, Rows] = {}
 
     def rows(self, affinity: VolumeNodeAffinity | None) -> Rows:
-        found = self._rows.get(affinity)
-        if found is None:
-            found = self._rows[affinity] = np.flatnonzero(self._matching(affinity))
-        return found
+        rows = self._rows.get(affinity)
+        if rows is None:
+            rows = self._rows[affinity] = np.flatnonzero(self._matching(affinity))
+        return rows
 
     def mask(self, affinity: VolumeNodeAffinity | None) -> Mask:
         mask = np.zeros(len(self._snapshot), dtype=np.bool_)
@@ -57,15 +57,15 @@ class Reach:
     def _matching(self, affinity: VolumeNodeAffinity | None) -> Mask:
         if affinity is None or affinity.required is None:
             return np.ones(len(self._snapshot), dtype=np.bool_)
-        # Upstream asks about a node that has labels and no name: conditions on fields are ignored.
+        # Upstream matches a node with labels and no name: match_fields never apply.
         terms = node_terms(affinity.required).terms
         labels_only = tuple(replace(term, fields=()) for term in terms)
         return matches_any(self._snapshot, NodeTerms(labels_only))
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """Volumes with one and the same reach.
+class AffinityGroups:
+    """Volumes grouped by equal node affinity.
 
     of:     per volume, its group
     starts: per group, where its rows begin in `rows`; one entry more than there are groups
@@ -77,59 +77,59 @@ class Groups:
 
 
 class ClassVolumes:
-    """The volumes of one storage class, smallest first; equal ones in order of name.
+    """The volumes of one storage class, smallest first; those of equal size by name.
 
-    Upstream meets equal ones in no order at all.
+    Upstream iterates over those of equal size in random order.
     """
 
     def __init__(self, reach: Reach, volumes: Iterable[PersistentVolume]) -> None:
         self._reach = reach
         self.volumes = tuple(sorted(volumes, key=lambda pv: (capacity(pv), pv.name)))
-        self.place = {pv.name: place for place, pv in enumerate(self.volumes)}
+        self.index = {pv.name: index for index, pv in enumerate(self.volumes)}
         self._sizes = [capacity(pv) for pv in self.volumes]
-        self._offers: dict[tuple[str, str, frozenset[str]], Mask] = {}
-        self.claimed = self._where([pv.spec.claim_ref is not None for pv in self.volumes])
-        self.named: dict[tuple[str, str], list[int]] = {}
-        for place, pv in enumerate(self.volumes):
+        self._available: dict[tuple[str, str, frozenset[str]], Mask] = {}
+        self.claimed = self._mask([pv.spec.claim_ref is not None for pv in self.volumes])
+        self.by_claim_ref: dict[tuple[str, str], list[int]] = {}
+        for index, pv in enumerate(self.volumes):
             if pv.spec.claim_ref is not None:
                 ref = pv.spec.claim_ref
-                self.named.setdefault((ref.namespace, ref.name), []).append(place)
+                self.by_claim_ref.setdefault((ref.namespace, ref.name), []).append(index)
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> AffinityGroups:
         ids: dict[VolumeNodeAffinity | None, int] = {}
-        of = [ids.setdefault(pv.spec.node_affinity, len(ids)) for pv in self.volumes]
+        group_ids = [ids.setdefault(pv.spec.node_affinity, len(ids)) for pv in self.volumes]
         rows = [self._reach.rows(affinity) for affinity in ids]
         starts = np.zeros(len(rows) + 1, dtype=np.intp)
-        np.cumsum([len(found) for found in rows], out=starts[1:])
+        np.cumsum([len(group_rows) for group_rows in rows], out=starts[1:])
         joined = np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
-        return Groups(np.array(of, dtype=np.intp), starts, joined)
+        return AffinityGroups(np.array(group_ids, dtype=np.intp), starts, joined)
 
-    def first_of_size(self, wanted: Quantity) -> int:
-        """The place of the smallest volume that is large enough."""
-        return bisect_left(self._sizes, wanted)
+    def first_of_size(self, size: Quantity) -> int:
+        """The index of the smallest volume that is large enough."""
+        return bisect_left(self._sizes, size)
 
-    def offered_to(self, claim: PersistentVolumeClaim) -> Mask:
-        """The volumes that suit the claim, but for its selector, size, reach and other claims."""
+    def available_for(self, claim: PersistentVolumeClaim) -> Mask:
+        """The available volumes that match the claim, apart from its selector, size and node."""
         spec = claim.spec
         key = (
             spec.volume_mode,
             spec.volume_attributes_class_name or "",
             frozenset(spec.access_modes),
         )
-        mask = self._offers.get(key)
+        mask = self._available.get(key)
         if mask is None:
-            mask = self._offers[key] = self._where(
+            mask = self._available[key] = self._mask(
                 [
                     pv.status.phase == AVAILABLE
-                    and suits(claim, pv)
+                    and is_compatible(claim, pv)
                     and key[2] <= set(pv.spec.access_modes)
                     for pv in self.volumes
                 ]
             )
         return mask
 
-    def _where(self, answers: list[bool]) -> Mask:
+    def _mask(self, answers: list[bool]) -> Mask:
         return np.array(answers, dtype=np.bool_)
 
 
@@ -168,8 +168,8 @@ def requested(claim: PersistentVolumeClaim) -> Quantity:
     return claim.spec.resources.requests.get(STORAGE, ZERO)
 
 
-def suits(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """What must hold even where the volume was made for the claim, its size aside."""
+def is_compatible(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """The conditions, besides size, that hold even for a volume bound to the claim beforehand."""
     return (
         claim.spec.volume_mode == volume.spec.volume_mode
         and (claim.spec.volume_attributes_class_name or "")
@@ -186,40 +186,40 @@ def is_bound_to(ref: ObjectReference, claim: PersistentVolumeClaim) -> bool:
 
 
 def smallest_per_node(
-    groups: Groups, eligible: NDArray[np.intp], earlier: Sequence[Choice], count: int
-) -> Choice:
-    """Per row, the first of the eligible volumes that reaches it and was not chosen there already.
+    groups: AffinityGroups, eligible: NDArray[np.intp], earlier: Sequence[ChosenVolumes], count: int
+) -> ChosenVolumes:
+    """Per row, the smallest eligible volume that reaches it and no other claim of the pod gets.
 
-    eligible: places, ascending; earlier: what other claims of the pod got, same class;
+    eligible: indices, ascending; earlier: the volumes of the pod's other claims of the same class;
     count: the number of rows
     """
-    # Of volumes with one reach at most len(earlier) are gone, so one more than that is enough.
+    # At most len(earlier) volumes of a group are chosen already: one more than that is enough.
     candidates = _first_of_each(groups.of[eligible], eligible, len(earlier) + 1)
     starts = groups.starts[groups.of[candidates]]
     lengths = groups.starts[groups.of[candidates] + 1] - starts
-    # The smallest comes last, and so is the one that stays.
+    # Descending, so that the smallest is assigned last.
     order = np.argsort(-candidates, kind="stable")
     candidates, starts, lengths = candidates[order], starts[order], lengths[order]
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    within = np.arange(total) - np.repeat(ends - lengths, lengths)
-    rows = groups.rows[np.repeat(starts, lengths) + within]
-    places = np.repeat(candidates, lengths)
-    for choice in earlier:
-        left = choice[rows] != places
-        rows, places = rows[left], places[left]
-    found = np.full(count, NONE, dtype=np.intp)
-    found[rows] = places
-    return found
+    offsets = np.arange(total) - np.repeat(ends - lengths, lengths)
+    rows = groups.rows[np.repeat(starts, lengths) + offsets]
+    indices = np.repeat(candidates, lengths)
+    for chosen in earlier:
+        remaining = chosen[rows] != indices
+        rows, indices = rows[remaining], indices[remaining]
+    smallest = np.full(count, NO_VOLUME, dtype=np.intp)
+    smallest[rows] = indices
+    return smallest
 
 
 def _first_of_each(
-    groups: NDArray[np.intp], places: NDArray[np.intp], wanted: int
+    groups: NDArray[np.intp], indices: NDArray[np.intp], limit: int
 ) -> NDArray[np.intp]:
-    """The first `wanted` places of each group."""
+    """The first `limit` indices of each group."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
     begins = np.flatnonzero(np.diff(ordered, prepend=-1))
     lengths = np.diff(begins, append=len(ordered))
     rank = np.arange(len(ordered)) - np.repeat(begins, lengths)
-    return places[order[rank < wanted]]
+    return indices[order[rank < limit]]

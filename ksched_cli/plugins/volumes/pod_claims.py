@@ -1,4 +1,4 @@
-"""The claims that a pod's volumes name, and what may be wrong with them.
+"""The PersistentVolumeClaims that a pod's volumes refer to, and messages about them.
 
 Upstream: component-helpers/storage/ephemeral/ephemeral.go and storage/volume/helpers.go.
 """
@@ -28,7 +28,7 @@ CLASS = "storageclass.storage.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class ClaimUse:
-    """One volume of a pod that stands for a claim.
+    """One volume of a pod that refers to a claim.
 
     ephemeral: the claim is made from the pod's own template, and must belong to the pod
     """
@@ -51,7 +51,7 @@ def ephemeral_claim(pod: Pod, volume: Volume) -> str:
     return f"{pod.name}-{volume.name}"
 
 
-def ownership_fault(pod: Pod, claim: PersistentVolumeClaim) -> str:
+def ownership_error(pod: Pod, claim: PersistentVolumeClaim) -> str:
     """Why an ephemeral volume's claim is not the pod's, or ""."""
     owner = claim.metadata.controller
     if owner is not None and owner.uid == pod.uid:
@@ -59,8 +59,8 @@ def ownership_fault(pod: Pod, claim: PersistentVolumeClaim) -> str:
     return f"PVC {claim.key} was not created for pod {pod.key} (pod is not owner)"
 
 
-def not_found(resource: str, name: str) -> str:
-    """As the API server says it."""
+def not_found_message(resource: str, name: str) -> str:
+    """The API server's NotFound message."""
     return f"{resource} {quote(name)} not found"
 
 
@@ -74,6 +74,6 @@ def volume_class(volume: PersistentVolume) -> str:
     return _class(volume, volume.spec.storage_class_name)
 
 
-def _class(owner: KubeObject, named: str) -> str:
-    """The old annotation goes before the field."""
-    return owner.metadata.annotations.get(CLASS_ANNOTATION, named)
+def _class(owner: KubeObject, class_name: str) -> str:
+    """The beta annotation takes precedence over the field."""
+    return owner.metadata.annotations.get(CLASS_ANNOTATION, class_name)

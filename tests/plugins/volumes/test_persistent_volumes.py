@@ -104,11 +104,11 @@ def test_every_node_gets_what_a_look_at_it_alone_would_choose(state):
     found = binder.find(asked)
     for row, host in enumerate(HOSTS):
         chosen = {}
-        for one in sorted(asked.waiting, key=requested):
+        for one in sorted(asked.delayed_binding, key=requested):
             best = smallest(one, state.persistent_volumes.values(), host, set(chosen.values()))
             if best is not None:
                 chosen[len(chosen), one.name] = best.name
-        got = [(claim.name, volume.name) for claim, volume in found.bound_at(row)]
+        got = [(claim.name, volume.name) for claim, volume in found.static_bindings_at(row)]
         assert got == [(name, volume) for (_, name), volume in chosen.items()]
 
 

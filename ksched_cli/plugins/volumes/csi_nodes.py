@@ -1,4 +1,4 @@
-"""What the nodes' CSINode objects say, as columns: drivers' limits, plugins migrated to CSI.
+"""The nodes' CSINode objects as columns: volume limits per driver, plugins migrated to CSI.
 
 Upstream: plugins/nodevolumelimits/{csi,utils}.go, plugins/volumebinding/binder.go
 (isPluginMigratedToCSIOnNode).
@@ -18,16 +18,16 @@ NO_LIMIT = -1
 
 
 class CSINodes:
-    """known: the nodes that have a CSINode; limited: those with a limit for any driver."""
+    """has_csi_node: the nodes that have a CSINode; limited: those with a limit for any driver."""
 
-    def __init__(self, snapshot: Snapshot, found: dict[int, CSINode]) -> None:
-        self._found = found
+    def __init__(self, snapshot: Snapshot, csi_nodes: dict[int, CSINode]) -> None:
+        self._csi_nodes = csi_nodes
         self._count = len(snapshot)
         self._limits: dict[str, Column] = {}
         self._migrated: dict[str, Mask] = {}
-        self.known = self._mask(list(found))
+        self.has_csi_node = self._mask(list(csi_nodes))
         self.limited = np.zeros(self._count, dtype=np.bool_)
-        for row, node in found.items():
+        for row, node in csi_nodes.items():
             for driver in node.spec.drivers:
                 if driver.allocatable is None or driver.allocatable.count is None:
                     continue
@@ -39,14 +39,16 @@ class CSINodes:
                 self.limited[row] = True
 
     def limits(self, driver: str) -> Column | None:
-        """How many of the driver's volumes each node takes, or NO_LIMIT; None: no limits."""
+        """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Mask:
         """The nodes that list an in-tree plugin as migrated."""
         mask = self._migrated.get(plugin)
         if mask is None:
-            rows = [row for row, node in self._found.items() if plugin in _migrated_plugins(node)]
+            rows = [
+                row for row, node in self._csi_nodes.items() if plugin in _migrated_plugins(node)
+            ]
             mask = self._migrated[plugin] = self._mask(rows)
         return mask
 
