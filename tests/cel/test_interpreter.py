@@ -15,7 +15,6 @@ from ksched_cli.cel.interpretable import DeviceInput
 from ksched_cli.cel.interpreter import Program
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
 
 DRIVER = "d.io"
 CASES = [
@@ -56,38 +55,8 @@ def test_expression(case):
         assert cost == case["cost"]
 
 
-def test_an_expression_may_not_cost_too_much():
-    dear = "lists.range(1000).all(x, lists.range(1000).all(y, true)) || true"
-    with pytest.raises(CelAbortError, match="cost limit exceeded"):
-        compile_selector(dear).evaluate(DEVICE)
-
-
-@pytest.mark.parametrize(
-    ("expression", "text"),
-    [
-        ("device.foo == 1", "undefined field 'foo'"),
-        ("device.driver", "must evaluate to bool or the unknown type, not string"),
-        ("device.driver == 1", "found no matching overload for '_==_' applied to '(string, int)'"),
-        ("device.driver.matches('(')", "invalid matches argument"),
-        ("[1, 'a'].exists(x, true)", "a list's elements must all be of one type"),
-        ("1 +", "Syntax error"),
-    ],
-)
-def test_an_expression_that_does_not_compile_says_why(expression, text):
-    found = compile_selector(expression)
-    assert isinstance(found, SelectorFailure)
-    assert found.phase == "compile"
-    assert text in found.text
-
-
 @pytest.mark.parametrize(
     "expression", ["google.protobuf.Int64Value{value: 1} == 1", "has(device.driver)"]
 )
 def test_what_is_not_done_as_upstream_does_it_is_an_error(expression):
     assert outcome(expression)[0] in ("error", "compile error")
-
-
-def test_an_expression_is_compiled_once():
-    assert compile_selector("device.driver == 'once'") is compile_selector(
-        "device.driver == 'once'"
-    )

@@ -1,4 +1,4 @@
-"""Runs the cases of every data file here that is about a volume plugin.
+"""Runs the cases of every data file in this folder and below that is about a volume plugin.
 
     about: VolumeBinding
     cases:
@@ -27,7 +27,7 @@ KNOWN = {"shows", "nodes", "storage", "pods", "claims", "volumes", "verdict", "f
 
 
 def collected():
-    for file in sorted(Path(__file__).parent.glob("*.yaml")):
+    for file in sorted(Path(__file__).parent.rglob("*.yaml")):
         data = yaml.safe_load(file.read_text())
         if isinstance(data, dict) and "about" in data:
             for case in data["cases"]:

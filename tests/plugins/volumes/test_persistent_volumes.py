@@ -1,142 +1,34 @@
-"""Matching: every node gets the volumes that a look at it alone would choose."""
-
-from hypothesis import given
-from hypothesis import strategies as st
+"""Persistent volumes by storage class."""
 
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.volume_binding.binder import VolumeBinder
-from ksched_cli.plugins.volumes.persistent_volumes import capacity, is_bound_to, requested
-from ksched_cli.testing import cluster, find, node, pod, simulation
-from volumes import claim, storage_class, uses, volume
-
-HOSTS = ["a", "b", "c", "d"]
-ZONES = {"a": "north", "b": "north", "c": "south", "d": ""}
-SIZES = st.sampled_from(["1Gi", "2Gi", "1500M", "3Gi", "4Gi", "5Gi"])
-MODES = st.sampled_from(
-    [("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOnce", "ReadWriteMany")]
-)
-NAMES = [f"c{i}" for i in range(4)]
+from ksched_cli.plugins.volumes.persistent_volumes import PersistentVolumes, capacity
+from ksched_cli.testing import cluster, node, simulation
+from volumes import claim, volume
 
 
-@st.composite
-def volumes(draw, name):
-    reach = draw(
-        st.one_of(
-            st.just({}),
-            st.builds(lambda hosts: {"on": hosts}, st.lists(st.sampled_from(HOSTS), min_size=1)),
-            st.builds(lambda zone: {"zones": [zone]}, st.sampled_from(["north", "south"])),
-        )
+def test_a_class_has_its_volumes_smallest_first():
+    sizes = (("big", "9Gi"), ("b", "2Gi"), ("a", "2Gi"))
+    state = cluster(
+        node("a"), *(volume(name, size) for name, size in sizes), volume("other", "1Gi", "x")
     )
-    return volume(
-        name,
-        draw(SIZES),
-        draw(st.sampled_from(["local", "local", "other"])),
-        claim=draw(st.sampled_from(["", "", "", *NAMES, "else"])),
-        modes=draw(MODES),
-        phase=draw(st.sampled_from(["Available"] * 4 + ["Released"])),
-        labels={"disk": draw(st.sampled_from(["ssd", "hdd"]))},
-        **reach,
-    )
+    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    table = volumes.of_class("local")
+    assert [each.name for each in table.volumes] == ["a", "b", "big"]
+    assert table.first_of_size(Quantity.parse("3Gi")) == 2
+    assert table.first_of_size(Quantity.parse("10Gi")) == 3
 
 
-@st.composite
-def claims(draw, name):
-    selector = draw(st.sampled_from([{}, {}, {"selector": {"matchLabels": {"disk": "ssd"}}}]))
-    chosen = draw(st.sampled_from(["local", "local", "other"]))
-    return claim(name, draw(SIZES), chosen, modes=draw(MODES), **selector)
-
-
-@st.composite
-def states(draw):
-    nodes = []
-    for host in HOSTS:
-        labels = {"kubernetes.io/hostname": host}
-        if ZONES[host]:
-            labels["topology.kubernetes.io/zone"] = ZONES[host]
-        nodes.append(node(host, labels=labels))
-    used = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))
-    return cluster(
-        *nodes,
-        storage_class("local"),
-        storage_class("other"),
-        *(draw(volumes(f"v{i}")) for i in range(draw(st.integers(0, 7)))),
-        *(draw(claims(name)) for name in NAMES),
-        pod("p", spec={"volumes": uses(*used)}),
-    )
-
-
-def reaches(volume, host):
-    """The affinities made here have one requirement at most."""
-    if volume.spec.node_affinity is None:
-        return True
-    (wanted,) = volume.spec.node_affinity.required.node_selector_terms[0].match_expressions
-    label = host if wanted.key == "kubernetes.io/hostname" else ZONES[host]
-    return label in wanted.values
-
-
-def smallest(claim, volumes, host, chosen):
-    """FindMatchingVolume for one claim and one node, word for word."""
-    best = None
-    for one in sorted(volumes, key=lambda one: (capacity(one), one.name)):
-        ref, labels = one.spec.claim_ref, one.metadata.labels
-        if one.name in chosen or one.spec.storage_class_name != claim.spec.storage_class_name:
-            continue
-        if capacity(one) < requested(claim):
-            continue
-        if ref is not None and not is_bound_to(ref, claim):
-            continue
-        if ref is not None:
-            return one if reaches(one, host) else None
-        fits = one.status.phase == "Available" and reaches(one, host)
-        fits = fits and set(claim.spec.access_modes) <= set(one.spec.access_modes)
-        if claim.spec.selector is not None:
-            fits = fits and labels["disk"] == claim.spec.selector.match_labels["disk"]
-        if fits and best is None:
-            best = one
-    return best
-
-
-@given(states())
-def test_every_node_gets_what_a_look_at_it_alone_would_choose(state):
-    run = simulation(state)
-    binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
-    asked = binder.claims(find(run).pod)
-    found = binder.find(asked)
-    for row, host in enumerate(HOSTS):
-        chosen = {}
-        for one in sorted(asked.delayed_binding, key=requested):
-            best = smallest(one, state.persistent_volumes.values(), host, set(chosen.values()))
-            if best is not None:
-                chosen[len(chosen), one.name] = best.name
-        got = [(claim.name, volume.name) for claim, volume in found.static_bindings_at(row)]
-        assert got == [(name, volume) for (_, name), volume in chosen.items()]
-
-
-@given(states())
-def test_taking_and_giving_back_changes_nothing(state):
-    run = simulation(state)
-    binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
-    found = binder.find(binder.claims(find(run).pod))
-    before = [binder.assumed.taken(name).tolist() for name in ("local", "other")]
-    for row in range(len(HOSTS)):
-        binder.assume(found, row)
-        binder.revert(found, row)
-    assert binder.assumed.claim_refs == binder.assumed.selected_nodes == {}
-    assert [binder.assumed.taken(name).tolist() for name in ("local", "other")] == before
-
-
-def test_of_equal_volumes_the_first_by_name_is_taken():
+def test_available_volumes_have_the_access_modes_and_the_phase():
     state = cluster(
         node("a"),
-        storage_class("local"),
-        *(volume(name) for name in ("v3", "v1", "v2")),
-        claim("c"),
-        pod("p", spec={"volumes": uses("c")}),
+        volume("a", modes=("ReadWriteMany",)),
+        volume("b", phase="Released"),
+        volume("c"),
+        claim("asking"),
     )
-    run = simulation(state)
-    run.run()
-    assumed = run.frameworks["default-scheduler"].plugin("VolumeBinding").binder.assumed
-    assert set(assumed.claim_refs) == {"v1"}
+    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    (asking,) = state.persistent_volume_claims.values()
+    assert volumes.of_class("local").available_for(asking).tolist() == [False, False, True]
 
 
 def test_a_volume_without_capacity_is_empty():

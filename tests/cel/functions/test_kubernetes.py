@@ -1,0 +1,48 @@
+"""Quantities, versions and regular expression searches."""
+
+import pytest
+
+from ksched_cli.cel.functions.kubernetes import KUBERNETES as FUNCTIONS
+from ksched_cli.cel.values import CelError
+from ksched_cli.kube.quantity import Quantity
+
+
+def test_quantities_are_parsed_compared_and_added():
+    one, two = FUNCTIONS["quantity"]("1Gi"), FUNCTIONS["quantity"]("2Gi")
+    assert FUNCTIONS["isLessThan"](one, two)
+    assert FUNCTIONS["compareTo"](two, one) == 1
+    assert FUNCTIONS["compareTo"](FUNCTIONS["add"](one, one), two) == 0
+    assert FUNCTIONS["sign"](FUNCTIONS["sub"](one, two)) == -1
+
+
+@pytest.mark.parametrize(("text", "integer"), [("5", 5), ("1k", 1000), ("1500m", None)])
+def test_a_quantity_is_an_integer_or_not(text, integer):
+    quantity = Quantity.parse(text)
+    assert FUNCTIONS["isInteger"](quantity) is (integer is not None)
+    if integer is None:
+        with pytest.raises(CelError, match="cannot convert value to integer"):
+            FUNCTIONS["asInteger"](quantity)
+    else:
+        assert FUNCTIONS["asInteger"](quantity) == integer
+
+
+def test_what_does_not_parse_is_an_error_and_not_a_quantity_or_version():
+    assert not FUNCTIONS["isQuantity"]("much")
+    assert not FUNCTIONS["isSemver"]("v1")
+    assert FUNCTIONS["isSemver"]("v1", True)
+    with pytest.raises(CelError):
+        FUNCTIONS["quantity"]("much")
+
+
+def test_a_version_has_parts():
+    version = FUNCTIONS["semver"]("1.2.3")
+    assert [FUNCTIONS[part](version) for part in ("major", "minor", "patch")] == [1, 2, 3]
+
+
+def test_searches_give_the_first_match_or_so_many():
+    assert FUNCTIONS["find"]("a1b22", "[0-9]+") == "1"
+    assert FUNCTIONS["find"]("ab", "[0-9]+") == ""
+    assert FUNCTIONS["findAll"]("a1b22", "[0-9]+") == ["1", "22"]
+    assert FUNCTIONS["findAll"]("a1b22", "[0-9]+", 1) == ["1"]
+    with pytest.raises(CelError, match="Illegal regex"):
+        FUNCTIONS["find"]("a", "(")

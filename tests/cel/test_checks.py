@@ -1,0 +1,39 @@
+"""Checks of literals and result types: which expressions are refused, and with which message."""
+
+import pytest
+
+from ksched_cli.cel.checks import check_literals
+from ksched_cli.cel.environment import CelCompileError, check
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("device.foo == 1", "undefined field 'foo'"),
+        ("device.driver", "must evaluate to bool or the unknown type, not string"),
+        ("device.driver.matches('(')", "invalid matches argument"),
+        ("duration('soon') == duration('1s')", "invalid duration argument"),
+        ("timestamp('soon') == timestamp('2026-01-01T00:00:00Z')", "invalid timestamp argument"),
+        ("[1, 'a'].exists(x, true)", "a list's elements must all be of one type"),
+        ("{'a': 1, 'b': 'c'}.size() == 2", "a map's keys must all be of one type"),
+        ("['a'].indexOf(1) == 0", "found no matching overload for 'indexOf'"),
+    ],
+)
+def test_an_expression_is_refused_with_the_reason(expression, message):
+    with pytest.raises(CelCompileError) as error:
+        check_literals(check(expression))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "device.driver.matches('a+')",
+        "duration('1s') < duration('2s')",
+        "['a'].indexOf('a') == 0",
+        "'%s %d'.format(['a', 1]) == 'a 1'",
+        "device.attributes['d.io'].model",
+    ],
+)
+def test_valid_literals_and_results_of_unknown_type_pass(expression):
+    check_literals(check(expression))

@@ -1,0 +1,65 @@
+"""Trees of checked expressions, as they are read from the library."""
+
+from ksched_cli.cel.environment import check
+from ksched_cli.cel.syntax import (
+    Call,
+    Comprehension,
+    Constant,
+    Identifier,
+    ListLiteral,
+    MapLiteral,
+    Select,
+    children,
+)
+from ksched_cli.cel.values import Uint
+
+
+def root(expression):
+    return check(expression).root
+
+
+def test_constants_have_their_types():
+    values = [element.value for element in root("dyn([-1, 2u, 1.5, 'a', b'b', true, null])")
+              .arguments[0].elements]  # fmt: skip
+    assert values == [-1, 2, 1.5, "a", b"b", True, None]
+    assert type(values[1]) is Uint
+
+
+def test_a_variable_has_its_qualified_name():
+    assert root("device.driver") == Identifier("device.driver", False)
+    assert root("int") == Identifier("int", True)
+
+
+def test_a_call_has_its_target_first_and_the_overloads_left():
+    call = root("device.driver.startsWith('a')")
+    assert isinstance(call, Call)
+    assert call.is_member
+    assert call.overloads == ("starts_with_string",)
+    assert call.types == ("string", "string")
+    assert children(call) == (Identifier("device.driver", False), Constant("a"))
+
+
+def test_has_is_a_test_of_a_field():
+    select = root("has(device.attributes['d.io'].model)")
+    assert isinstance(select, Select)
+    assert (select.field, select.test_only) == ("model", True)
+    assert children(select) == (select.operand,)
+
+
+def test_optional_elements_and_entries_are_marked():
+    literal = root("[1, ?optional.of(2)]")
+    assert isinstance(literal, ListLiteral)
+    assert literal.optional == {1}
+    assert literal.types == ("int", "int")
+    mapping = root("{'a': 1, ?'b': optional.of(2)}")
+    assert isinstance(mapping, MapLiteral)
+    assert [entry.optional for entry in mapping.entries] == [False, True]
+    assert len(children(mapping)) == 4
+
+
+def test_a_macro_is_a_comprehension():
+    comprehension = root("[1, 2].exists(x, x > 1)")
+    assert isinstance(comprehension, Comprehension)
+    assert (comprehension.variable, comprehension.second_variable) == ("x", "")
+    assert comprehension.start == Constant(False)
+    assert children(comprehension)[0] == comprehension.over

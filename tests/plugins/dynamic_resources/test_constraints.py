@@ -1,0 +1,44 @@
+"""Constraints while devices are added and removed."""
+
+from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState
+from ksched_cli.plugins.dynamic_resources.requests import (
+    DISTINCT_ATTRIBUTE,
+    EXACT_COUNT,
+    MATCH_ATTRIBUTE,
+    Constraint,
+    RequestAlternative,
+)
+
+
+def request(name, parent=""):
+    return RequestAlternative(name, parent, "gpu", (), EXACT_COUNT, 1, False, False)
+
+
+def test_matching_devices_have_one_value():
+    state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset()))
+    assert state.add(request("r"), ("int", 0))
+    assert not state.add(request("r"), ("int", 1))
+    assert not state.add(request("r"), None)
+    assert state.add(request("s"), ("int", 0))
+
+
+def test_a_value_is_forgotten_with_the_last_device():
+    state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset()))
+    assert state.add(request("r"), ("int", 0))
+    state.remove(request("r"))
+    assert state.add(request("r"), ("int", 1))
+
+
+def test_distinct_values_are_compared_as_upstream_does_by_address():
+    state = ConstraintState(Constraint(DISTINCT_ATTRIBUTE, "numa", frozenset()))
+    assert state.add(request("r"), ("int", 0))
+    assert state.add(request("r"), ("int", 0))
+
+
+def test_a_constraint_applies_to_the_requests_it_names():
+    state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset(["r", "s/x"])))
+    assert state.add(request("other"), None)
+    assert state.add(request("y", parent="s"), None)
+    assert not state.add(request("x", parent="s"), None)
+    assert not state.add(request("any", parent="r"), None)
+    assert state.count == 0

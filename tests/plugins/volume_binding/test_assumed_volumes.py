@@ -1,0 +1,61 @@
+"""The assume cache: what it hides of the stored objects, and that it can be restored."""
+
+from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
+from ksched_cli.plugins.volumes.persistent_volumes import PersistentVolumes
+from ksched_cli.testing import cluster, node, pod, simulation
+from volumes import claim, storage_class, uses, volume
+
+
+def stored():
+    """An empty cache over two volumes, one of which has a claim; its state."""
+    state = cluster(
+        node("a"), volume("free"), volume("taken", claim="c1"), claim("c0"), claim("c1")
+    )
+    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    return AssumedVolumes(volumes), volumes.of_class("local"), state
+
+
+def test_an_assumed_volume_is_its_claims_until_it_is_restored():
+    assumed, table, state = stored()
+    free, asking = state.persistent_volumes["free"], state.persistent_volume_claims["default", "c0"]
+    assert assumed.taken("local").tolist() == [False, True]
+    assumed.assume_bound(free, asking)
+    assert assumed.claim_ref(free).name == "c0"
+    assert assumed.bound_to(asking, table) == [0]
+    assert assumed.taken("local").tolist() == [True, True]
+    assumed.restore_volume(free)
+    assert assumed.claim_ref(free) is None
+    assert assumed.bound_to(asking, table) == []
+    assert assumed.taken("local").tolist() == [False, True]
+
+
+def test_a_volume_that_is_the_claims_already_is_not_assumed():
+    assumed, table, state = stored()
+    bound = state.persistent_volume_claims["default", "c1"]
+    assumed.assume_bound(state.persistent_volumes["taken"], bound)
+    assert assumed.claim_refs == {}
+    assert assumed.bound_to(bound, table) == [1]
+
+
+def test_a_selected_node_replaces_the_annotation_until_it_is_restored():
+    state = cluster(claim("c", selected_node="a"))
+    assumed = AssumedVolumes(PersistentVolumes(simulation(state).snapshot, ()))
+    (asking,) = state.persistent_volume_claims.values()
+    assumed.assume_provisioned(asking, "b")
+    assert assumed.selected_node(asking) == "b"
+    assumed.restore_claim(asking)
+    assert assumed.selected_node(asking) == "a"
+
+
+def test_of_equal_volumes_the_first_by_name_is_taken():
+    state = cluster(
+        node("a"),
+        storage_class("local"),
+        *(volume(name) for name in ("v3", "v1", "v2")),
+        claim("c"),
+        pod("p", spec={"volumes": uses("c")}),
+    )
+    run = simulation(state)
+    run.run()
+    assumed = run.frameworks["default-scheduler"].plugin("VolumeBinding").binder.assumed
+    assert set(assumed.claim_refs) == {"v1"}

@@ -1,0 +1,124 @@
+"""Every node gets what FindMatchingVolume chooses for it alone; assuming is reversible."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.plugins.volume_binding.binder import VolumeBinder
+from ksched_cli.plugins.volumes.persistent_volumes import capacity, is_bound_to, requested
+from ksched_cli.testing import cluster, find, node, pod, simulation
+from volumes import claim, storage_class, uses, volume
+
+HOSTS = ["a", "b", "c", "d"]
+ZONES = {"a": "north", "b": "north", "c": "south", "d": ""}
+SIZES = st.sampled_from(["1Gi", "2Gi", "1500M", "3Gi", "4Gi", "5Gi"])
+MODES = st.sampled_from(
+    [("ReadWriteOnce",), ("ReadWriteMany",), ("ReadWriteOnce", "ReadWriteMany")]
+)
+NAMES = [f"c{i}" for i in range(4)]
+
+
+@st.composite
+def volumes(draw, name):
+    reach = draw(
+        st.one_of(
+            st.just({}),
+            st.builds(lambda hosts: {"on": hosts}, st.lists(st.sampled_from(HOSTS), min_size=1)),
+            st.builds(lambda zone: {"zones": [zone]}, st.sampled_from(["north", "south"])),
+        )
+    )
+    return volume(
+        name,
+        draw(SIZES),
+        draw(st.sampled_from(["local", "local", "other"])),
+        claim=draw(st.sampled_from(["", "", "", *NAMES, "else"])),
+        modes=draw(MODES),
+        phase=draw(st.sampled_from(["Available"] * 4 + ["Released"])),
+        labels={"disk": draw(st.sampled_from(["ssd", "hdd"]))},
+        **reach,
+    )
+
+
+@st.composite
+def claims(draw, name):
+    selector = draw(st.sampled_from([{}, {}, {"selector": {"matchLabels": {"disk": "ssd"}}}]))
+    chosen = draw(st.sampled_from(["local", "local", "other"]))
+    return claim(name, draw(SIZES), chosen, modes=draw(MODES), **selector)
+
+
+@st.composite
+def states(draw):
+    nodes = []
+    for host in HOSTS:
+        labels = {"kubernetes.io/hostname": host}
+        if ZONES[host]:
+            labels["topology.kubernetes.io/zone"] = ZONES[host]
+        nodes.append(node(host, labels=labels))
+    used = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))
+    return cluster(
+        *nodes,
+        storage_class("local"),
+        storage_class("other"),
+        *(draw(volumes(f"v{i}")) for i in range(draw(st.integers(0, 7)))),
+        *(draw(claims(name)) for name in NAMES),
+        pod("p", spec={"volumes": uses(*used)}),
+    )
+
+
+def reaches(volume, host):
+    """The affinities made here have one requirement at most."""
+    if volume.spec.node_affinity is None:
+        return True
+    (wanted,) = volume.spec.node_affinity.required.node_selector_terms[0].match_expressions
+    label = host if wanted.key == "kubernetes.io/hostname" else ZONES[host]
+    return label in wanted.values
+
+
+def smallest(claim, volumes, host, chosen):
+    """FindMatchingVolume for one claim and one node, word for word."""
+    best = None
+    for one in sorted(volumes, key=lambda one: (capacity(one), one.name)):
+        ref, labels = one.spec.claim_ref, one.metadata.labels
+        if one.name in chosen or one.spec.storage_class_name != claim.spec.storage_class_name:
+            continue
+        if capacity(one) < requested(claim):
+            continue
+        if ref is not None and not is_bound_to(ref, claim):
+            continue
+        if ref is not None:
+            return one if reaches(one, host) else None
+        fits = one.status.phase == "Available" and reaches(one, host)
+        fits = fits and set(claim.spec.access_modes) <= set(one.spec.access_modes)
+        if claim.spec.selector is not None:
+            fits = fits and labels["disk"] == claim.spec.selector.match_labels["disk"]
+        if fits and best is None:
+            best = one
+    return best
+
+
+@given(states())
+def test_every_node_gets_what_a_look_at_it_alone_would_choose(state):
+    run = simulation(state)
+    binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
+    asked = binder.claims(find(run).pod)
+    found = binder.find(asked)
+    for row, host in enumerate(HOSTS):
+        chosen = {}
+        for one in sorted(asked.delayed_binding, key=requested):
+            best = smallest(one, state.persistent_volumes.values(), host, set(chosen.values()))
+            if best is not None:
+                chosen[len(chosen), one.name] = best.name
+        got = [(claim.name, volume.name) for claim, volume in found.static_bindings_at(row)]
+        assert got == [(name, volume) for (_, name), volume in chosen.items()]
+
+
+@given(states())
+def test_taking_and_giving_back_changes_nothing(state):
+    run = simulation(state)
+    binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
+    found = binder.find(binder.claims(find(run).pod))
+    before = [binder.assumed.taken(name).tolist() for name in ("local", "other")]
+    for row in range(len(HOSTS)):
+        binder.assume(found, row)
+        binder.revert(found, row)
+    assert binder.assumed.claim_refs == binder.assumed.selected_nodes == {}
+    assert [binder.assumed.taken(name).tolist() for name in ("local", "other")] == before

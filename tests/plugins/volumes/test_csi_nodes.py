@@ -1,0 +1,35 @@
+"""CSINode objects as columns."""
+
+from ksched_cli.plugins.volumes.csi_nodes import CSINodes
+from ksched_cli.testing import cluster, node, simulation
+from volumes import csi_node
+
+
+def columns():
+    state = cluster(
+        node("a"),
+        node("b"),
+        node("c"),
+        csi_node("a", migrated="kubernetes.io/x,kubernetes.io/y", csi_example_com=2),
+        csi_node("b", csi_example_com=None),
+    )
+    snapshot = simulation(state).snapshot
+    return CSINodes(snapshot, {snapshot.row[name]: each for name, each in state.csi_nodes.items()})
+
+
+def test_a_driver_has_a_limit_per_node_or_none():
+    nodes = columns()
+    assert nodes.limits("csi.example.com").tolist() == [2, -1, -1]
+    assert nodes.limits("other") is None
+
+
+def test_nodes_with_a_csi_node_and_with_a_limit():
+    nodes = columns()
+    assert nodes.has_csi_node.tolist() == [True, True, False]
+    assert nodes.limited.tolist() == [True, False, False]
+
+
+def test_migrated_plugins_are_those_of_the_annotation():
+    nodes = columns()
+    assert nodes.migrated("kubernetes.io/y").tolist() == [True, False, False]
+    assert nodes.migrated("kubernetes.io/z").tolist() == [False, False, False]
