@@ -23,7 +23,7 @@ from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.sources import Source, documents
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.config.joining import profile_with_plugins
+from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
 from ksched_cli.engine.records import Attempt, RunRecord

@@ -14,8 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ksched_cli.commands.output import warn
+from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
-from ksched_cli.config.joining import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import PluginDefectError, UsageError

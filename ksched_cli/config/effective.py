@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.types import Extender, SchedulerConfiguration
 from ksched_cli.kube.field_errors import FieldError
 
@@ -22,12 +23,32 @@ class KnownPlugin(Protocol):
     @property
     def origin(self) -> str: ...
 
+    @property
+    def enabled_by_default(self) -> bool:
+        """Whether the default multiPoint list has it, in the registry's order."""
+        ...
+
+    @property
+    def default_weight(self) -> int | None:
+        """Its weight in that list."""
+        ...
+
+    @property
+    def in_tree_args(self) -> InTreeArgs[Any] | None:
+        """Of an in-tree plugin that takes args."""
+        ...
+
     def check_args(self, given: Any) -> Sequence[FieldError]:
-        """What is wrong with the args of a plugin that is no in-tree one."""
+        """What is wrong with the args that the plugin is made with; paths begin in the args."""
         ...
 
 
 KnownPlugins = Mapping[str, KnownPlugin]
+
+
+def in_tree_args(registry: KnownPlugins) -> dict[str, InTreeArgs[Any]]:
+    """Plugin name → the args, of the in-tree plugins that take some."""
+    return {name: plugin.in_tree_args for name, plugin in registry.items() if plugin.in_tree_args}
 
 
 @dataclass(frozen=True, slots=True)

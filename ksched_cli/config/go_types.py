@@ -1,18 +1,22 @@
-"""How a configuration's fields travel as JSON: the Go type behind each field of config/types.py.
+"""The Go type behind each field of a configuration type: how it reads and prints as JSON.
 
-The types carry it as field metadata; schema.py decodes by it and `to_wire` prints by it.
+The dataclasses of config/types.py and of the plugins' args carry it as field metadata. decoder.py
+decodes by it, schema.py makes the JSON Schema of it, `to_wire` prints by it.
 """
 
 from __future__ import annotations
 
 import base64
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from ksched_cli.kube.formatting import duration_text
+
+T = TypeVar("T")
 
 
 class Kind(Enum):
@@ -48,7 +52,7 @@ class StringMap:
 
 
 class Wired(Protocol):
-    """A dataclass of config/types.py. GO: its Go type, as messages name it."""
+    """A dataclass whose fields are made by `field`. GO: its Go type, as messages name it."""
 
     GO: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -91,18 +95,23 @@ def go_name(wire: Wire) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WireField:
-    """key: in JSON; attribute: in the dataclass; pointer: null and absence are None."""
+    """key: in JSON; attribute: in the dataclass; pointer: null and absence are None;
+    limits: what the JSON Schema adds to the type, for editors."""
 
     key: str
     attribute: str
     wire: Wire
     pointer: bool
     omit_empty: bool
+    limits: Mapping[str, Any]
 
 
-def field(key: str, wire: Wire, *, pointer: bool = False, omit: bool = True) -> Any:
-    """A dataclass field with Go's zero value as its default."""
-    metadata = {"wire": (key, wire, pointer, omit)}
+def field(key: str, wire: Wire, *, pointer: bool = False, omit: bool = True, **limits: Any) -> Any:
+    """A dataclass field with Go's zero value as its default.
+
+    limits: keywords of JSON Schema, such as minimum or enum.
+    """
+    metadata = {"wire": (key, wire, pointer, omit, limits)}
     if isinstance(wire, StructOf) and not pointer:
         return dataclasses.field(default_factory=wire.cls, metadata=metadata)
     zero = wire.zero if isinstance(wire, Scalar) and not pointer else None
@@ -112,12 +121,17 @@ def field(key: str, wire: Wire, *, pointer: bool = False, omit: bool = True) -> 
 @cache
 def fields_of(cls: type[Wired]) -> dict[str, WireField]:
     """A type's fields by JSON key."""
-    found = {}
+    by_key = {}
     for item in dataclasses.fields(cls):
         if "wire" in item.metadata:
-            key, wire, pointer, omit = item.metadata["wire"]
-            found[key] = WireField(key, item.name, wire, pointer, omit)
-    return found
+            key, wire, pointer, omit, limits = item.metadata["wire"]
+            by_key[key] = WireField(key, item.name, wire, pointer, omit, limits)
+    return by_key
+
+
+def or_default(value: T | None, default: T) -> T:
+    """What a nil pointer stands for."""
+    return default if value is None else value
 
 
 def to_wire(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.config.checks.findings import Severity
-from ksched_cli.config.defaults import default_configuration_source
+from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.review import judge, review
 from ksched_cli.config.startup import build
@@ -36,4 +36,5 @@ def load_configuration(text: str | None, source_name: str, registry: KnownPlugin
 
 def default_configuration(registry: KnownPlugins) -> Configuration:
     """What kube-scheduler runs with when it is given no file."""
-    return build(SchedulerConfiguration(), default_configuration_source(), registry)
+    empty = SchedulerConfiguration()
+    return build(empty, with_defaults(empty, registry), registry)

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginRef
 from ksched_cli.config.go_types import fields_of
-from ksched_cli.config.types import Plugin, Plugins, PluginSet
+from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
 
 ALL = "*"
@@ -50,7 +50,7 @@ def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
     names = {plugin.name for plugin in off}
     given = {plugin.name: (at, plugin) for at, plugin in enumerate(custom.enabled or ())}
     replaced: set[int] = set()
-    enabled: list[Plugin] = []
+    enabled: list[PluginSetEntry] = []
     for plugin in () if ALL in names else defaults.enabled or ():
         if plugin.name in names:
             continue
@@ -61,7 +61,7 @@ def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
         else:
             enabled.append(plugin)
     enabled += [item for at, item in enumerate(custom.enabled or ()) if at not in replaced]
-    disabled = tuple(Plugin(plugin.name) for plugin in off)
+    disabled = tuple(PluginSetEntry(plugin.name) for plugin in off)
     return PluginSet(tuple(enabled) or None, disabled or None)
 
 

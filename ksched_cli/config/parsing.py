@@ -7,19 +7,21 @@ k8s.io/kube-scheduler/config/v1/types.go for plugin args.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from ksched_cli.config.decoder import Decoder
+from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.types import (
     API_VERSION,
-    ARGS_TYPES,
     GROUP,
     KIND,
     PluginConfig,
     SchedulerConfiguration,
     SchedulerProfile,
+    TypeMeta,
 )
 from ksched_cli.errors import Position
 from ksched_cli.kube import json_tree
@@ -27,8 +29,9 @@ from ksched_cli.kube.documents import Document, position_at, read_documents
 from ksched_cli.kube.formatting import json_text, quote
 from ksched_cli.kube.yaml_tree import Duplicate, YamlError
 
+ArgsTypes = Mapping[str, type[TypeMeta]]  # by plugin name
+
 _SCHEME = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
-_KINDS = {KIND, *(f"{name}Args" for name in ARGS_TYPES)}
 _META_TYPE = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\"";'
     r' Kind string "json:\"kind,omitempty\"" }'
@@ -78,11 +81,12 @@ def is_json_buffer(text: str) -> bool:
     return text.lstrip(" \t\r\n\v\f\x85\xa0").startswith("{")
 
 
-def decode(text: str) -> Decoded:
+def decode(text: str, registry: KnownPlugins) -> Decoded:
     """Every step of upstream's decoding, going on after an error for the sake of later checks."""
+    args_types = {name: args.type for name, args in in_tree_args(registry).items()}
     if is_json_buffer(text):
         try:
-            return _decode_document(text, Document(json_tree.parse(text), ()), 1)
+            return _decode_document(text, Document(json_tree.parse(text), ()), 1, args_types)
         except json_tree.JsonError as error:
             return _broken_json(text, error)
     documents: list[Document] = []
@@ -93,7 +97,7 @@ def decode(text: str) -> Decoded:
         at = Position(error.line, error.column or 1) if error.line else None
         fault = SyntaxFault(error.message.removeprefix("yaml: "), at)
         return Decoded(error.message, None, SchedulerConfiguration(), fault)
-    return _decode_document(text, first, _count_documents(text))
+    return _decode_document(text, first, _count_documents(text), args_types)
 
 
 def _count_documents(text: str) -> int:
@@ -110,17 +114,19 @@ def _broken_json(text: str, error: json_tree.JsonError) -> Decoded:
     return Decoded(said, None, SchedulerConfiguration(), fault)
 
 
-def _decode_document(text: str, document: Document, documents: int) -> Decoded:
+def _decode_document(
+    text: str, document: Document, documents: int, args_types: ArgsTypes
+) -> Decoded:
     data = document.data
     error, kind = _interpret(data)
     if error is None and kind is not None:
-        error = _registered(kind, text)
+        error = _registered(kind, text, args_types)
     decoder = Decoder()
     configuration = decoder.decode(data if isinstance(data, dict) else {}, SchedulerConfiguration)
     strict = [*_duplicate_text(document.duplicates), *decoder.strict]
-    configuration, nested_fatal, nested_strict = _decode_args(configuration)
+    configuration, nested_fatal, nested_strict = _decode_args(configuration, args_types)
     if error is None and kind is not None and kind.kind != KIND:
-        error = _other_kind(kind, document)
+        error = _other_kind(kind, document, args_types)
     if error is None:
         error = decoder.fatal or nested_fatal
     if error is None and (strict or nested_strict):
@@ -128,10 +134,10 @@ def _decode_document(text: str, document: Document, documents: int) -> Decoded:
     return Decoded(error, data, configuration, None, document.duplicates, documents)
 
 
-def _other_kind(kind: _Kind, document: Document) -> str:
+def _other_kind(kind: _Kind, document: Document, args_types: ArgsTypes) -> str:
     """Plugin args at the top: they decode, but are no configuration."""
     decoder = Decoder()
-    decoder.decode(document.data, ARGS_TYPES[kind.kind.removesuffix("Args")])
+    decoder.decode(document.data, args_types[kind.kind.removesuffix("Args")])
     strict = [*_duplicate_text(document.duplicates), *decoder.strict]
     if decoder.fatal is not None or strict:
         return decoder.fatal or _strict_error(strict)
@@ -179,16 +185,17 @@ def _interpret(data: Any) -> tuple[str | None, _Kind | None]:
     return None, _Kind(group, name if slash or version else "", found["kind"])
 
 
-def _registered(kind: _Kind, text: str) -> str | None:
+def _registered(kind: _Kind, text: str, args_types: ArgsTypes) -> str | None:
     if not kind.kind:
         return f"Object 'Kind' is missing in '{text}'"
     if not kind.version:
         return f"Object 'apiVersion' is missing in '{text}'"
-    return _unregistered(kind)
+    return _unregistered(kind, args_types)
 
 
-def _unregistered(kind: _Kind) -> str | None:
-    if kind.group_version == API_VERSION and kind.kind in _KINDS:
+def _unregistered(kind: _Kind, args_types: ArgsTypes) -> str | None:
+    kinds = {KIND, *(f"{name}Args" for name in args_types)}
+    if kind.group_version == API_VERSION and kind.kind in kinds:
         return None
     return (
         f"no kind {quote(kind.kind)} is registered for version"
@@ -197,7 +204,7 @@ def _unregistered(kind: _Kind) -> str | None:
 
 
 def _decode_args(
-    configuration: SchedulerConfiguration,
+    configuration: SchedulerConfiguration, args_types: ArgsTypes
 ) -> tuple[SchedulerConfiguration, str | None, list[str]]:
     """Typed args for in-tree plugins; the first fatal error; the strict ones."""
     fatal: str | None = None
@@ -206,7 +213,7 @@ def _decode_args(
     for at, profile in enumerate(configuration.profiles or ()):
         configs: list[PluginConfig] = []
         for index, config in enumerate(profile.plugin_config or ()):
-            args, error, unstrict = _plugin_args(config)
+            args, error, unstrict = _plugin_args(config, args_types)
             configs.append(replace(config, args=args))
             where = f"decoding .profiles[{at}].pluginConfig[{index}]: "
             if error is not None and fatal is None:
@@ -221,9 +228,9 @@ def _decode_args(
     return replace(configuration, profiles=tuple(profiles)), fatal, strict
 
 
-def _plugin_args(config: PluginConfig) -> tuple[Any, str | None, list[str]]:
+def _plugin_args(config: PluginConfig, args_types: ArgsTypes) -> tuple[Any, str | None, list[str]]:
     """The args of one pluginConfig entry, a fatal error, strict errors."""
-    cls = ARGS_TYPES.get(config.name)
+    cls = args_types.get(config.name)
     if cls is None:
         return _ordered(config.args), None, []
     said = f"decoding args for plugin {config.name}: "
@@ -232,7 +239,7 @@ def _plugin_args(config: PluginConfig) -> tuple[Any, str | None, list[str]]:
         return cls(), said + (error or ""), []
     kind = _defaulted(kind, f"{config.name}Args")
     raw = "" if config.args is None else json_text(_ordered(config.args))
-    error = _registered(kind, raw)
+    error = _registered(kind, raw, args_types)
     if error is not None:
         return cls(), said + error, []
     decoder = Decoder()

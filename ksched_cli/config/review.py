@@ -78,9 +78,9 @@ def judge(text: str, known: KnownPlugins) -> tuple[Verdict, Configuration | None
 
 
 def _judge(text: str, known: KnownPlugins) -> _Outcome:
-    decoded = decode(text)
-    defaulted = with_defaults(decoded.configuration)
-    errors = validate(defaulted)
+    decoded = decode(text, known)
+    defaulted = with_defaults(decoded.configuration, known)
+    errors = validate(defaulted, known)
     faults = tuple(start_faults(decoded.configuration, defaulted, known))
     if decoded.error is not None:
         verdict = Verdict(Stage.DECODE, decoded.error)
@@ -137,9 +137,9 @@ def _check(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
         message = f'the key "{item.key}" is written twice; the last one counts'
         place = Position(item.line, item.column)
         findings.put(at_position("duplicate-key", (str(item.key),), place, message))
-    _check_structure(decoded, findings)
-    check_args_kind(decoded.configuration, decoded.data, findings)
-    for error in validate(outcome.defaulted):
+    _check_structure(decoded, known, findings)
+    check_args_kind(decoded.configuration, decoded.data, known, findings)
+    for error in validate(outcome.defaulted, known):
         field_error(error, (), findings)
     check_names(decoded.configuration, known, findings)
     for fault in outcome.faults:
@@ -147,7 +147,7 @@ def _check(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
     _lint(outcome, known, findings)
 
 
-def _check_structure(decoded: Decoded, findings: Findings) -> None:
+def _check_structure(decoded: Decoded, known: KnownPlugins, findings: Findings) -> None:
     """The schema finds every wrong key and type; one that the decoder found nothing in has none.
 
     jsonschema takes longer to import than all the rest, so it is asked only then.
@@ -156,7 +156,7 @@ def _check_structure(decoded: Decoded, findings: Findings) -> None:
         return
     from ksched_cli.config.checks.json_schema import check_structure
 
-    check_structure(decoded.data, findings)
+    check_structure(decoded.data, known, findings)
 
 
 def _lint(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:

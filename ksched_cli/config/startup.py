@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ksched_cli.config.args_validation import CHECKS
 from ksched_cli.config.effective import Configuration, KnownPlugins, PluginRef, Profile
 from ksched_cli.config.extender_tls import transport_fault
+from ksched_cli.config.in_tree_args import StartupCrash
 from ksched_cli.config.merge import (
     MULTI_POINT,
     NIL_POINTER,
@@ -24,7 +24,6 @@ from ksched_cli.config.merge import (
     score_weights,
 )
 from ksched_cli.config.types import (
-    NodeResourcesFitArgs,
     PluginConfig,
     Plugins,
     SchedulerConfiguration,
@@ -33,6 +32,8 @@ from ksched_cli.config.types import (
 from ksched_cli.kube.field_errors import FieldError, aggregate
 
 _FIVE_SECONDS = 5 * 10**9
+# The plugin whose args buildExtenders changes.
+_RESOURCES_FIT = "NodeResourcesFit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class StartupError:
     profile:  index of the profile, None for an extender's fault
     extender: index of the extender
     fields:   the field errors inside the args of `plugin`
+    panics:   kube-scheduler crashes
+    crash:    what in the args of `plugin` it crashes at
     """
 
     message: str
@@ -52,6 +55,7 @@ class StartupError:
     point: str = ""
     fields: tuple[FieldError, ...] = ()
     panics: bool = False
+    crash: StartupCrash | None = None
 
 
 def start_faults(
@@ -137,7 +141,7 @@ def _with_ignored_resources(configuration: SchedulerConfiguration) -> SchedulerC
 
 
 def _ignoring(config: PluginConfig, ignored: tuple[str, ...]) -> PluginConfig:
-    if not isinstance(config.args, NodeResourcesFitArgs):
+    if config.name != _RESOURCES_FIT:
         return config
     return replace(config, args=replace(config.args, ignored_resources=ignored))
 
@@ -163,25 +167,15 @@ def _plugin_faults(
     enabled = needed(profile.plugins or Plugins()) & set(known)
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
-        in_tree = name in CHECKS
-        errors = tuple(
-            CHECKS[name](args[name], "") if in_tree else known[name].check_args(args.get(name))
-        )
+        in_tree_args = known[name].in_tree_args
+        errors = tuple(known[name].check_args(args.get(name)))
         if errors:
             message = f'{said}initializing plugin "{name}": {aggregate(errors)}'
             yield StartupError(message, index, plugin=name, fields=errors)
-        elif in_tree and _lacks_shape(args[name]):
-            yield StartupError(NIL_POINTER, index, plugin=name, panics=True)
-
-
-def _lacks_shape(args: Any) -> bool:
-    """NodeResourcesFit follows scoringStrategy.requestedToCapacityRatio without looking."""
-    strategy = args.scoring_strategy if isinstance(args, NodeResourcesFitArgs) else None
-    return (
-        strategy is not None
-        and strategy.type == "RequestedToCapacityRatio"
-        and strategy.requested_to_capacity_ratio is None
-    )
+        elif in_tree_args is not None:
+            crash = in_tree_args.startup_crash(args[name])
+            if crash is not None:
+                yield StartupError(NIL_POINTER, index, plugin=name, panics=True, crash=crash)
 
 
 def _placed(

@@ -1,15 +1,13 @@
-"""KubeSchedulerConfiguration v1, field by field.
+"""KubeSchedulerConfiguration v1, field by field. The args of a plugin stand beside the plugin.
 
-Upstream: k8s.io/kube-scheduler/config/v1/types.go and types_pluginargs.go,
-k8s.io/component-base/config/v1alpha1/types.go, k8s.io/api/core/v1 for affinity and spreading.
+Upstream: k8s.io/kube-scheduler/config/v1/types.go, k8s.io/component-base/config/v1alpha1/types.go.
 Durations are nanoseconds; None is what Go has as nil.
 """
 
-# ruff: noqa: RUF009  # wire.field is dataclasses.field, with the JSON side as its metadata
+# ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,10 +21,8 @@ from ksched_cli.config.go_types import (
     RAW,
     STRING,
     ListOf,
-    StringMap,
     StructOf,
     field,
-    named,
 )
 
 GROUP = "kubescheduler.config.k8s.io"
@@ -44,223 +40,10 @@ class TypeMeta:
     api_version: str = field("apiVersion", STRING)
 
 
-# What plugins take as args.
-
-
 @dataclass(frozen=True, slots=True)
-class DefaultPreemptionArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.DefaultPreemptionArgs"
-    min_candidate_nodes_percentage: int | None = field(
-        "minCandidateNodesPercentage", INT32, pointer=True
-    )
-    min_candidate_nodes_absolute: int | None = field(
-        "minCandidateNodesAbsolute", INT32, pointer=True
-    )
+class PluginSetEntry:
+    """One plugin of an enabled or disabled list; upstream's v1.Plugin."""
 
-
-@dataclass(frozen=True, slots=True)
-class InterPodAffinityArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.InterPodAffinityArgs"
-    hard_pod_affinity_weight: int | None = field("hardPodAffinityWeight", INT32, pointer=True)
-    ignore_preferred_terms_of_existing_pods: bool = field(
-        "ignorePreferredTermsOfExistingPods", BOOL, omit=False
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
-    GO: ClassVar[str] = "v1.ResourceSpec"
-    name: str = field("name", STRING, omit=False)
-    weight: int = field("weight", INT64)
-
-
-@dataclass(frozen=True, slots=True)
-class UtilizationShapePoint:
-    GO: ClassVar[str] = "v1.UtilizationShapePoint"
-    utilization: int = field("utilization", INT32, omit=False)
-    score: int = field("score", INT32, omit=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedToCapacityRatioParam:
-    GO: ClassVar[str] = "v1.RequestedToCapacityRatioParam"
-    shape: tuple[UtilizationShapePoint, ...] | None = field(
-        "shape", ListOf(StructOf(UtilizationShapePoint))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class ScoringStrategy:
-    GO: ClassVar[str] = "v1.ScoringStrategy"
-    type: str = field("type", named("v1.ScoringStrategyType"))
-    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
-    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
-        "requestedToCapacityRatio", StructOf(RequestedToCapacityRatioParam), pointer=True
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NodeResourcesFitArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeResourcesFitArgs"
-    ignored_resources: tuple[str, ...] | None = field("ignoredResources", ListOf(STRING))
-    ignored_resource_groups: tuple[str, ...] | None = field("ignoredResourceGroups", ListOf(STRING))
-    scoring_strategy: ScoringStrategy | None = field(
-        "scoringStrategy", StructOf(ScoringStrategy), pointer=True
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NodeResourcesBalancedAllocationArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeResourcesBalancedAllocationArgs"
-    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
-
-
-@dataclass(frozen=True, slots=True)
-class LabelSelectorRequirement:
-    GO: ClassVar[str] = "v1.LabelSelectorRequirement"
-    key: str = field("key", STRING, omit=False)
-    operator: str = field("operator", named("v1.LabelSelectorOperator"), omit=False)
-    values: tuple[str, ...] | None = field("values", ListOf(STRING))
-
-
-@dataclass(frozen=True, slots=True)
-class LabelSelector:
-    GO: ClassVar[str] = "v1.LabelSelector"
-    match_labels: Mapping[str, str] | None = field("matchLabels", StringMap())
-    match_expressions: tuple[LabelSelectorRequirement, ...] | None = field(
-        "matchExpressions", ListOf(StructOf(LabelSelectorRequirement))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class TopologySpreadConstraint:
-    GO: ClassVar[str] = "v1.TopologySpreadConstraint"
-    max_skew: int = field("maxSkew", INT32, omit=False)
-    topology_key: str = field("topologyKey", STRING, omit=False)
-    when_unsatisfiable: str = field(
-        "whenUnsatisfiable", named("v1.UnsatisfiableConstraintAction"), omit=False
-    )
-    label_selector: LabelSelector | None = field(
-        "labelSelector", StructOf(LabelSelector), pointer=True
-    )
-    min_domains: int | None = field("minDomains", INT32, pointer=True)
-    node_affinity_policy: str | None = field(
-        "nodeAffinityPolicy", named("v1.NodeInclusionPolicy"), pointer=True
-    )
-    node_taints_policy: str | None = field(
-        "nodeTaintsPolicy", named("v1.NodeInclusionPolicy"), pointer=True
-    )
-    match_label_keys: tuple[str, ...] | None = field("matchLabelKeys", ListOf(STRING))
-
-
-@dataclass(frozen=True, slots=True)
-class PodTopologySpreadArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.PodTopologySpreadArgs"
-    default_constraints: tuple[TopologySpreadConstraint, ...] | None = field(
-        "defaultConstraints", ListOf(StructOf(TopologySpreadConstraint))
-    )
-    defaulting_type: str = field(
-        "defaultingType", named("v1.PodTopologySpreadConstraintsDefaulting")
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class VolumeBindingArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.VolumeBindingArgs"
-    bind_timeout_seconds: int | None = field("bindTimeoutSeconds", INT64, pointer=True)
-    shape: tuple[UtilizationShapePoint, ...] | None = field(
-        "shape", ListOf(StructOf(UtilizationShapePoint))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSelectorRequirement:
-    GO: ClassVar[str] = "v1.NodeSelectorRequirement"
-    key: str = field("key", STRING, omit=False)
-    operator: str = field("operator", named("v1.NodeSelectorOperator"), omit=False)
-    values: tuple[str, ...] | None = field("values", ListOf(STRING))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSelectorTerm:
-    GO: ClassVar[str] = "v1.NodeSelectorTerm"
-    match_expressions: tuple[NodeSelectorRequirement, ...] | None = field(
-        "matchExpressions", ListOf(StructOf(NodeSelectorRequirement))
-    )
-    match_fields: tuple[NodeSelectorRequirement, ...] | None = field(
-        "matchFields", ListOf(StructOf(NodeSelectorRequirement))
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSelector:
-    GO: ClassVar[str] = "v1.NodeSelector"
-    node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(
-        "nodeSelectorTerms", ListOf(StructOf(NodeSelectorTerm)), omit=False
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PreferredSchedulingTerm:
-    GO: ClassVar[str] = "v1.PreferredSchedulingTerm"
-    weight: int = field("weight", INT32, omit=False)
-    preference: NodeSelectorTerm = field("preference", StructOf(NodeSelectorTerm), omit=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAffinity:
-    GO: ClassVar[str] = "v1.NodeAffinity"
-    required: NodeSelector | None = field(
-        "requiredDuringSchedulingIgnoredDuringExecution", StructOf(NodeSelector), pointer=True
-    )
-    preferred: tuple[PreferredSchedulingTerm, ...] | None = field(
-        "preferredDuringSchedulingIgnoredDuringExecution",
-        ListOf(StructOf(PreferredSchedulingTerm)),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAffinityArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.NodeAffinityArgs"
-    added_affinity: NodeAffinity | None = field(
-        "addedAffinity", StructOf(NodeAffinity), pointer=True
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class DynamicResourcesArgs(TypeMeta):
-    GO: ClassVar[str] = "v1.DynamicResourcesArgs"
-    filter_timeout: int | None = field("filterTimeout", DURATION, pointer=True)
-
-
-PluginArgs = (
-    DefaultPreemptionArgs
-    | InterPodAffinityArgs
-    | NodeResourcesFitArgs
-    | NodeResourcesBalancedAllocationArgs
-    | PodTopologySpreadArgs
-    | VolumeBindingArgs
-    | NodeAffinityArgs
-    | DynamicResourcesArgs
-)
-
-ARGS_TYPES: Mapping[str, type[PluginArgs]] = {
-    "DefaultPreemption": DefaultPreemptionArgs,
-    "DynamicResources": DynamicResourcesArgs,
-    "InterPodAffinity": InterPodAffinityArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
-    "NodeResourcesFit": NodeResourcesFitArgs,
-    "PodTopologySpread": PodTopologySpreadArgs,
-    "VolumeBinding": VolumeBindingArgs,
-}
-
-
-# The configuration itself, as the file has it.
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
     GO: ClassVar[str] = "v1.Plugin"
     name: str = field("name", STRING, omit=False)
     weight: int | None = field("weight", INT32, pointer=True)
@@ -269,8 +52,10 @@ class Plugin:
 @dataclass(frozen=True, slots=True)
 class PluginSet:
     GO: ClassVar[str] = "v1.PluginSet"
-    enabled: tuple[Plugin, ...] | None = field("enabled", ListOf(StructOf(Plugin)))
-    disabled: tuple[Plugin, ...] | None = field("disabled", ListOf(StructOf(Plugin)))
+    enabled: tuple[PluginSetEntry, ...] | None = field("enabled", ListOf(StructOf(PluginSetEntry)))
+    disabled: tuple[PluginSetEntry, ...] | None = field(
+        "disabled", ListOf(StructOf(PluginSetEntry))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +90,7 @@ class SchedulerProfile:
     GO: ClassVar[str] = "v1.KubeSchedulerProfile"
     scheduler_name: str | None = field("schedulerName", STRING, pointer=True)
     percentage_of_nodes_to_score: int | None = field(
-        "percentageOfNodesToScore", INT32, pointer=True
+        "percentageOfNodesToScore", INT32, pointer=True, minimum=0, maximum=100
     )
     plugins: Plugins | None = field("plugins", StructOf(Plugins), pointer=True)
     plugin_config: tuple[PluginConfig, ...] | None = field(
@@ -381,7 +166,7 @@ class SchedulerConfiguration(TypeMeta):
     """What a file says; after defaults.py with every default filled in."""
 
     GO: ClassVar[str] = "v1.KubeSchedulerConfiguration"
-    parallelism: int | None = field("parallelism", INT32, pointer=True)
+    parallelism: int | None = field("parallelism", INT32, pointer=True, minimum=1)
     leader_election: LeaderElection = field("leaderElection", StructOf(LeaderElection))
     client_connection: ClientConnection = field("clientConnection", StructOf(ClientConnection))
     enable_profiling: bool | None = field("enableProfiling", BOOL, pointer=True)
@@ -389,9 +174,11 @@ class SchedulerConfiguration(TypeMeta):
         "enableContentionProfiling", BOOL, pointer=True
     )
     percentage_of_nodes_to_score: int | None = field(
-        "percentageOfNodesToScore", INT32, pointer=True
+        "percentageOfNodesToScore", INT32, pointer=True, minimum=0, maximum=100
     )
-    pod_initial_backoff_seconds: int | None = field("podInitialBackoffSeconds", INT64, pointer=True)
+    pod_initial_backoff_seconds: int | None = field(
+        "podInitialBackoffSeconds", INT64, pointer=True, minimum=1
+    )
     pod_max_backoff_seconds: int | None = field("podMaxBackoffSeconds", INT64, pointer=True)
     profiles: tuple[SchedulerProfile, ...] | None = field(
         "profiles", ListOf(StructOf(SchedulerProfile))

@@ -7,11 +7,12 @@ upstream collects some of them from a map.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ksched_cli.config.args_validation import CHECKS
+from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.go_types import to_wire
+from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.merge import plugin_set
 from ksched_cli.config.types import (
     API_VERSION,
@@ -35,16 +36,19 @@ from ksched_cli.kube.field_errors import (
 from ksched_cli.kube.formatting import duration_text
 
 REMOVED_IN_V1 = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-# Upstream looks the check of NodeResourcesFit up under this name, so that it never runs here.
+# Upstream looks the check of NodeResourcesFit's args up under the name of their type: it runs only
+# when the plugin is made, and args of a plugin of that name are refused.
+_UNCHECKED = "NodeResourcesFit"
 _MISNAMED = "NodeResourcesFitArgs"
 _PERCENT = "not in valid range [0-100]"
 
 Errors = Iterator[FieldError]
+ArgsByPlugin = Mapping[str, InTreeArgs[Any]]
 
 
-def validate(configuration: SchedulerConfiguration) -> list[FieldError]:
+def validate(configuration: SchedulerConfiguration, registry: KnownPlugins) -> list[FieldError]:
     """Every error, in upstream's order. configuration: with defaults."""
-    return list(_errors(configuration))
+    return list(_errors(configuration, in_tree_args(registry)))
 
 
 def text(errors: Iterable[FieldError]) -> str:
@@ -52,7 +56,7 @@ def text(errors: Iterable[FieldError]) -> str:
     return "\n".join(sorted(error.text() for error in errors))
 
 
-def _errors(configuration: SchedulerConfiguration) -> Errors:
+def _errors(configuration: SchedulerConfiguration, known_args: ArgsByPlugin) -> Errors:
     yield from _client_connection(configuration.client_connection)
     yield from _leader_election(configuration.leader_election)
     parallelism = configuration.parallelism or 0
@@ -60,7 +64,7 @@ def _errors(configuration: SchedulerConfiguration) -> Errors:
         detail = "should be an integer value greater than zero"
         yield invalid("parallelism", parallelism, detail)
     profiles = configuration.profiles or ()
-    yield from _profiles(profiles)
+    yield from _profiles(profiles, known_args)
     yield from _queue_sort(profiles)
     yield from _percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
     yield from _backoff(configuration)
@@ -107,7 +111,7 @@ def _backoff(configuration: SchedulerConfiguration) -> Errors:
         yield invalid("podMaxBackoffSeconds", longest, detail)
 
 
-def _profiles(profiles: tuple[SchedulerProfile, ...]) -> Errors:
+def _profiles(profiles: tuple[SchedulerProfile, ...], known_args: ArgsByPlugin) -> Errors:
     seen = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
@@ -118,7 +122,7 @@ def _profiles(profiles: tuple[SchedulerProfile, ...]) -> Errors:
             f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
         )
         yield from _removed_plugins(path, profile)
-        yield from _plugin_config(path, profile.plugin_config or ())
+        yield from _plugin_config(path, profile.plugin_config or (), known_args)
         if name in seen:
             # Upstream hands over a path where a value belongs; as JSON it is an empty object.
             yield duplicate(f"{path}.schedulerName", {})
@@ -140,7 +144,9 @@ def _removed(path: str, name: str) -> FieldError:
     return invalid(path, name, detail)
 
 
-def _plugin_config(path: str, configs: tuple[PluginConfig, ...]) -> Errors:
+def _plugin_config(
+    path: str, configs: tuple[PluginConfig, ...], known_args: ArgsByPlugin
+) -> Errors:
     seen = set()
     for index, config in enumerate(configs):
         where = f"{path}.pluginConfig[{index}]"
@@ -151,8 +157,8 @@ def _plugin_config(path: str, configs: tuple[PluginConfig, ...]) -> Errors:
             yield _removed(where, config.name)
         elif config.name == _MISNAMED:
             yield invalid(f"{where}.args", config.args, "has to match plugin args")
-        elif config.name in CHECKS and config.name != "NodeResourcesFit":
-            yield from CHECKS[config.name](config.args, f"{where}.args")
+        elif config.name in known_args and config.name != _UNCHECKED:
+            yield from known_args[config.name].validate(config.args, f"{where}.args")
 
 
 def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.framework.interface import Plugin, points_of
 from ksched_cli.kube.field_errors import FieldError
 
@@ -19,18 +20,45 @@ IN_TREE_ORIGIN = "in-tree"
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """One plugin that a configuration may name.
+    """One plugin that a configuration may name; of an in-tree one, the whole descriptor.
 
     name:    as in a configuration
-    points:  keys of config.points.POINTS that it extends
+    points:  keys of kube.extension_points.POINTS that it extends
     origin:  "in-tree", or the distribution and version that brought it
     target:  "module:Class" of an in-tree plugin, or the class itself
+    enabled_by_default: it stands in the default multiPoint list, in the registry's order
+    default_weight:     its weight there
+    short_name:         heading of its column in a table; empty for the name itself
+    in_tree_args:       type, defaults and checks of an in-tree plugin's args
     """
 
     name: str
     points: frozenset[str]
     origin: str
     target: str | Callable[..., Any]
+    enabled_by_default: bool = False
+    default_weight: int | None = None
+    short_name: str = ""
+    in_tree_args: InTreeArgs[Any] | None = None
+
+    @classmethod
+    def in_tree(
+        cls,
+        name: str,
+        module: str,
+        points: str,
+        *,
+        weight: int | None = None,
+        short_name: str = "",
+        args: InTreeArgs[Any] | None = None,
+    ) -> PluginEntry:
+        """The descriptor of an in-tree plugin, enabled by default.
+
+        module: where the class of this name is; points: keys, with spaces between them;
+        weight: None for a plugin that the default list gives none
+        """
+        target, keys = f"{module}:{name}", frozenset(points.split())
+        return cls(name, keys, IN_TREE_ORIGIN, target, True, weight, short_name, args)
 
     @classmethod
     def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
@@ -55,7 +83,9 @@ class PluginEntry:
         return factory
 
     def check_args(self, given: Any) -> tuple[FieldError, ...]:
-        """What is wrong with the args of a foreign plugin; config.validate_args has the others."""
+        """What is wrong with args as a configuration has them, an in-tree plugin's typed."""
+        if self.in_tree_args is not None:
+            return tuple(self.in_tree_args.validate(given, ""))
         spec = getattr(self.target, "args", None)
         if spec is None:
             return ()

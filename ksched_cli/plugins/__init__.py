@@ -1,46 +1,61 @@
-"""The plugins that kube-scheduler v1.34.1 brings, and the extension points of each.
+"""The plugins that kube-scheduler v1.34.1 brings, in the order of its default multiPoint list.
 
-Upstream: pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry) with the default feature
-gates; the points are the interfaces that each plugin's Go type implements. The modules are loaded
-when a plugin is made, not before.
+Upstream: pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry) and
+apis/config/v1/default_plugins.go (getDefaultPlugins), with the default feature gates. A plugin with
+args, or of several files, is a package, and the package has its descriptor. The modules that
+implement the plugins are loaded when a plugin is made, not before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.plugins import (
+    default_preemption,
+    dynamic_resources,
+    inter_pod_affinity,
+    node_affinity,
+    node_resources,
+    node_volume_limits,
+    pod_topology_spread,
+    volume_binding,
+    volume_restrictions,
+)
 
 
-def _entry(name: str, module: str, points: str) -> PluginEntry:
-    target = f"ksched_cli.plugins.{module}:{name}"
-    return PluginEntry(name, frozenset(points.split()), "in-tree", target)
+def _file(
+    name: str, module: str, points: str, weight: int | None = None, short_name: str = ""
+) -> PluginEntry:
+    """The descriptor of a plugin without args that is one file."""
+    return PluginEntry.in_tree(
+        name, f"{__name__}.{module}", points, weight=weight, short_name=short_name
+    )
 
 
 IN_TREE: tuple[PluginEntry, ...] = (
-    _entry("SchedulingGates", "scheduling_gates", "preEnqueue"),
-    _entry("PrioritySort", "priority_sort", "queueSort"),
-    _entry("NodeUnschedulable", "node_unschedulable", "filter"),
-    _entry("NodeName", "node_name", "filter"),
-    _entry("TaintToleration", "taint_toleration", "filter preScore score"),
-    _entry("NodeAffinity", "node_affinity", "preFilter filter preScore score"),
-    _entry("NodePorts", "node_ports", "preFilter filter"),
-    _entry("NodeResourcesFit", "node_resources.fit", "preFilter filter preScore score"),
-    _entry("VolumeRestrictions", "volume_restrictions.plugin", "preFilter filter"),
-    _entry("NodeVolumeLimits", "node_volume_limits.plugin", "preFilter filter"),
-    _entry(
-        "VolumeBinding", "volume_binding.plugin", "preFilter filter reserve preScore score preBind"
-    ),
-    _entry("VolumeZone", "volume_zone", "preFilter filter"),
-    _entry("PodTopologySpread", "pod_topology_spread.plugin", "preFilter filter preScore score"),
-    _entry("InterPodAffinity", "inter_pod_affinity.plugin", "preFilter filter preScore score"),
-    _entry(
-        "DynamicResources",
-        "dynamic_resources.plugin",
-        "preEnqueue preFilter filter postFilter reserve preBind",
-    ),
-    _entry("DefaultPreemption", "default_preemption.plugin", "preEnqueue postFilter"),
-    _entry(
-        "NodeResourcesBalancedAllocation", "node_resources.balanced_allocation", "preScore score"
-    ),
-    _entry("ImageLocality", "image_locality", "score"),
-    _entry("DefaultBinder", "default_binder", "bind"),
+    _file("SchedulingGates", "scheduling_gates", "preEnqueue"),
+    _file("PrioritySort", "priority_sort", "queueSort"),
+    _file("NodeUnschedulable", "node_unschedulable", "filter"),
+    _file("NodeName", "node_name", "filter"),
+    _file("TaintToleration", "taint_toleration", "filter preScore score", 3, "Taint"),
+    node_affinity.DESCRIPTOR,
+    _file("NodePorts", "node_ports", "preFilter filter"),
+    node_resources.FIT,
+    volume_restrictions.DESCRIPTOR,
+    node_volume_limits.DESCRIPTOR,
+    volume_binding.DESCRIPTOR,
+    _file("VolumeZone", "volume_zone", "preFilter filter"),
+    pod_topology_spread.DESCRIPTOR,
+    inter_pod_affinity.DESCRIPTOR,
+    dynamic_resources.DESCRIPTOR,
+    default_preemption.DESCRIPTOR,
+    node_resources.BALANCED_ALLOCATION,
+    _file("ImageLocality", "image_locality", "score", 1, "Image"),
+    _file("DefaultBinder", "default_binder", "bind"),
 )
+
+
+def short_names(entries: Iterable[PluginEntry] = IN_TREE) -> dict[str, str]:
+    """Plugin name → heading of its column in a table, for those that have one of their own."""
+    return {entry.name: entry.short_name for entry in entries if entry.short_name}

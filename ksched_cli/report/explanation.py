@@ -7,19 +7,11 @@ from typing import Any
 from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.framework.status import Rejection
+from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
 from ksched_cli.report.table import Limit, columns, cut_columns, listed
 
-SHORT_NAMES = {
-    "ImageLocality": "Image",
-    "InterPodAffinity": "PodAff",
-    "NodeAffinity": "NodeAff",
-    "NodeResourcesBalancedAllocation": "Balance",
-    "NodeResourcesFit": "Fit",
-    "PodTopologySpread": "Spread",
-    "TaintToleration": "Taint",
-    "VolumeBinding": "Volume",
-}
+SHORT_NAMES = short_names()
 LONGEST_NAME = 9
 
 

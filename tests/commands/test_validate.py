@@ -96,7 +96,7 @@ def test_a_question_that_cannot_be_asked_is_exit_code_2(ksched, args, said):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"]])
+@pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"], ["plugins"]])
 def test_nothing_slow_is_loaded(args):
     script = (
         "import sys; sys.argv[1:] = " + repr(args) + "\n"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -18,6 +16,8 @@ from jsonschema.exceptions import ValidationError
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS, nearest
 from ksched_cli.config.decoder import decode_base64
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.schema import configuration_schema
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import DurationError, parse_duration
@@ -42,21 +42,14 @@ _TYPES = {
 }
 
 
-def check_structure(data: Any, findings: Findings) -> None:
+def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> None:
     """Adds an error for every key that v1 does not have, and every value of the wrong type."""
-    validator = Draft202012Validator(_schema(), format_checker=_FORMATS)
+    validator = Draft202012Validator(configuration_schema(registry), format_checker=_FORMATS)
     for error in validator.iter_errors(data):
         if error.validator in _STRUCTURAL:
             _report(error, findings)
     for path in _doubled(data, ()):
         findings.error("duplicate-key", path, f'the key "{path[-1]}" is written twice')
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    text = files("ksched_cli.schemas").joinpath("configuration.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
 
 
 def _report(error: ValidationError, findings: Findings) -> None:

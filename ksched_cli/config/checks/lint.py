@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.refusals import unknown_plugin
-from ksched_cli.config.effective import KnownPlugins, Profile
+from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.types import (
-    ARGS_TYPES,
     DEFAULT_SCHEDULER_NAME,
     Extender,
-    NodeResourcesFitArgs,
-    Plugin,
     Plugins,
-    PodTopologySpreadArgs,
+    PluginSetEntry,
     SchedulerConfiguration,
     SchedulerProfile,
 )
@@ -38,13 +35,13 @@ class Subject:
     known: KnownPlugins
     findings: Findings
 
-    def enabled(self, point: str) -> Iterator[tuple[Path, Plugin]]:
+    def enabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
         """What the file enables at a point, with its path."""
         chosen = plugin_set(self.given.plugins or Plugins(), point).enabled
         for index, plugin in enumerate(chosen or ()):
             yield (*self.path, "plugins", point, "enabled", index), plugin
 
-    def disabled(self, point: str) -> Iterator[tuple[Path, Plugin]]:
+    def disabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
         """What the file disables at a point, with its path."""
         chosen = plugin_set(self.given.plugins or Plugins(), point).disabled
         for index, plugin in enumerate(chosen or ()):
@@ -113,13 +110,13 @@ def outvoted_strategy(subject: Subject) -> None:
     if subject.effective is None:
         return
     fit, weights = subject.effective.args.get("NodeResourcesFit"), subject.effective.weights
-    if not isinstance(fit, NodeResourcesFitArgs) or "NodeResourcesFit" not in weights:
+    if fit is None or "NodeResourcesFit" not in weights:
         return
     strategy = fit.scoring_strategy.type if fit.scoring_strategy else ""
     if strategy not in ("MostAllocated", "RequestedToCapacityRatio"):
         return
     spread = subject.effective.args.get("PodTopologySpread")
-    spreads = isinstance(spread, PodTopologySpreadArgs) and spread.defaulting_type == "System"
+    spreads = spread is not None and spread.defaulting_type == "System"
     against = {
         name: weights[name]
         for name in ("NodeResourcesBalancedAllocation", "PodTopologySpread")
@@ -179,9 +176,13 @@ def unused_args(subject: Subject) -> None:
             message = f"the profile does not enable {config.name}; these args have no effect"
             hint = "enable it, or remove them"
             subject.findings.warn("args-unused", (*path, "name"), message, hint)
-        elif config.name not in ARGS_TYPES and subject.known[config.name].origin == "in-tree":
+        elif _takes_no_args(subject.known[config.name]):
             message = f"{config.name} takes no args; these have no effect"
             subject.findings.warn("args-unused", (*path, "name"), message, "remove them")
+
+
+def _takes_no_args(plugin: KnownPlugin) -> bool:
+    return plugin.origin == "in-tree" and plugin.in_tree_args is None
 
 
 def vain_disabling(subject: Subject) -> None:

@@ -17,16 +17,15 @@ from ksched_cli.config.checks.known_names import (
     did_you_mean,
     nearest,
 )
-from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.startup import StartupError
 from ksched_cli.config.types import (
     API_VERSION,
-    ARGS_TYPES,
     GROUP,
     KIND,
-    Plugin,
     Plugins,
+    PluginSetEntry,
     SchedulerConfiguration,
 )
 from ksched_cli.kube.documents import Path
@@ -81,12 +80,15 @@ def _wrong_version(data: dict[str, Any], version: Any, findings: Findings) -> No
     findings.error("wrong-version", ("apiVersion",), message, f"write apiVersion: {API_VERSION}")
 
 
-def check_args_kind(configuration: SchedulerConfiguration, data: Any, findings: Findings) -> None:
+def check_args_kind(
+    configuration: SchedulerConfiguration, data: Any, known: KnownPlugins, findings: Findings
+) -> None:
     """Args may repeat kind and apiVersion, and then rightly."""
+    known_args = in_tree_args(known)
     for at, profile in enumerate(configuration.profiles or ()):
         for index, config in enumerate(profile.plugin_config or ()):
             args = _at(data, ("profiles", at, "pluginConfig", index, "args"))
-            if config.name not in ARGS_TYPES or not isinstance(args, dict):
+            if config.name not in known_args or not isinstance(args, dict):
                 continue
             path: Path = ("profiles", at, "pluginConfig", index, "args")
             kind, version = args.get("kind"), args.get("apiVersion")
@@ -180,7 +182,7 @@ def check_names(
 
 def _enabled(
     configuration: SchedulerConfiguration,
-) -> Iterator[tuple[Path, str, Plugin, set[str]]]:
+) -> Iterator[tuple[Path, str, PluginSetEntry, set[str]]]:
     """Path, point, plugin, and the names that come before it in its list."""
     for index, profile in enumerate(configuration.profiles or ()):
         for point in (*POINT_KEYS, MULTI_POINT):
@@ -225,10 +227,9 @@ def start_fault(fault: StartupError, given: SchedulerConfiguration, findings: Fi
     if fault.fields:
         for error in fault.fields:
             field_error(error, args, findings)
-    elif fault.panics and not fault.point:
-        message = "RequestedToCapacityRatio has no shape; kube-scheduler crashes at start"
-        hint = "add scoringStrategy.requestedToCapacityRatio.shape"
-        findings.error("no-shape", (*args, "scoringStrategy"), message, hint)
+    elif fault.crash is not None:
+        crash = fault.crash
+        findings.error(crash.rule, (*args, *parse_path(crash.path)), crash.message, crash.hint)
     else:
         _placement(fault, profile, given, findings)
 

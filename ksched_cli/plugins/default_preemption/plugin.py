@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.config.types import DefaultPreemptionArgs
 from ksched_cli.framework.cache.answer_cache import keeps
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
@@ -33,6 +32,7 @@ from ksched_cli.framework.preemption import (
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
+from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.choice import pick_one_node
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.extenders import call_extenders

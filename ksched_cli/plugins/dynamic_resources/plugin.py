@@ -17,7 +17,6 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.config import types as config
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.deferred_actions import defer
 from ksched_cli.framework.handle import Handle
@@ -37,6 +36,7 @@ from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.claims import (
     ClaimError,
     ClaimStore,
@@ -91,7 +91,7 @@ class DynamicResources(
 ):
     name = "DynamicResources"
 
-    def __init__(self, args: config.DynamicResourcesArgs | None, handle: Handle) -> None:
+    def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         timeout = args.filter_timeout if args is not None else None
         self._seconds = (timeout or 0) / NANOSECONDS
         self._handle = handle

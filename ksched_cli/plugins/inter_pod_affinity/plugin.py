@@ -18,7 +18,6 @@ from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains, Ta
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
-from ksched_cli.config import types as config
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -37,6 +36,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
+from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from ksched_cli.plugins.inter_pod_affinity.terms import (
     NO_TERMS,
     AffinityTerm,
@@ -130,7 +130,7 @@ class InterPodAffinity(
     name = "InterPodAffinity"
     scope = Scope.CLUSTER
 
-    def __init__(self, args: config.InterPodAffinityArgs, handle: Handle) -> None:
+    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight or 0
         self._ignores_preferred = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.cluster.namespaces

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.config.types import NodeResourcesBalancedAllocationArgs
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -24,6 +23,9 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.node_resources.balanced_allocation_args import (
+    NodeResourcesBalancedAllocationArgs,
+)
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,

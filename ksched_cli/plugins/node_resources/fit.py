@@ -11,7 +11,6 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import COUNTABLE
-from ksched_cli.config.types import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -28,6 +27,7 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.plugins.node_resources.scoring import (
     ScoredRequests,
     Strategy,

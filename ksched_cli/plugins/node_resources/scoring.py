@@ -16,11 +16,12 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
 from ksched_cli.cluster.snapshot import PRINCIPAL, Snapshot
-from ksched_cli.config.types import ResourceSpec, UtilizationShapePoint
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import divide
+from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
+from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 MAX_UTILIZATION = 100

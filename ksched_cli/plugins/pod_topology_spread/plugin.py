@@ -22,7 +22,6 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
-from ksched_cli.config import types as config
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -42,7 +41,9 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import divide
 from ksched_cli.kube.quantity import MAX_INT64
+from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
+from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from ksched_cli.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
     Constraint,
@@ -134,7 +135,7 @@ class PodTopologySpread(
     name = "PodTopologySpread"
     scope = Scope.CLUSTER
 
-    def __init__(self, args: config.PodTopologySpreadArgs, handle: Handle) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaulted = args.defaulting_type == "System"
         configured = tuple(map(_constraint, args.default_constraints or ()))
         self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else configured
@@ -378,7 +379,7 @@ def _pre_score_state(state: CycleState) -> PreScoreState:
     return score_state
 
 
-def _constraint(configured: config.TopologySpreadConstraint) -> TopologySpreadConstraint:
+def _constraint(configured: args_types.TopologySpreadConstraint) -> TopologySpreadConstraint:
     """Converts the configuration's type to the cluster's. Validation rejects label selectors."""
     return TopologySpreadConstraint(
         max_skew=configured.max_skew,

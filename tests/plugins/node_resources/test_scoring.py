@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ksched_cli.config.types import UtilizationShapePoint
 from ksched_cli.kube.int64 import divide
+from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     least_allocated,

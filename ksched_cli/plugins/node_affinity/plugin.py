@@ -31,7 +31,6 @@ from ksched_cli.cluster.topology.node_selection import (
     matches_required,
     preferred_weights,
 )
-from ksched_cli.config import types as config
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -48,6 +47,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.node_affinity import args as args_types
 
 REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED_REASON = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -61,8 +61,8 @@ class NodeAffinity(
     scope = Scope.NODE
     normalizes_by_min_max = True
 
-    def __init__(self, args: config.NodeAffinityArgs, handle: Handle) -> None:
-        added = args.added_affinity or config.NodeAffinity()
+    def __init__(self, args: args_types.NodeAffinityArgs, handle: Handle) -> None:
+        added = args.added_affinity or args_types.NodeAffinity()
         self._added_required = None
         if added.required is not None:
             terms = tuple(_term(term) for term in added.required.node_selector_terms or ())
@@ -162,7 +162,7 @@ def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
     return names
 
 
-def _term(term: config.NodeSelectorTerm) -> NodeSelectorTerm:
+def _term(term: args_types.NodeSelectorTerm) -> NodeSelectorTerm:
     """Converts the configuration's type to the cluster's."""
     return NodeSelectorTerm(
         match_expressions=_requirements(term.match_expressions),
@@ -171,7 +171,7 @@ def _term(term: config.NodeSelectorTerm) -> NodeSelectorTerm:
 
 
 def _requirements(
-    requirements: tuple[config.NodeSelectorRequirement, ...] | None,
+    requirements: tuple[args_types.NodeSelectorRequirement, ...] | None,
 ) -> tuple[NodeSelectorRequirement, ...]:
     return tuple(
         NodeSelectorRequirement(

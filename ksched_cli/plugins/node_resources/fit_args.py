@@ -1,0 +1,135 @@
+"""The args of NodeResourcesFit.
+
+Upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go.
+"""
+
+# ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ksched_cli.config.go_types import STRING, ListOf, StructOf, field, named
+from ksched_cli.config.in_tree_args import InTreeArgs, StartupCrash
+from ksched_cli.config.types import TypeMeta
+from ksched_cli.kube.field_errors import (
+    FieldError,
+    child,
+    distinct,
+    invalid,
+    label_name_errors,
+    required,
+    unsupported,
+)
+from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
+from ksched_cli.plugins.node_resources.resource_spec import (
+    CPU_AND_MEMORY,
+    ResourceSpec,
+    with_default_weights,
+)
+
+STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioParam:
+    GO: ClassVar[str] = "v1.RequestedToCapacityRatioParam"
+    shape: tuple[UtilizationShapePoint, ...] | None = field(
+        "shape", ListOf(StructOf(UtilizationShapePoint))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    GO: ClassVar[str] = "v1.ScoringStrategy"
+    type: str = field("type", named("v1.ScoringStrategyType"), enum=[*STRATEGIES, None])
+    resources: tuple[ResourceSpec, ...] | None = field("resources", ListOf(StructOf(ResourceSpec)))
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
+        "requestedToCapacityRatio", StructOf(RequestedToCapacityRatioParam), pointer=True
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.NodeResourcesFitArgs"
+    ignored_resources: tuple[str, ...] | None = field("ignoredResources", ListOf(STRING))
+    ignored_resource_groups: tuple[str, ...] | None = field("ignoredResourceGroups", ListOf(STRING))
+    scoring_strategy: ScoringStrategy | None = field(
+        "scoringStrategy", StructOf(ScoringStrategy), pointer=True
+    )
+
+
+def validate(args: NodeResourcesFitArgs, path: str) -> list[FieldError]:
+    """ValidateNodeResourcesFitArgs."""
+    errors: list[FieldError] = []
+    for index, name in enumerate(args.ignored_resources or ()):
+        errors += label_name_errors(name, f"{child(path, 'ignoredResources')}[{index}]")
+    for index, group in enumerate(args.ignored_resource_groups or ()):
+        where = f"{child(path, 'ignoredResourceGroups')}[{index}]"
+        if "/" in group:
+            errors.append(invalid(where, group, "resource group name can't contain '/'"))
+        errors += label_name_errors(group, where)
+    strategy = args.scoring_strategy
+    if strategy is None:
+        return distinct(errors)
+    strategy_path = child(path, "scoringStrategy")
+    if strategy.type not in STRATEGIES:
+        errors.append(unsupported(f"{strategy_path}.type", strategy.type, STRATEGIES))
+    for index, resource in enumerate(strategy.resources or ()):
+        if not 0 < resource.weight <= 100:
+            detail = f"resource weight of {resource.name} not in valid range (0, 100]"
+            where = f"{strategy_path}.resources[{index}].weight"
+            errors.append(invalid(where, resource.weight, detail))
+    if strategy.requested_to_capacity_ratio is not None:
+        shape = strategy.requested_to_capacity_ratio.shape or ()
+        errors += _validate_shape(shape, f"{strategy_path}.shape")
+    return distinct(errors)
+
+
+def _validate_shape(shape: Sequence[UtilizationShapePoint], path: str) -> list[FieldError]:
+    """validateFunctionShape."""
+    if not shape:
+        return [required(path, "at least one point must be specified")]
+    errors: list[FieldError] = []
+    for index in range(1, len(shape)):
+        if shape[index - 1].utilization >= shape[index].utilization:
+            where, value = f"{path}[{index}].utilization", shape[index].utilization
+            errors.append(invalid(where, value, "values must be sorted in increasing order"))
+            break
+    for index, point in enumerate(shape):
+        if not 0 <= point.utilization <= 100:
+            where = f"{path}[{index}].utilization"
+            errors.append(invalid(where, point.utilization, "not in valid range [0, 100]"))
+        if not 0 <= point.score <= 10:
+            where = f"{path}[{index}].score"
+            errors.append(invalid(where, point.score, "not in valid range [0, 10]"))
+    return errors
+
+
+def set_defaults(args: NodeResourcesFitArgs) -> NodeResourcesFitArgs:
+    """SetDefaults_NodeResourcesFitArgs."""
+    strategy = args.scoring_strategy
+    if strategy is None:
+        return replace(args, scoring_strategy=ScoringStrategy("LeastAllocated", CPU_AND_MEMORY))
+    resources = with_default_weights(strategy.resources)
+    return replace(args, scoring_strategy=replace(strategy, resources=resources))
+
+
+def startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
+    """NewFit follows scoringStrategy.requestedToCapacityRatio without looking."""
+    strategy = args.scoring_strategy
+    if strategy is None or strategy.type != "RequestedToCapacityRatio":
+        return None
+    if strategy.requested_to_capacity_ratio is not None:
+        return None
+    return StartupCrash(
+        "no-shape",
+        "scoringStrategy",
+        "RequestedToCapacityRatio has no shape; kube-scheduler crashes at start",
+        "add scoringStrategy.requestedToCapacityRatio.shape",
+    )
+
+
+ARGS = InTreeArgs(NodeResourcesFitArgs, set_defaults, validate, startup_crash)

@@ -1,0 +1,27 @@
+"""Writes configuration.json from the types that decode a configuration, for editors.
+
+python -m ksched_cli.schemas.generate
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from ksched_cli.config.schema import configuration_schema
+from ksched_cli.framework.registry import Registry
+from ksched_cli.plugins import IN_TREE
+
+FILE = Path(__file__).with_name("configuration.json")
+_SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
+
+
+def text() -> str:
+    """The whole file; a list of scalars stands on one line."""
+    document = json.dumps(configuration_schema(Registry(IN_TREE)), indent=2)
+    return _SCALARS.sub(lambda match: f"[{' '.join(match[1].split())}]", document) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,57 @@
+"""The JSON Schema of a configuration comes from the types; the published file is that schema."""
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ksched_cli.config.schema import configuration_schema
+from ksched_cli.schemas.generate import FILE, text
+from tests.config.known import KNOWN
+
+SCHEMA = configuration_schema(KNOWN)
+
+
+def errors(document):
+    return {error.json_path for error in Draft202012Validator(SCHEMA).iter_errors(document)}
+
+
+def args(name, value):
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    return head | {"profiles": [{"pluginConfig": [{"name": name, "args": value}]}]}
+
+
+def test_it_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_published_file_is_up_to_date():
+    written = FILE.read_text("utf-8")
+    assert written == text(), "run python -m ksched_cli.schemas.generate"
+
+
+def test_every_definition_is_referred_to():
+    for name in SCHEMA["$defs"]:
+        assert f'"#/$defs/{name}"' in text(), name
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wrong"),
+    [
+        ("NodeResourcesFit", {"shape": []}, ""),
+        ("NodeResourcesFit", {"ignoredResources": [1]}, ".ignoredResources[0]"),
+        ("NodeResourcesFit", {"kind": "NodeAffinityArgs"}, ".kind"),
+        ("NodeResourcesFit", {"scoringStrategy": {"type": "Best"}}, ".scoringStrategy.type"),
+        ("InterPodAffinity", {"hardPodAffinityWeight": 101}, ".hardPodAffinityWeight"),
+        ("DynamicResources", {"filterTimeout": 3}, ".filterTimeout"),
+    ],
+)
+def test_the_args_of_a_plugin_are_checked_by_its_name(name, value, wrong):
+    assert errors(args(name, value)) == {f"$.profiles[0].pluginConfig[0].args{wrong}"}
+
+
+@pytest.mark.parametrize("value", [None, {}, {"filterTimeout": None}, {"filterTimeout": "1s"}])
+def test_null_stands_wherever_go_takes_it(value):
+    assert errors(args("DynamicResources", value)) == set()
+
+
+def test_the_args_of_other_plugins_are_anything():
+    assert errors(args("Coscheduling", {"a": [1]})) == set()
