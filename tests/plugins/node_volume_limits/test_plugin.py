@@ -1,13 +1,7 @@
-"""NodeVolumeLimits where pods come and go: counters that follow, trials, preemption."""
+"""NodeVolumeLimits where pods come and go: the limit, shared volumes, preemption."""
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from ksched_cli.cluster.snapshot_fork import SnapshotFork
-from ksched_cli.framework.nodes import Nodes
-from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes, VolumeNames
-from ksched_cli.testing import cluster, node, pod, simulate, simulation
-from volumes import CSI, attachment, bound, csi_node, storage_class, uses
+from ksched_cli.testing import cluster, node, pod, simulate
+from volumes import CSI, bound, csi_node, storage_class, uses
 
 NAMES = [f"v{i}" for i in range(4)]
 
@@ -69,28 +63,3 @@ def test_preemption_spares_pods_whose_volume_the_pod_has_too():
     )
     run = simulate(state)
     assert [one.pod for one in run.evicted] == ["default/low"]
-
-
-POD = st.tuples(st.lists(st.sampled_from(NAMES), max_size=3), st.integers(0, 1))
-
-
-@given(st.lists(POD, max_size=6), st.lists(st.integers(0, 5), max_size=4), st.booleans())
-def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
-    made = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
-    run = simulation(limited(*made, *([attachment("va", "a", "v0")] if attached else [])))
-    handle = run.frameworks["default-scheduler"].handle
-    names = VolumeNames(handle.cluster)
-    following = AttachedVolumes.following(handle, names)
-    trial = SnapshotFork(run.snapshot, [0, 1])
-    everyone = [(row, one) for row in (0, 1) for one in run.snapshot.pods[row]]
-    for index in sorted({i for i in leaving if i < len(everyone)}):
-        row, one = everyone[index]
-        run.snapshot.remove(one, row)
-        trial.remove(one, row)
-    anew = AttachedVolumes(handle, names).seen_by(Nodes(run.snapshot))
-    tried = following.seen_by(Nodes(trial))
-    fresh = AttachedVolumes.following(handle, names)
-    assert anew.users == {}
-    for found in (tried, fresh):
-        assert found.count(CSI).tolist() == following.count(CSI).tolist()
-        assert found.missing(NAMES).tolist() == following.missing(NAMES).tolist()

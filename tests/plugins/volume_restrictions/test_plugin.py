@@ -4,7 +4,6 @@ import pytest
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
 from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from volumes import bound, uses
@@ -91,14 +90,3 @@ def test_without_prefilter_every_node_that_has_no_conflict_is_an_error():
     run = simulate(state, {"profiles": [{"plugins": {"preFilter": off}}]})
     said = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
     assert run.last["default/p"].error == f'running "VolumeRestrictions" filter plugin: {said}'
-
-
-def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
-    pods = [wants(f"x{i}", "single", disk=True, node="a") for i in range(2)]
-    run = simulation(cluster(node("a"), *SINGLE, *pods))
-    use = DiskUse.of(run.snapshot)
-    assert use is DiskUse.of(run.snapshot)
-    for left in (1, 0):
-        run.snapshot.remove(run.snapshot.pods[0][0], 0)
-        assert len(use.claims[("default", "single")]) == left
-        assert list(use.disks.values()) == [{0: (left, left)} if left else {}]

@@ -1,0 +1,28 @@
+"""The devices in use, as bits per pool, and which nodes have equal ones."""
+
+from devices import state_of
+from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, deallocated
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools
+from ksched_cli.plugins.dynamic_resources.usage import DevicesInUse
+from ksched_cli.testing import simulation
+
+
+def test_bits_follow_allocations():
+    state = state_of(
+        {
+            "nodes": ["a", "b"],
+            "slices": [{"node": name, "devices": {"g0": {}, "g1": {}}} for name in "ab"],
+            "claims": {"one": {"r": "gpu", "allocated": ["a/g1"], "where": "a"}},
+            "pods": {},
+        }
+    )
+    store = ClaimStore(state)
+    pools = DevicePools(simulation(state).snapshot, state.resource_slices.values())
+    in_use = DevicesInUse(pools, store)
+    assert in_use.masks == [0b10, 0]
+    assert in_use.of_row[0] != in_use.of_row[1]
+    store.write(deallocated(store.get("default", "one")))
+    assert in_use.masks == [0b10, 0]
+    in_use.refresh()
+    assert in_use.masks == [0, 0]
+    assert in_use.of_row[0] == in_use.of_row[1]

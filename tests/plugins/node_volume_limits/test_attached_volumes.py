@@ -1,0 +1,82 @@
+"""Counts of attached volumes, and the names under which volumes are counted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.snapshot_fork import SnapshotFork
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.plugins.node_volume_limits.attached_volumes import (
+    AttachedVolumes,
+    ClaimMissingError,
+    Migration,
+    VolumeNames,
+    volume_text,
+)
+from ksched_cli.testing import cluster, find, node, pod, simulation
+from volumes import CSI, attachment, bound, claim, csi_node, storage_class, uses
+
+NAMES = [f"v{i}" for i in range(4)]
+
+
+def wants(name, *claims, **more):
+    return pod(name, spec={"volumes": uses(*claims)}, **more)
+
+
+def limited(*pods, limit=1, names=("a", "b")):
+    return cluster(
+        *(node(name) for name in names),
+        *(csi_node(name, csi_example_com=limit) for name in names),
+        *(one for name in NAMES for one in bound(name)),
+        *pods,
+    )
+
+
+POD = st.tuples(st.lists(st.sampled_from(NAMES), max_size=3), st.integers(0, 1))
+
+
+@given(st.lists(POD, max_size=6), st.lists(st.integers(0, 5), max_size=4), st.booleans())
+def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
+    made = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
+    run = simulation(limited(*made, *([attachment("va", "a", "v0")] if attached else [])))
+    handle = run.frameworks["default-scheduler"].handle
+    names = VolumeNames(handle.cluster)
+    following = AttachedVolumes.following(handle, names)
+    trial = SnapshotFork(run.snapshot, [0, 1])
+    everyone = [(row, one) for row in (0, 1) for one in run.snapshot.pods[row]]
+    for index in sorted({i for i in leaving if i < len(everyone)}):
+        row, one = everyone[index]
+        run.snapshot.remove(one, row)
+        trial.remove(one, row)
+    anew = AttachedVolumes(handle, names).seen_by(Nodes(run.snapshot))
+    tried = following.seen_by(Nodes(trial))
+    fresh = AttachedVolumes.following(handle, names)
+    assert anew.users == {}
+    for counted in (tried, fresh):
+        assert counted.count(CSI).tolist() == following.count(CSI).tolist()
+        assert counted.missing(NAMES).tolist() == following.missing(NAMES).tolist()
+
+
+def names_of(state, *, new=True):
+    asked = find(simulation(state)).pod
+    return VolumeNames(state).of_pod(asked, Migration(True, False), new=new)
+
+
+def test_a_bound_volume_is_named_by_driver_and_handle():
+    state = cluster(node("a"), *bound("v", handle="h"), wants("p", "v"))
+    assert names_of(state) == {f"{CSI}/h": CSI}
+
+
+def test_a_volume_to_be_provisioned_is_named_by_its_claim():
+    state = cluster(
+        node("a"), storage_class("wait", CSI), claim("c", storage_class="wait"), wants("p", "c")
+    )
+    (name,) = names_of(state)
+    assert volume_text(name, CSI) == "one to be made for claim default/c"
+
+
+def test_a_missing_claim_is_an_error_for_a_new_pod_only():
+    state = cluster(node("a"), wants("p", "gone"))
+    assert names_of(state, new=False) == {}
+    with pytest.raises(ClaimMissingError, match=r'looking up PVC default/gone: .*"gone" not found'):
+        names_of(state)

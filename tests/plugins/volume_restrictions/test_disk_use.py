@@ -1,0 +1,60 @@
+"""Disks and claims in use, and which uses of a disk conflict."""
+
+import pytest
+
+from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of
+from ksched_cli.testing import cluster, find, node, pod, simulation
+from volumes import bound, uses
+
+SINGLE = bound("single", modes=("ReadWriteOncePod",))
+DISK = {"name": "disk", "gcePersistentDisk": {"pdName": "d"}}
+
+
+def wants(name, *claims, disk=False, **more):
+    return pod(name, spec={"volumes": uses(*claims) + ([DISK] if disk else [])}, **more)
+
+
+def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
+    pods = [wants(f"x{i}", "single", disk=True, node="a") for i in range(2)]
+    run = simulation(cluster(node("a"), *SINGLE, *pods))
+    use = DiskUse.of(run.snapshot)
+    assert use is DiskUse.of(run.snapshot)
+    for left in (1, 0):
+        run.snapshot.remove(run.snapshot.pods[0][0], 0)
+        assert len(use.claims[("default", "single")]) == left
+        assert list(use.disks.values()) == [{0: (left, left)} if left else {}]
+
+
+def rbd(*monitors, read_only=False):
+    return {"rbd": {"monitors": monitors, "image": "i", "pool": "p", "readOnly": read_only}}
+
+
+def gce(*, read_only=False):
+    return {"gcePersistentDisk": {"pdName": "d", "readOnly": read_only}}
+
+
+@pytest.mark.parametrize(
+    ("present", "requested", "conflict"),
+    [
+        (gce(), gce(), True),
+        (gce(read_only=True), gce(read_only=True), False),
+        (gce(read_only=True), gce(), True),
+        (gce(), gce(read_only=True), True),
+        (rbd("m1", "m2"), rbd("m2", "m3"), True),
+        (rbd("m1"), rbd("m2"), False),
+        (
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            True,
+        ),
+        (gce(), rbd("m1"), False),
+    ],
+)
+def test_a_disk_is_shared_by_readers_only(present, requested, conflict):
+    pods = [
+        pod(name, spec={"volumes": [{"name": "v", **disk}]}, node=host)
+        for name, disk, host in (("x", present, "a"), ("p", requested, ""))
+    ]
+    run = simulation(cluster(node("a"), node("b"), *pods))
+    disks = disks_of(find(run).spec)
+    assert DiskUse.of(run.snapshot).conflicting(disks, 2).tolist() == [conflict, False]
