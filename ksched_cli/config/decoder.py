@@ -1,4 +1,6 @@
-"""Plain data to the types of config/types.py, with Go's own words for what does not fit.
+"""Decodes one object: plain data to a type with Go fields, with Go's message for what does not fit.
+
+parsing.py reads the text and calls this for the configuration and for each plugin's args.
 
 Upstream: sigs.k8s.io/json (decode.go: UnmarshalTypeError, strict errors, null) over the struct tags
 of k8s.io/kube-scheduler/config/v1. Decoding goes on after an error, so that later checks still see
@@ -49,7 +51,7 @@ class Decoder:
         return self._immediate or self._saved
 
     def decode(self, data: Any, cls: type[T]) -> T:
-        """An object of `cls`. data: plain data from source.py."""
+        """An object of `cls`. data: plain data of kube.documents or kube.json_tree."""
         value = self._value(StructOf(cls), False, data, "")
         return cls() if value is _MISSING else value
 
@@ -94,12 +96,12 @@ class Decoder:
     def _struct_value(self, cls: type[Wired], data: Any, path: str) -> Any:
         if not isinstance(data, dict):
             return self._mismatch(data, StructOf(cls))
-        known = fields_of(cls)
+        fields = fields_of(cls)
         values: dict[str, Any] = {}
-        for key, item in self._pairs(data, path, known):
-            spec = known.get(key)
+        for key, item in self._pairs(data, path, fields):
+            spec = fields.get(key)
             if spec is None:
-                self._unstrict("unknown field", _child(path, key))
+                self._add_strict("unknown field", _child(path, key))
                 continue
             value = self._field(cls, spec, item, _child(path, key))
             if value is not _MISSING:
@@ -116,7 +118,7 @@ class Decoder:
         return value
 
     def _pairs(
-        self, data: dict[str, Any], path: str, known: Mapping[str, WireField] | None = None
+        self, data: dict[str, Any], path: str, fields: Mapping[str, WireField] | None = None
     ) -> Iterator[tuple[str, Any]]:
         """Members in the order Go meets them: JSON's own; sorted where YAML became JSON."""
         if not isinstance(data, JsonObject):
@@ -124,12 +126,12 @@ class Decoder:
             return
         seen = set()
         for key, item in data.pairs:
-            if key in seen and (known is None or key in known):
-                self._unstrict("duplicate field", _child(path, key))
+            if key in seen and (fields is None or key in fields):
+                self._add_strict("duplicate field", _child(path, key))
             seen.add(key)
             yield key, item
 
-    def _unstrict(self, what: str, path: str) -> None:
+    def _add_strict(self, what: str, path: str) -> None:
         text = f"{what} {quote(path)}"
         if text not in self.strict and len(self.strict) < 100:
             self.strict.append(text)
@@ -239,7 +241,7 @@ def _literal(data: int | float) -> str:
 
 
 def _json_kind(data: Any) -> str:
-    """As Go's messages name what they found."""
+    """The JSON type, as Go's messages name it."""
     if isinstance(data, bool):
         return "bool"
     kinds = {str: "string", list: "array"}

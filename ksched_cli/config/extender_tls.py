@@ -15,7 +15,7 @@ _BOTH = "specifying a root certificates file with the insecure flag is not allow
 _REASONS = {2: "no such file or directory", 13: "permission denied", 20: "not a directory"}
 
 
-def transport_fault(extender: Extender) -> str | None:
+def transport_error(extender: Extender) -> str | None:
     """Why no connection can be made, in upstream's words."""
     tls = extender.tls_config or ExtenderTLSConfig()
     has_ca = bool(tls.ca_file or tls.ca_data)
@@ -30,10 +30,10 @@ def transport_fault(extender: Extender) -> str | None:
         (tls.cert_data, tls.cert_file),
         (tls.key_data, tls.key_file),
     ):
-        fault = None if data or not file else _unreadable(file)
-        if fault is not None:
-            return fault
-    return _certificate_fault(tls, has_ca)
+        error = None if data or not file else _unreadable(file)
+        if error is not None:
+            return error
+    return _certificate_error(tls, has_ca)
 
 
 def _unreadable(file: str) -> str | None:
@@ -48,7 +48,7 @@ def _unreadable(file: str) -> str | None:
     return None
 
 
-def _certificate_fault(tls: ExtenderTLSConfig, has_ca: bool) -> str | None:
+def _certificate_error(tls: ExtenderTLSConfig, has_ca: bool) -> str | None:
     if has_ca and tls.ca_data and b"-----BEGIN" not in tls.ca_data:
         return "unable to load root certificates: unable to parse bytes as PEM block"
     if tls.cert_data and b"-----BEGIN" not in tls.cert_data:

@@ -1,11 +1,11 @@
-"""The configuration for every command but `validate`: right, or an InputError."""
+"""The effective configuration of a file, or an InputError with what is wrong with it."""
 
 from __future__ import annotations
 
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.review import judge, review
+from ksched_cli.config.review import effective_configuration, findings_of, judge
 from ksched_cli.config.startup import build
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
@@ -14,15 +14,15 @@ from ksched_cli.errors import InputError, Position
 def load_configuration(text: str | None, source_name: str, registry: KnownPlugins) -> Configuration:
     """The effective configuration of a file's text; of None, the default one.
 
-    Raises InputError, with the first problem and its place, where kube-scheduler would refuse it.
+    Raises InputError, with the first problem and its position, where kube-scheduler refuses it.
     """
     if text is None:
         return default_configuration(registry)
-    _, configuration = judge(text, registry)
-    if configuration is not None:
-        return configuration
-    found = review(text, registry).findings
-    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+    judgement = judge(text, registry)
+    if judgement.verdict.accepts:
+        return effective_configuration(judgement, registry)
+    findings = findings_of(text, judgement, registry)
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     first = errors[0]
     more = f" (and {len(errors) - 1} more; `ksched validate` lists them)" if len(errors) > 1 else ""
     raise InputError(

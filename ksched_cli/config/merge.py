@@ -78,13 +78,13 @@ def needed(plugins: Plugins) -> set[str]:
 
 
 def expand(
-    plugins: Plugins, known: KnownPlugins, custom_multi_point: frozenset[str]
+    plugins: Plugins, registry: KnownPlugins, custom_multi_point: frozenset[str]
 ) -> dict[str, tuple[PluginRef, ...]]:
     """The plugins of every point in the order they run; weights are not set yet.
 
     custom_multi_point: names that the file itself enables under multiPoint. Raises FrameworkError.
     """
-    present = {name: known[name] for name in needed(plugins) if name in known}
+    present = {name: registry[name] for name in needed(plugins) if name in registry}
     for point in POINTS:
         _check_point(point, plugin_set(plugins, point.key), present)
     expanded = {}
@@ -166,19 +166,19 @@ def _extending(
             yield plugin.name
 
 
-def score_weights(plugins: Plugins, known: KnownPlugins) -> dict[str, int]:
+def score_weights(plugins: Plugins, registry: KnownPlugins) -> dict[str, int]:
     """getScoreWeights: the score point's weight over multiPoint's, 0 counting as 1.
 
     Sums wrap as Go's int64 does, so that one negative weight makes any that follows an overflow.
     Raises FrameworkError.
     """
-    present = needed(plugins) & set(known)
+    present = needed(plugins) & set(registry)
     weights: dict[str, int] = {}
     total = 0
     for plugin in (*(plugins.score.enabled or ()), *(plugins.multi_point.enabled or ())):
         if plugin.name not in present:
             raise FrameworkPanicError(NIL_POINTER, plugin=plugin.name, point=MULTI_POINT)
-        if "score" not in known[plugin.name].points or plugin.name in weights:
+        if "score" not in registry[plugin.name].points or plugin.name in weights:
             continue
         weights[plugin.name] = plugin.weight or 1
         share = weights[plugin.name] * _MAX_NODE_SCORE

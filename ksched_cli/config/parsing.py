@@ -1,4 +1,6 @@
-"""A file's text to a SchedulerConfiguration, or to the error kube-scheduler's decoder gives.
+"""A file's text to a ParsedText: YAML or JSON, apiVersion and kind, strictness, plugin args.
+
+decoder.py decodes the objects inside; this module has what comes before, between and after.
 
 Upstream: apimachinery runtime/serializer (recognizer, json.Serializer.Decode, strict mode,
 SimpleMetaFactory.Interpret), versioning.codec.Decode, and DecodeNestedObjects of
@@ -39,7 +41,7 @@ _META_TYPE = (
 
 
 @dataclass(frozen=True, slots=True)
-class SyntaxFault:
+class TextSyntaxError:
     """The text cannot be read at all."""
 
     problem: str
@@ -47,20 +49,20 @@ class SyntaxFault:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """What a text says.
+class ParsedText:
+    """What a text contains.
 
     error:         kube-scheduler's, None where it decodes
     data:          the first document, plain (None where the text is unreadable)
     configuration: what could be decoded of it, errors or not
-    fault:         set where the text is neither YAML nor JSON
+    syntax_error:  set where the text is neither YAML nor JSON
     documents:     how many the text has; kube-scheduler reads the first
     """
 
     error: str | None
     data: Any
     configuration: SchedulerConfiguration
-    fault: SyntaxFault | None = None
+    syntax_error: TextSyntaxError | None = None
     duplicates: tuple[Duplicate, ...] = ()
     documents: int = 1
 
@@ -81,7 +83,7 @@ def is_json_buffer(text: str) -> bool:
     return text.lstrip(" \t\r\n\v\f\x85\xa0").startswith("{")
 
 
-def decode(text: str, registry: KnownPlugins) -> Decoded:
+def parse(text: str, registry: KnownPlugins) -> ParsedText:
     """Every step of upstream's decoding, going on after an error for the sake of later checks."""
     args_types = {name: args.type for name, args in in_tree_args(registry).items()}
     if is_json_buffer(text):
@@ -95,8 +97,8 @@ def decode(text: str, registry: KnownPlugins) -> Decoded:
         first = documents[0] if documents else Document(None, ())
     except YamlError as error:
         at = Position(error.line, error.column or 1) if error.line else None
-        fault = SyntaxFault(error.message.removeprefix("yaml: "), at)
-        return Decoded(error.message, None, SchedulerConfiguration(), fault)
+        syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), at)
+        return ParsedText(error.message, None, SchedulerConfiguration(), syntax_error)
     return _decode_document(text, first, _count_documents(text), args_types)
 
 
@@ -108,15 +110,15 @@ def _count_documents(text: str) -> int:
         return 2
 
 
-def _broken_json(text: str, error: json_tree.JsonError) -> Decoded:
-    said = f"couldn't get version/kind; json parse error: {error.message}"
-    fault = SyntaxFault(error.message, position_at(text, error.offset))
-    return Decoded(said, None, SchedulerConfiguration(), fault)
+def _broken_json(text: str, error: json_tree.JsonError) -> ParsedText:
+    message = f"couldn't get version/kind; json parse error: {error.message}"
+    syntax_error = TextSyntaxError(error.message, position_at(text, error.offset))
+    return ParsedText(message, None, SchedulerConfiguration(), syntax_error)
 
 
 def _decode_document(
     text: str, document: Document, documents: int, args_types: ArgsTypes
-) -> Decoded:
+) -> ParsedText:
     data = document.data
     error, kind = _interpret(data)
     if error is None and kind is not None:
@@ -131,7 +133,7 @@ def _decode_document(
         error = decoder.fatal or nested_fatal
     if error is None and (strict or nested_strict):
         error = _strict_error([*strict, *nested_strict])
-    return Decoded(error, data, configuration, None, document.duplicates, documents)
+    return ParsedText(error, data, configuration, None, document.duplicates, documents)
 
 
 def _other_kind(kind: _Kind, document: Document, args_types: ArgsTypes) -> str:
@@ -163,26 +165,26 @@ def _interpret(data: Any) -> tuple[str | None, _Kind | None]:
     if not isinstance(data, dict):
         kind = {str: "string", bool: "bool", list: "array"}.get(type(data), "number")
         return f"{prefix} {kind} into Go value of type {_META_TYPE}", None
-    found = {"apiversion": "", "kind": ""}
-    fault = None
+    meta = {"apiversion": "", "kind": ""}
+    error = None
     for key, value in getattr(data, "pairs", sorted(data.items())):
         name = key.casefold()
-        if name not in found or value is None:
+        if name not in meta or value is None:
             continue
         if isinstance(value, str):
-            found[name] = value
-        elif fault is None:
+            meta[name] = value
+        elif error is None:
             shown = {dict: "object", bool: "bool", list: "array"}.get(type(value), "number")
             field = {"apiversion": "apiVersion"}.get(name, name)
             shown = "object" if isinstance(value, dict) else shown
-            fault = f"{prefix} {shown} into Go struct field .{field} of type string"
-    if fault is not None:
-        return fault, None
-    version = found["apiversion"]
+            error = f"{prefix} {shown} into Go struct field .{field} of type string"
+    if error is not None:
+        return error, None
+    version = meta["apiversion"]
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}", None
     group, slash, name = version.rpartition("/")
-    return None, _Kind(group, name if slash or version else "", found["kind"])
+    return None, _Kind(group, name if slash or version else "", meta["kind"])
 
 
 def _registered(kind: _Kind, text: str, args_types: ArgsTypes) -> str | None:
@@ -219,10 +221,10 @@ def _decode_args(
             if error is not None and fatal is None:
                 fatal = where + error
             if unstrict:
-                said = f"decoding args for plugin {config.name}: {_strict_error(unstrict)}"
-                strict.append(where + _strict_error([said]))
-        kept = None if profile.plugin_config is None else tuple(configs)
-        profiles.append(replace(profile, plugin_config=kept))
+                message = f"decoding args for plugin {config.name}: {_strict_error(unstrict)}"
+                strict.append(where + _strict_error([message]))
+        decoded = None if profile.plugin_config is None else tuple(configs)
+        profiles.append(replace(profile, plugin_config=decoded))
     if configuration.profiles is None:
         return configuration, fatal, strict
     return replace(configuration, profiles=tuple(profiles)), fatal, strict
@@ -233,22 +235,22 @@ def _plugin_args(config: PluginConfig, args_types: ArgsTypes) -> tuple[Any, str 
     cls = args_types.get(config.name)
     if cls is None:
         return _ordered(config.args), None, []
-    said = f"decoding args for plugin {config.name}: "
+    prefix = f"decoding args for plugin {config.name}: "
     error, kind = _interpret(config.args)
     if error is not None or kind is None:
-        return cls(), said + (error or ""), []
+        return cls(), prefix + (error or ""), []
     kind = _defaulted(kind, f"{config.name}Args")
     raw = "" if config.args is None else json_text(_ordered(config.args))
     error = _registered(kind, raw, args_types)
     if error is not None:
-        return cls(), said + error, []
+        return cls(), prefix + error, []
     decoder = Decoder()
     if kind.kind != f"{config.name}Args":
-        wanted, got = f"{config.name}Args.{GROUP}", f"{kind.kind}.{kind.group}"
-        return cls(), f"args for plugin {config.name} were not of type {wanted}, got {got}", []
+        expected, got = f"{config.name}Args.{GROUP}", f"{kind.kind}.{kind.group}"
+        return cls(), f"args for plugin {config.name} were not of type {expected}, got {got}", []
     args = decoder.decode(config.args or {}, cls)
     if decoder.fatal is not None:
-        return args, said + decoder.fatal, []
+        return args, prefix + decoder.fatal, []
     return args, None, decoder.strict
 
 
@@ -262,9 +264,9 @@ def _ordered(data: Any) -> Any:
     return {key: _ordered(item) for key, item in pairs}
 
 
-def _defaulted(kind: _Kind, wanted: str) -> _Kind:
+def _defaulted(kind: _Kind, expected: str) -> _Kind:
     """json.Serializer's gvkWithDefaults."""
     group, version = kind.group, kind.version
     if not version and (not group or group == GROUP):
         group, version = GROUP, API_VERSION.rpartition("/")[2]
-    return _Kind(group, version, kind.kind or wanted)
+    return _Kind(group, version, kind.kind or expected)

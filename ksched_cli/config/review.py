@@ -1,4 +1,8 @@
-"""A configuration's text judged: what kube-scheduler says to it, and everything there is to say."""
+"""A configuration's text judged: kube-scheduler's verdict, and every finding with its position.
+
+`judge` runs kube-scheduler's stages once; the findings and the effective configuration are both
+made of its Judgement.
+"""
 
 from __future__ import annotations
 
@@ -8,22 +12,23 @@ from enum import StrEnum
 from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position
 from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
 from ksched_cli.config.checks.refusals import (
+    add_field_error,
+    add_startup_error,
     check_args_kind,
     check_kind,
     check_names,
-    field_error,
-    start_fault,
 )
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.merge import FrameworkError
-from ksched_cli.config.parsing import Decoded, decode, is_json_buffer
-from ksched_cli.config.startup import StartupError, build, build_profile, start_faults
+from ksched_cli.config.parsing import ParsedText, TextSyntaxError, is_json_buffer, parse
+from ksched_cli.config.startup import StartupError, build, build_profile, startup_errors
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.config.validation import text as validation_text
 from ksched_cli.config.validation import validate
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text
+from ksched_cli.kube.field_errors import FieldError
 
 
 class Stage(StrEnum):
@@ -49,128 +54,133 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """readable: whether the text is YAML or JSON at all."""
+    """kube-scheduler's verdict, and the findings: errors first, then by position."""
 
     verdict: Verdict
     findings: tuple[Finding, ...]
-    readable: bool = True
 
     @property
     def valid(self) -> bool:
-        """Nothing of severity error was found."""
+        """No finding has severity error."""
         return not any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class Judgement:
+    """What every stage makes of a text; later stages go on after an error of an earlier one.
+
+    defaulted: the parsed configuration with defaults
+    """
+
     verdict: Verdict
-    decoded: Decoded
+    parsed: ParsedText
     defaulted: SchedulerConfiguration
-    faults: tuple[StartupError, ...]
+    field_errors: tuple[FieldError, ...]
+    startup_errors: tuple[StartupError, ...]
 
 
-def judge(text: str, known: KnownPlugins) -> tuple[Verdict, Configuration | None]:
-    """kube-scheduler's verdict, and the effective configuration where it accepts."""
-    outcome = _judge(text, known)
-    if not outcome.verdict.accepts:
-        return outcome.verdict, None
-    return outcome.verdict, build(outcome.decoded.configuration, outcome.defaulted, known)
-
-
-def _judge(text: str, known: KnownPlugins) -> _Outcome:
-    decoded = decode(text, known)
-    defaulted = with_defaults(decoded.configuration, known)
-    errors = validate(defaulted, known)
-    faults = tuple(start_faults(decoded.configuration, defaulted, known))
-    if decoded.error is not None:
-        verdict = Verdict(Stage.DECODE, decoded.error)
-    elif errors:
-        verdict = Verdict(Stage.VALIDATE, validation_text(errors))
-    elif faults:
-        stage = Stage.PANIC if faults[0].panics else Stage.FRAMEWORK
-        verdict = Verdict(stage, faults[0].message)
+def judge(text: str, registry: KnownPlugins) -> Judgement:
+    """Runs decoding, defaulting, validation and startup, each once."""
+    parsed = parse(text, registry)
+    defaulted = with_defaults(parsed.configuration, registry)
+    field_errors = tuple(validate(defaulted, registry))
+    start_errors = tuple(startup_errors(parsed.configuration, defaulted, registry))
+    if parsed.error is not None:
+        verdict = Verdict(Stage.DECODE, parsed.error)
+    elif field_errors:
+        verdict = Verdict(Stage.VALIDATE, validation_text(field_errors))
+    elif start_errors:
+        stage = Stage.PANIC if start_errors[0].panics else Stage.FRAMEWORK
+        verdict = Verdict(stage, start_errors[0].message)
     else:
         verdict = Verdict()
-    return _Outcome(verdict, decoded, defaulted, faults)
+    return Judgement(verdict, parsed, defaulted, field_errors, start_errors)
 
 
-def review_bytes(raw: bytes, source_name: str, known: KnownPlugins) -> Review:
+def effective_configuration(judgement: Judgement, registry: KnownPlugins) -> Configuration:
+    """Of a text that kube-scheduler accepts. Raises FrameworkError for others."""
+    return build(judgement.parsed.configuration, judgement.defaulted, registry)
+
+
+def review_bytes(raw: bytes, source_name: str, registry: KnownPlugins) -> Review:
     """The review of a file as it was read; one that is not UTF-8 has a finding that says so."""
     try:
-        return review(decode_text(raw, source_name), known)
+        return review(decode_text(raw, source_name), registry)
     except InputError as error:
         finding = at_position("not-text", (), error.position, error.problem, error.hint)
         verdict = Verdict(Stage.DECODE, "yaml: invalid leading UTF-8 octet")
-        return Review(verdict, (finding,), readable=False)
+        return Review(verdict, (finding,))
 
 
-def review(text: str, known: KnownPlugins) -> Review:
+def review(text: str, registry: KnownPlugins) -> Review:
     """Every finding, those of later stages too where an earlier one refuses."""
-    outcome = _judge(text, known)
-    decoded, findings = outcome.decoded, Findings(text)
-    if decoded.fault is not None:
-        _unreadable(text, decoded, findings)
-        return Review(outcome.verdict, findings.sorted(), readable=False)
-    if check_kind(decoded.data, findings):
-        _check(outcome, known, findings)
-    if not outcome.verdict.accepts and not findings.has_errors():
-        said = outcome.verdict.error or ""
-        findings.error("refused", (), said, "these are kube-scheduler's own words")
-    return Review(outcome.verdict, findings.sorted())
+    judgement = judge(text, registry)
+    return Review(judgement.verdict, findings_of(text, judgement, registry))
 
 
-def _unreadable(text: str, decoded: Decoded, findings: Findings) -> None:
-    fault = decoded.fault
-    if fault is None:
-        return
-    problem = fault.problem
-    if fault.position and problem.startswith("line "):
+def findings_of(text: str, judgement: Judgement, registry: KnownPlugins) -> tuple[Finding, ...]:
+    """The findings about a judged text."""
+    parsed, findings = judgement.parsed, Findings(text)
+    if parsed.syntax_error is not None:
+        _add_syntax_error(text, parsed.syntax_error, findings)
+        return findings.sorted()
+    if check_kind(parsed.data, findings):
+        _check(judgement, registry, findings)
+    if not judgement.verdict.accepts and not findings.has_errors():
+        message = judgement.verdict.error or ""
+        findings.error("refused", (), message, "these are kube-scheduler's own words")
+    return findings.sorted()
+
+
+def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> None:
+    problem = error.problem
+    if error.position and problem.startswith("line "):
         problem = problem.partition(": ")[2]
     form = "JSON" if is_json_buffer(text) else "YAML"
     hint = "a text that begins with { is read as JSON, never as YAML" if form == "JSON" else ""
-    findings.put(at_position("syntax", (), fault.position, f"not {form}: {problem}", hint))
+    findings.put(at_position("syntax", (), error.position, f"not {form}: {problem}", hint))
 
 
-def _check(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
-    decoded = outcome.decoded
-    for item in decoded.duplicates:
+def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:
+    parsed = judgement.parsed
+    for item in parsed.duplicates:
         message = f'the key "{item.key}" is written twice; the last one counts'
-        place = Position(item.line, item.column)
-        findings.put(at_position("duplicate-key", (str(item.key),), place, message))
-    _check_structure(decoded, known, findings)
-    check_args_kind(decoded.configuration, decoded.data, known, findings)
-    for error in validate(outcome.defaulted, known):
-        field_error(error, (), findings)
-    check_names(decoded.configuration, known, findings)
-    for fault in outcome.faults:
-        start_fault(fault, decoded.configuration, findings)
-    _lint(outcome, known, findings)
+        position = Position(item.line, item.column)
+        findings.put(at_position("duplicate-key", (str(item.key),), position, message))
+    _check_structure(parsed, registry, findings)
+    check_args_kind(parsed.configuration, parsed.data, registry, findings)
+    for field_error in judgement.field_errors:
+        add_field_error(field_error, (), findings)
+    check_names(parsed.configuration, registry, findings)
+    for error in judgement.startup_errors:
+        add_startup_error(error, parsed.configuration, findings)
+    _lint(judgement, registry, findings)
 
 
-def _check_structure(decoded: Decoded, known: KnownPlugins, findings: Findings) -> None:
-    """The schema finds every wrong key and type; one that the decoder found nothing in has none.
+def _check_structure(parsed: ParsedText, registry: KnownPlugins, findings: Findings) -> None:
+    """The schema finds every wrong key and type; a text that decodes has none.
 
-    jsonschema takes longer to import than all the rest, so it is asked only then.
+    jsonschema takes longer to import than all the rest, so it is imported only then.
     """
-    if decoded.error is None:
+    if parsed.error is None:
         return
     from ksched_cli.config.checks.json_schema import check_structure
 
-    check_structure(decoded.data, known, findings)
+    check_structure(parsed.data, registry, findings)
 
 
-def _lint(outcome: _Outcome, known: KnownPlugins, findings: Findings) -> None:
-    given, defaulted = outcome.decoded.configuration, outcome.defaulted
-    if outcome.decoded.documents > 1:
+def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> None:
+    given, defaulted = judgement.parsed.configuration, judgement.defaulted
+    if judgement.parsed.documents > 1:
         message = "the file has several documents; kube-scheduler reads only the first"
         findings.warn("several-documents", (), message)
     for rule in RULES:
         rule(given, defaulted, findings)
     for index, profile in enumerate(given.profiles or ()):
         try:
-            effective = build_profile(given, defaulted, index, known)
+            effective = build_profile(given, defaulted, index, registry)
         except FrameworkError:
             effective = None
-        subject = Subject(("profiles", index), profile, effective, known, findings)
+        subject = Subject(("profiles", index), profile, effective, registry, findings)
         for profile_rule in PROFILE_RULES:
             profile_rule(subject)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ksched_cli.config.effective import Configuration, KnownPlugins, PluginRef, Profile
-from ksched_cli.config.extender_tls import transport_fault
+from ksched_cli.config.extender_tls import transport_error
 from ksched_cli.config.in_tree_args import StartupCrash
 from ksched_cli.config.merge import (
     MULTI_POINT,
@@ -41,7 +41,7 @@ class StartupError:
     """One reason why a scheduler does not start.
 
     message:  kube-scheduler's whole text
-    profile:  index of the profile, None for an extender's fault
+    profile:  index of the profile, None for an extender's error
     extender: index of the extender
     fields:   the field errors inside the args of `plugin`
     panics:   kube-scheduler crashes
@@ -58,28 +58,30 @@ class StartupError:
     crash: StartupCrash | None = None
 
 
-def start_faults(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: KnownPlugins
+def startup_errors(
+    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, registry: KnownPlugins
 ) -> list[StartupError]:
-    """Every fault; kube-scheduler stops at the first. given: as decoded; defaulted: filled in."""
-    faults = list(_extender_faults(defaulted))
+    """Every error; kube-scheduler stops at the first. given: as decoded; defaulted: filled in."""
+    errors = list(_extender_errors(defaulted))
     configuration = _with_ignored_resources(defaulted)
     queue_sorts: list[tuple[str, Any]] = []
     for index, profile in enumerate(configuration.profiles or ()):
-        found = list(_profile_faults(index, profile, _custom_names(given, index), known))
-        faults += found
-        if not found:
-            faults += _queue_sort_faults(index, profile, known, queue_sorts)
-    return faults
+        profile_errors = list(
+            _profile_errors(index, profile, _custom_names(given, index), registry)
+        )
+        errors += profile_errors
+        if not profile_errors:
+            errors += _queue_sort_errors(index, profile, registry, queue_sorts)
+    return errors
 
 
 def build(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, known: KnownPlugins
+    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, registry: KnownPlugins
 ) -> Configuration:
     """The effective configuration of one that starts. Raises FrameworkError for any other."""
     configuration = _with_ignored_resources(defaulted)
     profiles = tuple(
-        _profile(profile, _custom_names(given, index), known)
+        _profile(profile, _custom_names(given, index), registry)
         for index, profile in enumerate(configuration.profiles or ())
     )
     extenders = tuple(
@@ -101,11 +103,11 @@ def build_profile(
     given: SchedulerConfiguration,
     defaulted: SchedulerConfiguration,
     index: int,
-    known: KnownPlugins,
+    registry: KnownPlugins,
 ) -> Profile:
     """One profile alone, whatever is wrong with the others. Raises FrameworkError."""
     profiles = _with_ignored_resources(defaulted).profiles or ()
-    return _profile(profiles[index], _custom_names(given, index), known)
+    return _profile(profiles[index], _custom_names(given, index), registry)
 
 
 def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
@@ -116,11 +118,11 @@ def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
     return frozenset(plugin.name for plugin in chosen or ())
 
 
-def _extender_faults(configuration: SchedulerConfiguration) -> Iterator[StartupError]:
+def _extender_errors(configuration: SchedulerConfiguration) -> Iterator[StartupError]:
     for index, extender in enumerate(configuration.extenders or ()):
-        fault = transport_fault(extender)
-        if fault is not None:
-            yield StartupError(f"couldn't build extenders: {fault}", extender=index)
+        error = transport_error(extender)
+        if error is not None:
+            yield StartupError(f"couldn't build extenders: {error}", extender=index)
 
 
 def _with_ignored_resources(configuration: SchedulerConfiguration) -> SchedulerConfiguration:
@@ -146,32 +148,34 @@ def _ignoring(config: PluginConfig, ignored: tuple[str, ...]) -> PluginConfig:
     return replace(config, args=replace(config.args, ignored_resources=ignored))
 
 
-def _profile_faults(
-    index: int, profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins
+def _profile_errors(
+    index: int, profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins
 ) -> Iterator[StartupError]:
     """In NewFramework's order: plugins are made, then placed, then counted."""
-    said = f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
-    yield from _plugin_faults(index, said, profile, known)
+    prefix = (
+        f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
+    )
+    yield from _plugin_errors(index, prefix, profile, registry)
     try:
-        _placed(profile, custom, known)
+        _placed(profile, custom, registry)
     except FrameworkError as error:
         panics = isinstance(error, FrameworkPanicError)
-        message = error.message if panics else said + error.message
+        message = error.message if panics else prefix + error.message
         yield StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
 
 
-def _plugin_faults(
-    index: int, said: str, profile: SchedulerProfile, known: KnownPlugins
+def _plugin_errors(
+    index: int, prefix: str, profile: SchedulerProfile, registry: KnownPlugins
 ) -> Iterator[StartupError]:
     """What each needed plugin's New refuses. Upstream's order is a map's; ours is by name."""
-    enabled = needed(profile.plugins or Plugins()) & set(known)
+    enabled = needed(profile.plugins or Plugins()) & set(registry)
     args = {config.name: config.args for config in profile.plugin_config or ()}
     for name in sorted(enabled):
-        in_tree_args = known[name].in_tree_args
-        errors = tuple(known[name].check_args(args.get(name)))
-        if errors:
-            message = f'{said}initializing plugin "{name}": {aggregate(errors)}'
-            yield StartupError(message, index, plugin=name, fields=errors)
+        in_tree_args = registry[name].in_tree_args
+        field_errors = tuple(registry[name].check_args(args.get(name)))
+        if field_errors:
+            message = f'{prefix}initializing plugin "{name}": {aggregate(field_errors)}'
+            yield StartupError(message, index, plugin=name, fields=field_errors)
         elif in_tree_args is not None:
             crash = in_tree_args.startup_crash(args[name])
             if crash is not None:
@@ -179,11 +183,11 @@ def _plugin_faults(
 
 
 def _placed(
-    profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins
+    profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins
 ) -> tuple[dict[str, tuple[PluginRef, ...]], dict[str, int]]:
     """The plugins per point and the weights. Raises FrameworkError."""
     plugins = profile.plugins or Plugins()
-    placed = expand(plugins, known, custom)
+    placed = expand(plugins, registry, custom)
     name = profile.scheduler_name
     if len(placed["queueSort"]) != 1:
         raise FrameworkError(
@@ -194,38 +198,38 @@ def _placed(
     if not placed["bind"]:
         message = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
         raise FrameworkError(message, point="bind")
-    return placed, score_weights(plugins, known)
+    return placed, score_weights(plugins, registry)
 
 
-def _queue_sort_faults(
-    index: int, profile: SchedulerProfile, known: KnownPlugins, seen: list[tuple[str, Any]]
+def _queue_sort_errors(
+    index: int, profile: SchedulerProfile, registry: KnownPlugins, seen: list[tuple[str, Any]]
 ) -> Iterator[StartupError]:
     """cfgValidator.validate; `seen` keeps the first profile's queue sort plugin and its args."""
-    placed, _ = _placed(profile, frozenset(), known)
+    placed, _ = _placed(profile, frozenset(), registry)
     name = placed["queueSort"][0].name
     args = next((item.args for item in profile.plugin_config or () if item.name == name), None)
     if not seen:
         seen.append((name, args))
         return
     scheduler = profile.scheduler_name
-    said = "initializing profiles: different queue sort plugin"
+    prefix = "initializing profiles: different queue sort plugin"
     if seen[0][0] != name:
         yield StartupError(
-            f'{said}s for profile "{scheduler}": "{name}", first: "{seen[0][0]}"',
+            f'{prefix}s for profile "{scheduler}": "{name}", first: "{seen[0][0]}"',
             index,
             plugin=name,
             point="queueSort",
         )
     elif seen[0][1] != args:
-        message = f'{said} args for profile "{scheduler}"'
+        message = f'{prefix} args for profile "{scheduler}"'
         yield StartupError(message, index, plugin=name, point="queueSort")
 
 
-def _profile(profile: SchedulerProfile, custom: frozenset[str], known: KnownPlugins) -> Profile:
-    placed, weights = _placed(profile, custom, known)
+def _profile(profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins) -> Profile:
+    placed, weights = _placed(profile, custom, registry)
     scoring = {ref.name: weights[ref.name] for ref in placed["score"]}
     placed["score"] = tuple(replace(ref, weight=scoring[ref.name]) for ref in placed["score"])
-    enabled = needed(profile.plugins or Plugins()) & set(known)
+    enabled = needed(profile.plugins or Plugins()) & set(registry)
     return Profile(
         scheduler_name=profile.scheduler_name or "",
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,

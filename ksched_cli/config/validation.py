@@ -212,21 +212,21 @@ def _extenders(extenders: tuple[Extender, ...]) -> Errors:
         if extender.prioritize_verb and extender.weight <= 0:
             detail = "must have a positive weight applied to it"
             yield invalid(f"{path}.weight", extender.weight, detail)
-        for at, resource in enumerate(extender.managed_resources or ()):
-            where = f"{path}.managedResources[{at}].name"
+        for resource_index, resource in enumerate(extender.managed_resources or ()):
+            where = f"{path}.managedResources[{resource_index}].name"
             yield from _extended_resource(where, resource.name)
             if resource.name in managed:
                 yield invalid(where, resource.name, "duplicate extender managed resource name")
             managed.add(resource.name)
     if binders > 1:
-        found = f"found {binders} extenders implementing bind"
-        yield invalid("extenders", found, "only one extender can implement bind")
+        value = f"found {binders} extenders implementing bind"
+        yield invalid("extenders", value, "only one extender can implement bind")
 
 
 def _extended_resource(path: str, name: str) -> Errors:
     """validateExtendedResourceName."""
-    faults = qualified_name_problems(name)
-    for fault in faults:
-        yield invalid(path, name, fault)
-    if not faults and not is_extended_resource_name(name):
+    problems = qualified_name_problems(name)
+    for problem in problems:
+        yield invalid(path, name, problem)
+    if not problems and not is_extended_resource_name(name):
         yield invalid(path, name, "is an invalid extended resource name")

@@ -1,8 +1,6 @@
 """Default plugins, the file's, and multiPoint: who runs, in which order, and from where."""
 
-import pytest
-
-from ksched_cli.config import default_configuration, load_configuration
+from ksched_cli.config import load_configuration
 from tests.config.known import FOREIGN, KNOWN, configured
 
 
@@ -17,13 +15,6 @@ def names(found, point):
 
 def origins(found, point):
     return {ref.name: ref.origin for ref in found.plugins[point]}
-
-
-def test_without_a_file_everything_is_default():
-    found = default_configuration(KNOWN).profiles[0]
-    assert found.scheduler_name == "default-scheduler"
-    assert set(origins(found, "score").values()) == {"default"}
-    assert found.weights["TaintToleration"] == 3
 
 
 def test_a_plugin_named_at_a_point_runs_first_with_its_own_weight():
@@ -69,19 +60,3 @@ def test_foreign_args_pass_as_plain_data():
     )
     found = load_configuration(text, "config.yaml", FOREIGN).profiles[0]
     assert found.args["Packing"] == {"deep": [1, {"a": "b"}]}
-
-
-@pytest.mark.parametrize("name", ["NodeResourcesFit", "PodTopologySpread", "DynamicResources"])
-def test_in_tree_args_are_typed_and_filled_in(name):
-    args = default_configuration(KNOWN).profiles[0].args[name]
-    assert type(args).__name__ == f"{name}Args"
-
-
-def test_what_an_extender_manages_alone_the_fit_ignores():
-    text = configured(
-        "extenders: [{urlPrefix: 'http://a', filterVerb: f,"
-        " managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\n"
-    )
-    found = load_configuration(text, "config.yaml", KNOWN)
-    assert found.profiles[0].args["NodeResourcesFit"].ignored_resources == ("example.com/x",)
-    assert found.extenders[0].http_timeout == 5 * 10**9

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.review import judge, review_bytes
+from ksched_cli.config.review import effective_configuration, judge, review_bytes
 from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import configuration as shown
@@ -26,12 +26,13 @@ def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case):
     expected = json.loads((case / "expected.json").read_text())
     raw = (case / "config.yaml").read_bytes()
     reviewed = review_bytes(raw, "config.yaml", KNOWN)
-    verdict, effective = judge(raw.decode(), KNOWN)
+    judgement = judge(raw.decode(), KNOWN)
+    verdict = judgement.verdict
     assert verdict == reviewed.verdict
     assert reviewed.valid is verdict.accepts
     if "stage" in expected:
         assert (verdict.stage, verdict.error) == (expected["stage"], expected["error"])
         return
-    found = shown.document(effective)
+    found = shown.document(effective_configuration(judgement, KNOWN))
     for key in ("profiles", "weights", "args"):
         assert plain(found[key]) == plain(expected.get(key) or {})

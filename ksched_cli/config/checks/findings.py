@@ -1,4 +1,4 @@
-"""What there is to say about a configuration, each with its place in the file."""
+"""Findings about a configuration: problems and remarks, each with its position in the file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Findings:
 
     def __init__(self, text: str) -> None:
         self._locator = Locator(text)
-        self._found: dict[tuple[str, str, str], Finding] = {}
+        self._findings: dict[tuple[str, str, str], Finding] = {}
 
     def error(self, rule: str, path: Path, message: str, hint: str = "") -> None:
         self.add(Severity.ERROR, rule, path, message, hint)
@@ -51,22 +51,23 @@ class Findings:
 
     def add(self, severity: Severity, rule: str, path: Path, message: str, hint: str = "") -> None:
         """Adds what is at a path of the document."""
-        at = self._locator.locate(path)
-        line, column = (at.line, at.column) if at else (None, None)
+        location = self._locator.locate(path)
+        line, column = (location.line, location.column) if location else (None, None)
         self.put(Finding(severity, path_text(path), line, column, message, hint, rule))
 
     def put(self, finding: Finding) -> None:
-        """Adds a finding whose place is known."""
-        self._found.setdefault((finding.rule, finding.path, finding.message), finding)
+        """Adds a finding whose position is known."""
+        self._findings.setdefault((finding.rule, finding.path, finding.message), finding)
 
     def has_errors(self) -> bool:
-        return any(item.severity is Severity.ERROR for item in self._found.values())
+        return any(item.severity is Severity.ERROR for item in self._findings.values())
 
     def has_error_at(self, path: Path) -> bool:
         """Whether an error names a path already."""
-        wanted = path_text(path)
+        error_path = path_text(path)
         return any(
-            item.severity is Severity.ERROR and item.path == wanted for item in self._found.values()
+            item.severity is Severity.ERROR and item.path == error_path
+            for item in self._findings.values()
         )
 
     def sorted(self) -> tuple[Finding, ...]:
@@ -74,7 +75,7 @@ class Findings:
         order = list(Severity)
         return tuple(
             sorted(
-                self._found.values(),
+                self._findings.values(),
                 key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
             )
         )
@@ -83,7 +84,7 @@ class Findings:
 def at_position(
     rule: str, path: Path, position: Position | None, message: str, hint: str = ""
 ) -> Finding:
-    """An error whose place is known."""
+    """An error whose position is known."""
     line, column = (position.line, position.column) if position else (None, None)
     return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule)
 

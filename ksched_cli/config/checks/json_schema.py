@@ -1,7 +1,7 @@
 """The shape of a configuration checked against its JSON Schema: every unknown key and wrong type.
 
-kube-scheduler's own wording of the same comes from schema.py; here each problem is found, with its
-path and what was likely meant.
+kube-scheduler's own wording of the same comes from decoder.py; here each problem has its path and
+what was likely meant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 
 from ksched_cli.config.checks.findings import Findings
-from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS, nearest
+from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS, did_you_mean
 from ksched_cli.config.decoder import decode_base64
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.schema import configuration_schema
@@ -23,7 +23,7 @@ from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 
-# Values out of range are upstream's to word (validate.py); the schema has them for editors.
+# Values out of range are upstream's to word (validation.py); the schema has them for editors.
 _STRUCTURAL = {"type", "additionalProperties", "format"}
 _FORMATS = FormatChecker(formats=())
 _EXPECTED = {
@@ -57,44 +57,39 @@ def _report(error: ValidationError, findings: Findings) -> None:
     schema: Any = error.schema
     instance: Any = error.instance
     if error.validator == "additionalProperties":
-        known = schema["properties"]
+        keys = schema["properties"]
         for key in instance:
-            if key not in known:
-                _unknown_key(path, key, list(known), findings)
+            if key not in keys:
+                _unknown_key(path, key, list(keys), findings)
     elif error.validator == "format":
         expected = _EXPECTED[schema["format"]]
         findings.error("wrong-type", path, f"{_shown(instance)} is not {expected}")
     else:
-        wanted = [name for name in _as_list(schema["type"]) if name != "null"]
-        expected = " or ".join(_TYPES[name] for name in wanted)
-        hint = _type_hint(wanted, instance)
+        type_names = [name for name in _as_list(schema["type"]) if name != "null"]
+        expected = " or ".join(_TYPES[name] for name in type_names)
+        hint = _type_hint(type_names, instance)
         message = f"{_shown(instance)} stands where {expected} is expected"
         findings.error("wrong-type", path, message, hint)
 
 
-def _unknown_key(path: Path, key: str, known: list[str], findings: Findings) -> None:
+def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> None:
     here = (*path, key)
     if path and path[-1] == "plugins":
         points = ", ".join((*POINT_KEYS, "multiPoint"))
-        hint = LEGACY_KEYS.get(key) or _meant(key, known) or f"the points are {points}"
+        hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys) or f"the points are {points}"
         findings.error("unknown-point", here, f'"{key}" is no extension point', hint)
         return
-    hint = LEGACY_KEYS.get(key) or _meant(key, known)
-    hint = hint or MISPLACED_KEYS.get(key) or f"known here: {', '.join(known)}"
+    hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys)
+    hint = hint or MISPLACED_KEYS.get(key) or f"known here: {', '.join(keys)}"
     findings.error("unknown-key", here, f'unknown key "{key}"', hint)
 
 
-def _meant(key: str, known: list[str]) -> str:
-    found = nearest(key, known)
-    return f'did you mean "{found}"?' if found else ""
-
-
-def _type_hint(wanted: list[str], found: Any) -> str:
-    if "array" in wanted and isinstance(found, dict):
+def _type_hint(type_names: list[str], instance: Any) -> str:
+    if "array" in type_names and isinstance(instance, dict):
         return 'begin each item with "- "'
-    if "integer" in wanted and isinstance(found, str) and found.lstrip("-").isdigit():
+    if "integer" in type_names and isinstance(instance, str) and instance.lstrip("-").isdigit():
         return "remove the quotes"
-    if wanted == ["string"] and isinstance(found, bool | int | float):
+    if type_names == ["string"] and isinstance(instance, bool | int | float):
         return "put it in quotes"
     return ""
 

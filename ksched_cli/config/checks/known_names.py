@@ -232,11 +232,11 @@ OTHER_KINDS: Mapping[str, str] = {
 def nearest(name: str, candidates: Iterable[str]) -> str:
     """The candidate that is most like a name, whatever its case; empty where none is."""
     by_fold = {candidate.casefold(): candidate for candidate in candidates}
-    found = get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.72)
-    return by_fold[found[0]] if found else ""
+    matches = get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.72)
+    return by_fold[matches[0]] if matches else ""
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """A hint, or nothing."""
-    found = nearest(name, candidates)
-    return f'did you mean "{found}"?' if found else ""
+    candidate = nearest(name, candidates)
+    return f'did you mean "{candidate}"?' if candidate else ""

@@ -32,7 +32,7 @@ class Subject:
     path: Path
     given: SchedulerProfile
     effective: Profile | None
-    known: KnownPlugins
+    registry: KnownPlugins
     findings: Findings
 
     def enabled(self, point: str) -> Iterator[tuple[Path, PluginSetEntry]]:
@@ -48,7 +48,7 @@ class Subject:
             yield (*self.path, "plugins", point, "disabled", index), plugin
 
     def extends(self, name: str, point: str) -> bool:
-        return name in self.known and point in self.known[name].points
+        return name in self.registry and point in self.registry[name].points
 
     def placed(self, point: str) -> set[str]:
         """The plugins that run at a point."""
@@ -81,7 +81,7 @@ def ignored_weights(subject: Subject) -> None:
             scores = point == "score" or (
                 point == MULTI_POINT and subject.extends(plugin.name, "score")
             )
-            if plugin.weight is not None and plugin.name in subject.known and not scores:
+            if plugin.weight is not None and plugin.name in subject.registry and not scores:
                 why = "it does not score" if point == MULTI_POINT else f"{point} reads none"
                 message = f"the weight of {plugin.name} is ignored: {why}"
                 hint = "weights belong under score or multiPoint"
@@ -168,15 +168,15 @@ def unused_args(subject: Subject) -> None:
     enabled = set().union(*(subject.placed(point) for point in POINT_KEYS))
     for index, config in enumerate(subject.given.plugin_config or ()):
         path = (*subject.path, "pluginConfig", index)
-        if config.name not in subject.known:
-            message, hint = unknown_plugin(config.name, subject.known)
-            told = f"{message}; these args have no effect"
-            subject.findings.warn("args-of-unknown", (*path, "name"), told, hint)
+        if config.name not in subject.registry:
+            message, hint = unknown_plugin(config.name, subject.registry)
+            problem = f"{message}; these args have no effect"
+            subject.findings.warn("args-of-unknown", (*path, "name"), problem, hint)
         elif subject.effective is not None and config.name not in enabled:
             message = f"the profile does not enable {config.name}; these args have no effect"
             hint = "enable it, or remove them"
             subject.findings.warn("args-unused", (*path, "name"), message, hint)
-        elif _takes_no_args(subject.known[config.name]):
+        elif _takes_no_args(subject.registry[config.name]):
             message = f"{config.name} takes no args; these have no effect"
             subject.findings.warn("args-unused", (*path, "name"), message, "remove them")
 
@@ -190,14 +190,14 @@ def vain_disabling(subject: Subject) -> None:
     for point in (*POINT_KEYS, MULTI_POINT):
         for path, plugin in subject.disabled(point):
             name = plugin.name
-            if name == ALL or (point == MULTI_POINT and name in subject.known):
+            if name == ALL or (point == MULTI_POINT and name in subject.registry):
                 continue
-            if name not in subject.known:
-                _, hint = unknown_plugin(name, subject.known)
+            if name not in subject.registry:
+                _, hint = unknown_plugin(name, subject.registry)
                 message = f'there is no plugin "{name}" to disable'
                 subject.findings.warn("disables-nothing", path, message, hint)
             elif not subject.extends(name, point):
-                extends = [key for key in POINT_KEYS if key in subject.known[name].points]
+                extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
                 message = f"{name} does not extend {point}; there is nothing to disable"
                 hint = f"it extends {', '.join(extends)}"
                 subject.findings.warn("disables-nothing", path, message, hint)
@@ -223,8 +223,8 @@ def extenders(
 
 
 def _extender(path: Path, extender: Extender, findings: Findings) -> None:
-    scheme, found, rest = extender.url_prefix.partition("://")
-    if not found or scheme not in ("http", "https") or not rest.strip("/"):
+    scheme, separator, rest = extender.url_prefix.partition("://")
+    if not separator or scheme not in ("http", "https") or not rest.strip("/"):
         message = f'"{extender.url_prefix}" is no URL; every call to this extender will fail'
         findings.warn("extender-url", (*path, "urlPrefix"), message, "as http://host:port/path")
     elif extender.enable_https and scheme == "http":

@@ -39,9 +39,9 @@ _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 def check_kind(data: Any, findings: Findings) -> bool:
     """Whether the object is a KubeSchedulerConfiguration of any version; says what it is else."""
     if not isinstance(data, dict):
-        found = {type(None): "empty", list: "a list"}.get(type(data), "a single value")
+        content = {type(None): "empty", list: "a list"}.get(type(data), "a single value")
         hint = f"a file begins with apiVersion: {API_VERSION} and kind: {KIND}"
-        findings.error("not-an-object", (), f"the document is {found}, not an object", hint)
+        findings.error("not-an-object", (), f"the document is {content}, not an object", hint)
         return False
     kind = data.get("kind")
     if kind != KIND:
@@ -81,16 +81,16 @@ def _wrong_version(data: dict[str, Any], version: Any, findings: Findings) -> No
 
 
 def check_args_kind(
-    configuration: SchedulerConfiguration, data: Any, known: KnownPlugins, findings: Findings
+    configuration: SchedulerConfiguration, data: Any, registry: KnownPlugins, findings: Findings
 ) -> None:
     """Args may repeat kind and apiVersion, and then rightly."""
-    known_args = in_tree_args(known)
-    for at, profile in enumerate(configuration.profiles or ()):
+    known_args = in_tree_args(registry)
+    for profile_index, profile in enumerate(configuration.profiles or ()):
         for index, config in enumerate(profile.plugin_config or ()):
-            args = _at(data, ("profiles", at, "pluginConfig", index, "args"))
+            path: Path = ("profiles", profile_index, "pluginConfig", index, "args")
+            args = _at(data, path)
             if config.name not in known_args or not isinstance(args, dict):
                 continue
-            path: Path = ("profiles", at, "pluginConfig", index, "args")
             kind, version = args.get("kind"), args.get("apiVersion")
             if isinstance(kind, str) and kind not in ("", f"{config.name}Args"):
                 message = f"these are {kind}, but the plugin is {config.name}"
@@ -111,8 +111,8 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
-    """One of upstream's field errors in plain words. prefix: where its path begins in the file."""
+def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
+    """Adds one of upstream's field errors. prefix: where its path begins in the file."""
     path = (*prefix, *_path_in_file(error.path))
     message, hint = _message(error, str(path[-1]) if path else "")
     rule = _RULES[error.type]
@@ -164,18 +164,18 @@ def _not_valid(detail: str) -> str:
 
 
 def check_names(
-    configuration: SchedulerConfiguration, known: KnownPlugins, findings: Findings
+    configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
 ) -> None:
     """Every plugin that the file enables: is it there, does it extend the point, is it twice?"""
     for path, point, plugin, earlier in _enabled(configuration):
         if plugin.name in earlier and point != MULTI_POINT:
             message = f"{plugin.name} is enabled twice at {point}"
             findings.error("plugin-twice", path, message, "keep one of them")
-        if plugin.name not in known:
-            message, hint = unknown_plugin(plugin.name, known)
+        if plugin.name not in registry:
+            message, hint = unknown_plugin(plugin.name, registry)
             findings.error("unknown-plugin", path, message, hint)
-        elif point != MULTI_POINT and point not in known[plugin.name].points:
-            extends = [key for key in POINT_KEYS if key in known[plugin.name].points]
+        elif point != MULTI_POINT and point not in registry[plugin.name].points:
+            extends = [key for key in POINT_KEYS if key in registry[plugin.name].points]
             message = f"{plugin.name} does not extend {point}"
             findings.error("wrong-point", path, message, f"it extends {', '.join(extends)}")
 
@@ -193,7 +193,7 @@ def _enabled(
                 earlier = earlier | {plugin.name}
 
 
-def unknown_plugin(name: str, known: KnownPlugins) -> tuple[str, str]:
+def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
     """Message and hint for a plugin that is not there: removed, of another build, or misspelt."""
     if not name:
         return "the plugin has no name", ""
@@ -210,56 +210,58 @@ def unknown_plugin(name: str, known: KnownPlugins) -> tuple[str, str]:
         if name in DISTRIBUTIONS:
             hint += f"; pip install {DISTRIBUTIONS[name]} lets ksched simulate it"
         return message, hint
-    hint = did_you_mean(name, known) or did_you_mean(name, FOREIGN_PLUGINS)
+    hint = did_you_mean(name, registry) or did_you_mean(name, FOREIGN_PLUGINS)
     return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"
 
 
-def start_fault(fault: StartupError, given: SchedulerConfiguration, findings: Findings) -> None:
-    """Why the scheduler would not start, unless check_names has said so already."""
-    if fault.extender is not None:
-        said = fault.message.partition(": ")[2]
-        path: Path = ("extenders", fault.extender, "tlsConfig")
+def add_startup_error(
+    error: StartupError, given: SchedulerConfiguration, findings: Findings
+) -> None:
+    """Adds why the scheduler would not start, unless check_names has said so already."""
+    if error.extender is not None:
+        message = error.message.partition(": ")[2]
+        path: Path = ("extenders", error.extender, "tlsConfig")
         hint = "kube-scheduler reads these files when it starts, on its own machine"
-        findings.error("extender-tls", path, f"no TLS for this extender: {said}", hint)
+        findings.error("extender-tls", path, f"no TLS for this extender: {message}", hint)
         return
-    profile: Path = ("profiles", fault.profile or 0)
-    args = (*profile, *_args_path(fault, given))
-    if fault.fields:
-        for error in fault.fields:
-            field_error(error, args, findings)
-    elif fault.crash is not None:
-        crash = fault.crash
+    profile: Path = ("profiles", error.profile or 0)
+    args = (*profile, *_args_path(error, given))
+    if error.fields:
+        for field_error in error.fields:
+            add_field_error(field_error, args, findings)
+    elif error.crash is not None:
+        crash = error.crash
         findings.error(crash.rule, (*args, *parse_path(crash.path)), crash.message, crash.hint)
     else:
-        _placement(fault, profile, given, findings)
+        _placement(error, profile, given, findings)
 
 
-def _args_path(fault: StartupError, given: SchedulerConfiguration) -> Path:
+def _args_path(error: StartupError, given: SchedulerConfiguration) -> Path:
     profiles = given.profiles or ()
-    configs = profiles[fault.profile or 0].plugin_config if profiles else ()
-    at = [index for index, config in enumerate(configs or ()) if config.name == fault.plugin]
-    return ("pluginConfig", at[-1], "args") if at else ("pluginConfig",)
+    configs = profiles[error.profile or 0].plugin_config if profiles else ()
+    indexes = [index for index, config in enumerate(configs or ()) if config.name == error.plugin]
+    return ("pluginConfig", indexes[-1], "args") if indexes else ("pluginConfig",)
 
 
 def _placement(
-    fault: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
+    error: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
 ) -> None:
-    where = [
+    paths = [
         path
         for path, point, plugin, _ in _enabled(given)
-        if plugin.name == fault.plugin
+        if plugin.name == error.plugin
         and path[:2] == profile
-        and point in (fault.point, MULTI_POINT)
+        and point in (error.point, MULTI_POINT)
     ]
-    if any(findings.has_error_at(path) for path in where):
+    if any(findings.has_error_at(path) for path in paths):
         return
-    path = where[-1] if where else (*profile, "plugins", fault.point)
-    if fault.plugin:
-        said = fault.message.rpartition(": ")[2]
-        findings.error("plugin-set", path, said, "")
-    elif fault.point == "bind":
+    path = paths[-1] if paths else (*profile, "plugins", error.point)
+    if error.plugin:
+        message = error.message.rpartition(": ")[2]
+        findings.error("plugin-set", path, message, "")
+    elif error.point == "bind":
         findings.error("no-bind", path, "no plugin is left that binds pods", _KEEP_BIND)
     else:
-        count = fault.message.rpartition(" ")[2]
+        count = error.message.rpartition(" ")[2]
         message = f"the profile has {count} queueSort plugins; one is needed"
         findings.error("queue-sort-count", path, message, _KEEP_QUEUE_SORT)

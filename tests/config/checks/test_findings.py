@@ -37,17 +37,6 @@ def test_valid_is_what_kube_scheduler_accepts(case):
     assert found.valid == found.verdict.accepts
 
 
-def test_a_plain_configuration_has_nothing_to_remark():
-    assert review(configured(""), KNOWN).findings == ()
-
-
-def test_errors_come_first_then_by_line():
-    text = configured("zzz: 1\nprofiles:\n- schedulerName: batch\nparallelism: -1\n")
-    found = review(text, KNOWN).findings
-    assert [finding.severity for finding in found] == ["error", "error", "warning"]
-    assert [finding.line for finding in found[:2]] == [3, 6]
-
-
 def test_a_path_is_written_and_read():
     path = ("profiles", 0, "plugins", "score", "enabled", 12)
     assert parse_path(path_text(path)) == path

@@ -1,0 +1,40 @@
+"""Every unknown key and every wrong type, with what is likely meant."""
+
+import pytest
+
+from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.json_schema import check_structure
+from tests.config.known import KNOWN
+
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def findings(data):
+    collected = Findings("")
+    check_structure(HEAD | data, KNOWN, collected)
+    return [(item.rule, item.path, item.hint) for item in collected.sorted()]
+
+
+@pytest.mark.parametrize(
+    ("data", "finding"),
+    [
+        ({"paralelism": 1}, ("unknown-key", "paralelism", 'did you mean "parallelism"?')),
+        ({"parallelism": "3"}, ("wrong-type", "parallelism", "remove the quotes")),
+        ({"parallelism": 2**31}, ("wrong-type", "parallelism", "")),
+        ({"profiles": {}}, ("wrong-type", "profiles", 'begin each item with "- "')),
+        (
+            {"profiles": [{"schedulerName": 3}]},
+            ("wrong-type", "profiles[0].schedulerName", "put it in quotes"),
+        ),
+        (
+            {"leaderElection": {"leaseDuration": "1 day"}},
+            ("wrong-type", "leaderElection.leaseDuration", ""),
+        ),
+    ],
+)
+def test_what_does_not_fit_is_found_with_a_hint(data, finding):
+    assert findings(data) == [finding]
+
+
+def test_a_value_out_of_range_is_left_to_validation():
+    assert findings({"parallelism": 0}) == []

@@ -1,0 +1,26 @@
+"""Names that users bring, and what is likely meant."""
+
+import pytest
+
+from ksched_cli.config.checks.known_names import (
+    DISTRIBUTIONS,
+    FOREIGN_PLUGINS,
+    REMOVED_PLUGINS,
+    did_you_mean,
+    nearest,
+)
+from tests.config.known import KNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "candidate"),
+    [("nodeaffinity", "NodeAffinity"), ("NodeResourceFit", "NodeResourcesFit"), ("Zebra", "")],
+)
+def test_the_nearest_name_ignores_case_and_small_mistakes(name, candidate):
+    assert nearest(name, KNOWN) == candidate
+    assert (did_you_mean(name, KNOWN) != "") is bool(candidate)
+
+
+def test_no_plugin_is_both_there_and_gone():
+    assert not set(KNOWN) & (set(REMOVED_PLUGINS) | set(FOREIGN_PLUGINS))
+    assert set(DISTRIBUTIONS) <= set(FOREIGN_PLUGINS)

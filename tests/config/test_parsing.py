@@ -1,0 +1,52 @@
+"""A file's text: YAML or JSON, documents, apiVersion and kind, plugin args."""
+
+import pytest
+
+from ksched_cli.config.parsing import is_json_buffer, parse
+from tests.config.known import HEAD, KNOWN, configured
+
+
+@pytest.mark.parametrize(
+    ("text", "is_json"), [(" \n{}", True), ("a: {}", False), ("", False), ("[1]", False)]
+)
+def test_a_brace_first_is_json(text, is_json):
+    assert is_json_buffer(text) is is_json
+
+
+def test_only_the_first_document_is_read_and_all_are_counted():
+    parsed = parse(configured("parallelism: 3\n---\nparallelism: 4\n"), KNOWN)
+    assert (parsed.error, parsed.documents) == (None, 2)
+    assert parsed.configuration.parallelism == 3
+
+
+@pytest.mark.parametrize(("text", "line"), [("{", 1), ("a: b: c\n", 1), ('{"a": 1,\n]', 2)])
+def test_a_text_that_is_neither_has_a_syntax_error(text, line):
+    parsed = parse(text, KNOWN)
+    assert parsed.syntax_error is not None
+    assert parsed.data is None
+    assert parsed.error
+    position = parsed.syntax_error.position
+    assert position is None or position.line == line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\n", "Object 'Kind' is missing"),
+        ("kind: KubeSchedulerConfiguration\n", "Object 'apiVersion' is missing"),
+        (HEAD.replace("/v1", "/v2"), 'is registered for version "kubescheduler.config.k8s.io/v2"'),
+        (HEAD + "foo: 1\n", 'strict decoding error: unknown field "foo"'),
+        (HEAD.replace("KubeSchedulerConfiguration", "NodeAffinityArgs"), "Kind=NodeAffinityArgs"),
+    ],
+)
+def test_what_is_no_configuration_has_upstreams_message(text, message):
+    assert message in parse(text, KNOWN).error
+
+
+def test_args_are_typed_by_plugin_name_and_an_error_says_where():
+    configs = "[{name: NodeAffinity, args: {x: 1}}, {name: Mine, args: {b: 1}}]"
+    parsed = parse(configured(f"profiles: [{{pluginConfig: {configs}}}]\n"), KNOWN)
+    in_tree, foreign = parsed.configuration.profiles[0].plugin_config
+    assert type(in_tree.args).__name__ == "NodeAffinityArgs"
+    assert foreign.args == {"b": 1}
+    assert "decoding .profiles[0].pluginConfig[0]" in parsed.error

@@ -1,0 +1,57 @@
+"""What happens when kube-scheduler starts: errors in its order, or the effective configuration."""
+
+import pytest
+
+from ksched_cli.config import load_configuration
+from ksched_cli.config.review import judge
+from tests.config.known import KNOWN, configured
+
+
+def errors(body):
+    return judge(configured(body), KNOWN).startup_errors
+
+
+def test_what_an_extender_manages_alone_the_fit_ignores():
+    text = configured(
+        "extenders: [{urlPrefix: 'http://a', filterVerb: f,"
+        " managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\n"
+    )
+    found = load_configuration(text, "config.yaml", KNOWN)
+    assert found.profiles[0].args["NodeResourcesFit"].ignored_resources == ("example.com/x",)
+    assert found.extenders[0].http_timeout == 5 * 10**9
+
+
+def test_extenders_come_before_profiles():
+    found = errors(
+        "extenders: [{urlPrefix: 'https://a', tlsConfig: {caFile: /nowhere/ca}}]\n"
+        "profiles: [{plugins: {multiPoint: {enabled: [{name: Nowhere}]}}}]\n"
+    )
+    assert found[0].extender == 0
+    assert "open /nowhere/ca: no such file or directory" in found[0].message
+    assert (found[1].profile, found[1].plugin) == (0, "Nowhere")
+
+
+@pytest.mark.parametrize(
+    ("plugins", "point"),
+    [
+        ("{bind: {disabled: [{name: '*'}]}}", "bind"),
+        ("{queueSort: {disabled: [{name: '*'}]}}", "queueSort"),
+    ],
+)
+def test_a_profile_needs_one_queue_sort_plugin_and_a_bind_plugin(plugins, point):
+    (error,) = errors(f"profiles: [{{plugins: {plugins}}}]\n")
+    assert (error.point, error.panics) == (point, False)
+
+
+def test_field_errors_in_args_are_kept_with_their_paths():
+    args = "{scoringStrategy: {type: LeastAllocated, resources: [{name: cpu, weight: 101}]}}"
+    (error,) = errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n")
+    assert [item.path for item in error.fields] == ["scoringStrategy.resources[0].weight"]
+    assert 'initializing plugin "NodeResourcesFit"' in error.message
+
+
+def test_args_that_crash_the_plugin_panic():
+    args = "{scoringStrategy: {type: RequestedToCapacityRatio}}"
+    (error,) = errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n")
+    assert error.panics
+    assert error.crash.rule == "no-shape"

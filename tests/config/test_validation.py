@@ -1,0 +1,60 @@
+"""kube-scheduler's checks of a whole configuration, after defaulting."""
+
+import pytest
+
+from ksched_cli.config.review import judge
+from ksched_cli.config.validation import text
+from tests.config.known import KNOWN, configured
+
+
+def errors(body):
+    return judge(configured(body), KNOWN).field_errors
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ("parallelism: 0\n", "parallelism"),
+        ("percentageOfNodesToScore: 101\n", "percentageOfNodesToScore"),
+        ("podMaxBackoffSeconds: -1\n", "podMaxBackoffSeconds"),
+        ("clientConnection: {burst: -1}\n", "clientConnection.burst"),
+        ("leaderElection: {renewDeadline: 20s}\n", "leaderElection.leaseDuration"),
+        ("profiles: [{schedulerName: ''}]\n", "profiles[0].schedulerName"),
+        ("profiles: [{schedulerName: a}, {schedulerName: a}]\n", "profiles[1].schedulerName"),
+        ("extenders: [{prioritizeVerb: p, weight: -1}]\n", "extenders[0].weight"),
+        ("extenders: [{bindVerb: a}, {bindVerb: b}]\n", "extenders"),
+        (
+            "profiles: [{plugins: {score: {enabled: [{name: EBSLimits}]}}}]\n",
+            "profiles[0].plugins.score.enabled[0]",
+        ),
+    ],
+)
+def test_an_error_names_its_path(body, path):
+    assert [error.path for error in errors(body)] == [path]
+
+
+def test_all_errors_are_found_and_printed_sorted():
+    found = errors("podInitialBackoffSeconds: 0\nparallelism: -1\n")
+    assert [error.path for error in found] == ["parallelism", "podInitialBackoffSeconds"]
+    assert text(reversed(found)) == text(found)
+    assert len(text(found).splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("plugin", "args", "path"),
+    [
+        ("InterPodAffinity", "{hardPodAffinityWeight: 101}", ".hardPodAffinityWeight"),
+        ("DefaultPreemption", "{minCandidateNodesPercentage: -1}", ".minCandidateNodesPercentage"),
+        ("NodeResourcesFitArgs", "{}", ""),
+    ],
+)
+def test_args_are_checked_by_the_plugins_own_validation(plugin, args, path):
+    found = errors(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n")
+    assert [error.path for error in found] == [f"profiles[0].pluginConfig[0].args{path}"]
+
+
+def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin():
+    args = "{ignoredResources: ['a b']}"
+    assert (
+        errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n") == ()
+    )
