@@ -25,7 +25,7 @@ from ksched_cli.plugins.default_preemption.choice import ranked
 @dataclass(frozen=True, slots=True)
 class Victim:
     """A pod that would leave. started: "" where it has not; pdb_violated_by: the budgets violated;
-    rejection: why it could not come back, None where nobody said."""
+    rejection: why it could not come back, None where that is not recorded."""
 
     pod: str
     priority: int
@@ -65,7 +65,7 @@ class PreemptionAnswer:
     may:        whether the pod may preempt, else why_not
     candidates: best first
     unsearched: nodes not looked at, as there were candidates enough
-    wanted:     how many candidates are enough
+    num_candidates: how many candidates are enough
     node:       the one taken, or ""; steps: the criteria asked, the last one decided
     victims:    the pods that leave it; fewer than the candidate's where an extender spares some
     lapsing:    pods of lower priority whose nomination to that node would lapse
@@ -85,7 +85,7 @@ class PreemptionAnswer:
     candidates: tuple[CandidateNode, ...] = ()
     hopeless: tuple[NonCandidateNode, ...] = ()
     unsearched: tuple[str, ...] = ()
-    wanted: int = 0
+    num_candidates: int = 0
     node: str = ""
     victims: tuple[str, ...] = ()
     ties: tuple[str, ...] = ()
@@ -149,7 +149,7 @@ def _search_victims(
         ),
         hopeless=_hopeless(evaluation, preemption),
         unsearched=_unsearched(evaluation, preemption),
-        wanted=preemption.wanted,
+        num_candidates=preemption.num_candidates,
         node=preemption.node,
         victims=tuple(pod.key for pod in preemption.victims),
         ties=preemption.ties,

@@ -70,12 +70,12 @@ class ExhaustiveFilter:
             rows = np.unique(nodes.indices())
             evaluation.feasible = Nodes(nodes.snapshot, rows)
             statuses = step.statuses()
-            for row in np.setdiff1d(step.asked.indices(), rows).tolist():
+            for row in np.setdiff1d(step.sent.indices(), rows).tolist():
                 status = statuses.get(self.snapshot.names[row])
                 if status is not None:
                     self._reject(row, status.by(step.extender))
                 else:
-                    # The node has no status of its own, and so counts as one not looked at.
+                    # The node has no status of its own, and so counts as not looked at.
                     status = NOT_LOOKED_AT.by(step.extender)
                     self.rejections[row].append(Rejection(status, ("left out without a reason",)))
 

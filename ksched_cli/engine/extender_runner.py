@@ -37,8 +37,13 @@ SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
-    """used: whether extenders are asked at all. bind: really call binders.
-    record, replay: files, or "". warn: takes a line of warning."""
+    """How a run calls extenders.
+
+    used: False calls none
+    bind: really call binders
+    record, replay: files, or ""
+    warn: takes a line of warning
+    """
 
     used: bool = True
     bind: bool = False
@@ -49,14 +54,14 @@ class ExtenderOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExtenderStep:
-    """What one extender made of the nodes it was asked about."""
+    """One extender's answer about the nodes sent to it."""
 
     extender: str
-    asked: Nodes
+    sent: Nodes
     answer: FilteredNodes
 
     def statuses(self) -> Mapping[str, Status]:
-        """Per node that it says something about; it may be one that passed, or none at all."""
+        """By the names that it fails; such a node may have passed, or be no node of the cluster."""
         failed = {name: Status.unschedulable(why) for name, why in self.answer.failed.items()}
         final = self.answer.failed_and_unresolvable.items()
         return failed | {name: Status.unresolvable(why) for name, why in final}
@@ -84,15 +89,15 @@ class ExtenderScores:
 
 
 class ExtenderRunner:
-    """Asks the extenders of a run, each once where the rules ask it.
+    """Calls the extenders of a run.
 
     sends_bindings: whether binders are really called
     """
 
     def __init__(self, made: Extenders | None = None, sends_bindings: bool = False) -> None:
         self.extenders: tuple[HTTPExtender, ...] = () if made is None else made.all
-        self.filters = any(one.is_filter for one in self.extenders)
-        self.prioritizes = any(one.is_prioritizer for one in self.extenders)
+        self.filters = any(extender.is_filter for extender in self.extenders)
+        self.prioritizes = any(extender.is_prioritizer for extender in self.extenders)
         self._sends_bindings = sends_bindings
         self._made = made
         self._end = None if made is None else finalize(self, made.close)
@@ -152,19 +157,19 @@ class ExtenderRunner:
 
     def prioritize(self, pod: PodInfo, nodes: Nodes) -> list[ExtenderScores]:
         """All are asked at the same time; one that fails gives no scores."""
-        asked = [
+        calls = [
             (extender, extender.prioritize(pod, nodes))
             for extender in self.extenders
             if extender.is_interested(pod)
         ]
-        found = []
-        for extender, wait in asked:
+        scores = []
+        for extender, wait in calls:
             try:
                 hosts, weight = wait()
             except ExtenderError:
                 continue
-            found.append(ExtenderScores(extender.name, weight, hosts))
-        return found
+            scores.append(ExtenderScores(extender.name, weight, hosts))
+        return scores
 
     def extenders_bind(self, pod: PodInfo, node: str) -> ExtenderBinding | None:
         """What binds the pod in place of the Bind plugins, or None where they have to."""
@@ -186,12 +191,12 @@ class ExtenderRunner:
 
 
 def extender_totals(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
-    """What the extenders add to each node's total, in the order of `nodes`. As in Go, what is too
-    large for 64 bits starts anew at the other end."""
+    """What the extenders add to each node's total, in the order of `nodes`; wraps around at 64
+    bits, as in Go."""
     sums: dict[str, int] = {}
-    for one in scores:
-        factor = one.weight * SCALE
-        for host, score in one.hosts:
+    for extender in scores:
+        factor = extender.weight * SCALE
+        for host, score in extender.hosts:
             sums[host] = sums.get(host, 0) + score * factor
     return np.array([_wrapped(sums.get(name, 0)) for name in nodes.names()], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Which nodes are looked at, and how many: the rotating start, and stopping when enough fit.
+"""The sampled search for feasible nodes: from a rotating start on, until enough of them fit.
 
 Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters, numFeasibleNodesToFind).
 """
@@ -25,7 +25,7 @@ MIN_PERCENTAGE = 5
 DEFAULT_PERCENTAGE = 50
 NODES_PER_PERCENT = 125
 
-# The share of nodes that are expected to pass: of pods that nothing is known about, and at least.
+# The share of nodes that are expected to pass: of pods of which nothing is cached, and at least.
 USUAL_RATE = 0.9
 LEAST_RATE = 0.05
 
@@ -40,15 +40,15 @@ def feasible_nodes_to_find(percentage: int, count: int) -> int:
     return max(count * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-class Found(NamedTuple):
-    """feasible: the nodes that fit. error: what ended the search."""
+class SearchResult(NamedTuple):
+    """feasible: the nodes that fit. error: the failure that ended the search, or ""."""
 
     feasible: Nodes
     error: str = ""
 
 
 class NodeSearch:
-    """Remembers where the last search ended. `next_start` is a place in the order of visits."""
+    """Searches one snapshot. next_start: where the next search starts in the order of visits."""
 
     def __init__(self) -> None:
         self.next_start = 0
@@ -60,37 +60,38 @@ class NodeSearch:
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
-        wanted: int,
+        limit: int,
         statuses: NodeStatuses,
-        known: CacheEntry | None = None,
+        cached: CacheEntry | None = None,
         ordered: bool = False,
-    ) -> Found:
+    ) -> SearchResult:
         """candidates: rows in the order of visits. Rejections on the way go to `statuses`.
 
+        limit:   how many feasible nodes are enough
         ordered: give the nodes in the order of visits, too
         """
         snapshot = statuses.snapshot
         if not len(candidates):
-            return Found(Nodes(snapshot, candidates))
+            return SearchResult(Nodes(snapshot, candidates))
         if not filtering.plugins:
             start = self.next_start % len(candidates)
-            return Found(Nodes(snapshot, self._visits(candidates, start, False)[:wanted]))
-        if wanted >= len(snapshot) and not ordered:
-            found = self._everything(filtering, state, pod, statuses, known)
-            if found is not None:
-                return found
-        return self._one_after_the_other(filtering, state, pod, candidates, wanted, statuses, known)
+            return SearchResult(Nodes(snapshot, self._visits(candidates, start, False)[:limit]))
+        if limit >= len(snapshot) and not ordered:
+            result = self._search_all(filtering, state, pod, statuses, cached)
+            if result is not None:
+                return result
+        return self._search_in_order(filtering, state, pod, candidates, limit, statuses, cached)
 
-    def _one_after_the_other(
+    def _search_in_order(
         self,
         filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
-        wanted: int,
+        limit: int,
         statuses: NodeStatuses,
-        known: CacheEntry | None,
-    ) -> Found:
+        cached: CacheEntry | None,
+    ) -> SearchResult:
         """From the rotating start on, until enough are found."""
         snapshot = statuses.snapshot
         feasible: list[Rows] = []
@@ -98,47 +99,47 @@ class NodeSearch:
         start = self.next_start % len(candidates)
         all_nodes = candidates is snapshot.order
         visits = self._visits(candidates, start, all_nodes)
-        rate = USUAL_RATE if known is None else known.rate
-        while done < len(visits) and count < wanted:
-            missing = wanted - count
+        rate = USUAL_RATE if cached is None else cached.rate
+        while done < len(visits) and count < limit:
+            missing = limit - count
             chunk = visits[done : done + _chunk_size(missing, rate)]
             first = start + done
             side_by_side = all_nodes and first + len(chunk) <= len(candidates)
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
-            if len(chunk) == wanted and filtering.known_to_pass(state, pod, nodes, known):
-                return Found(nodes)
-            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=known)
+            if len(chunk) == limit and filtering.known_to_pass(state, pod, nodes, cached):
+                return SearchResult(nodes)
+            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=cached)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
-                return Found(Nodes(snapshot, np.concatenate(feasible)), error)
+                return SearchResult(Nodes(snapshot, np.concatenate(feasible)), error)
             count += len(passed)
             done += len(chunk)
-            rate = count / done if count < wanted else count / (count + statuses.own_count)
-        if known is not None:
-            known.rate = rate
-        found_rows = feasible[0] if len(feasible) == 1 else np.concatenate(feasible)
-        return Found(Nodes(snapshot, found_rows))
+            rate = count / done if count < limit else count / (count + statuses.own_count)
+        if cached is not None:
+            cached.rate = rate
+        rows = feasible[0] if len(feasible) == 1 else np.concatenate(feasible)
+        return SearchResult(Nodes(snapshot, rows))
 
-    def _everything(
+    def _search_all(
         self,
         filtering: FilterRunner,
         state: CycleState,
         pod: PodInfo,
         statuses: NodeStatuses,
-        known: CacheEntry | None,
-    ) -> Found | None:
+        cached: CacheEntry | None,
+    ) -> SearchResult | None:
         """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
-        if filtering.known_to_pass(state, pod, nodes, known):
-            return Found(nodes)
-        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=known)
+        if filtering.known_to_pass(state, pod, nodes, cached):
+            return SearchResult(nodes)
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=cached)
         if _first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:
-            return Found(nodes)
+            return SearchResult(nodes)
         statuses.add(None, verdicts.ids, verdicts.statuses)
-        return Found(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
+        return SearchResult(Nodes(statuses.snapshot, (verdicts.ids == 0).nonzero()[0]))
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
         """The candidates from the rotating start on, and around."""
@@ -171,8 +172,8 @@ def _passing(
     passing = (verdicts.ids == 0).nonzero()[0]
     end = passing.item(missing - 1) + 1 if len(passing) >= missing else len(chunk)
     failed = _first_error(verdicts, end)
-    spoken = end if failed is None else failed
-    statuses.add(chunk[:spoken], verdicts.ids[:spoken], verdicts.statuses)
+    end_of_verdicts = end if failed is None else failed
+    statuses.add(chunk[:end_of_verdicts], verdicts.ids[:end_of_verdicts], verdicts.statuses)
     if failed is not None:
         error = verdicts.statuses[verdicts.ids[failed]].message
         return chunk[passing[passing < failed]], error
@@ -180,9 +181,9 @@ def _passing(
 
 
 def _first_error(verdicts: Verdicts, end: int) -> int | None:
-    """The first place before `end` where a plugin failed."""
+    """The first index before `end` where a plugin failed."""
     failed = [i for i, status in enumerate(verdicts.statuses) if status.code == Code.ERROR]
     if not failed:
         return None
-    places = np.flatnonzero(np.isin(verdicts.ids[:end], failed))
-    return int(places[0]) if len(places) else None
+    indices = np.flatnonzero(np.isin(verdicts.ids[:end], failed))
+    return int(indices[0]) if len(indices) else None

@@ -95,7 +95,7 @@ class Pipeline:
                 return
         candidates = self._candidates(evaluation, outcome)
         statuses = evaluation.statuses
-        found = self.search.run(
+        result = self.search.run(
             evaluation.framework.filtering,
             evaluation.state,
             evaluation.pod,
@@ -105,10 +105,10 @@ class Pipeline:
             evaluation.cached,
             ordered=bool(self.extenders),
         )
-        feasible = found.feasible
+        feasible = result.feasible
         evaluation.visited = len(feasible) + statuses.own_count
-        if found.error:
-            raise PluginError(found.error)
+        if result.error:
+            raise PluginError(result.error)
         if self.extenders.filters:
             feasible = self.extenders.filter(evaluation.pod, feasible, statuses)
         evaluation.feasible = feasible

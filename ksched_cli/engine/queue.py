@@ -1,6 +1,6 @@
-"""Pods that want a node: which are gated, in what order the others come, who is tried again.
+"""Pods without a node: which are gated, in what order the others are tried, which are tried again.
 
-Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes are the simulation's.
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes are our own.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
 
-# Whether one pod goes before another.
+# Whether the first pod goes before the second.
 Less = Callable[[QueuedPod, QueuedPod], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """queued: in the order they are tried; gated: pod key → why it is held back; held: those pods,
-    in the order of the state."""
+    """The pods of a state that have no node.
+
+    queued: in the order they are tried
+    gated:  by pod key, the status that PreEnqueue holds it back with
+    held:   the gated pods, in the order of the state
+    """
 
     queued: tuple[QueuedPod, ...]
     gated: Mapping[str, Status]
@@ -32,23 +36,23 @@ class Queue:
     @property
     def active(self) -> tuple[PodInfo, ...]:
         """The pods to try, in order."""
-        return tuple(one.pod for one in self.queued)
+        return tuple(queued.pod for queued in self.queued)
 
 
 def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
-    """pods: pending, each of a known profile, in the order of the state."""
+    """pods: pending, each of a profile in `frameworks`, in the order of the state."""
     gated: dict[str, Status] = {}
     queued: list[QueuedPod] = []
     held: list[QueuedPod] = []
     for sequence, pod in enumerate(pods):
         created = seconds(pod.pod.metadata.creation_timestamp)
-        one = QueuedPod(pod, created, sequence)
+        queued_pod = QueuedPod(pod, created, sequence)
         status = frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
         if status is SUCCESS or status.is_success:
-            queued.append(one)
+            queued.append(queued_pod)
         else:
             gated[pod.key] = status
-            held.append(one)
+            held.append(queued_pod)
     if queued:
         queued = in_order(queued, order_of(frameworks))
     return Queue(tuple(queued), gated, tuple(held))
@@ -60,7 +64,7 @@ def order_of(frameworks: Mapping[str, Framework]) -> Less:
 
 
 def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
-    """As the plugin sorts; among equals the order given."""
+    """Sorted by the plugin; equal pods keep the order given."""
 
     def compare(first: QueuedPod, second: QueuedPod) -> int:
         if less(first, second):
@@ -77,11 +81,11 @@ def seconds(timestamp: str) -> float:
 
 
 class ClusterVersion(NamedTuple):
-    """How much has happened so far. A pod that failed is tried again when more has.
+    """Counts of what has happened in a run. A pod that failed is tried again once they have grown.
 
-    changes: pods bound or evicted, which matters to everybody
-    waiting_rejections: times when pods that only waited gave back their room, which matters to
-             those that found none
+    changes:            pods bound or evicted; any failed pod is tried again
+    waiting_rejections: times when waiting pods were rejected and gave back their room; pods that
+                        no node was feasible for are tried again
     """
 
     changes: int
@@ -93,11 +97,13 @@ NEVER = ClusterVersion(-1, -1)
 
 @dataclass(slots=True)
 class Entry:
-    """A pod without a node. seen: when it was tried last.
+    """A pod that is not bound.
 
-    refused:   the last attempt had a node and ended in Reserve, Permit or Bind: room is no help
-    waits:     it is on a node, and Permit has it wait
-    activated: a plugin wants it tried again, whatever has happened
+    seen:      the cluster's version when it was tried last
+    refused:   the last attempt chose a node and ended in Reserve, Permit or Bind, so that more room
+               is no reason to try again
+    waits:     it is assumed on a node, and Permit has it wait
+    activated: a plugin asked for another attempt, whatever has happened
     """
 
     queued: QueuedPod
@@ -107,6 +113,7 @@ class Entry:
     activated: bool = False
 
     def is_due(self, now: ClusterVersion) -> bool:
+        """Whether to try the pod again."""
         if self.waits:
             return False
         found_no_room = not self.refused and self.seen.waiting_rejections < now.waiting_rejections
@@ -115,7 +122,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Backlog:
-    """The pods of a run that are not bound yet: by key, in queue order, and the gated ones."""
+    """The pods of a run that are not bound yet.
+
+    entries:     by pod key, in queue order
+    gated, held: as in Queue; held by pod key
+    """
 
     entries: dict[str, Entry]
     frameworks: Mapping[str, Framework]
@@ -125,8 +136,10 @@ class Backlog:
     @classmethod
     def of(cls, queue: Queue, frameworks: Mapping[str, Framework], leave_out: str) -> Backlog:
         """leave_out: the UID of a pod that is not tried."""
-        entries = {one.pod.key: Entry(one) for one in queue.queued if one.pod.uid != leave_out}
-        held = {one.pod.key: one for one in queue.held}
+        entries = {
+            queued.pod.key: Entry(queued) for queued in queue.queued if queued.pod.uid != leave_out
+        }
+        held = {queued.pod.key: queued for queued in queue.held}
         return cls(entries, frameworks, dict(queue.gated), held)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -134,12 +147,13 @@ class Backlog:
         return iter(tuple(self.entries.values()))
 
     def activate(self, keys: Iterable[str]) -> None:
+        """keys: of pods to try again; one that is bound or gated is passed over."""
         for key in keys:
             if key in self.entries:
                 self.entries[key].activated = True
 
     def renew(self, now: ClusterVersion) -> None:
-        """Before another pass: PreEnqueue is asked again, and the order may be another by now."""
+        """Calls PreEnqueue again for gated and due pods, and sorts the queue again."""
         for key, queued in list(self.held.items()):
             status = self._gate(queued.pod)
             if status.is_success:
@@ -152,8 +166,8 @@ class Backlog:
                     del self.entries[key]
                     self.gated[key] = status
                     self.held[key] = entry.queued
-        ordered = in_order((one.queued for one in self), order_of(self.frameworks))
-        self.entries = {one.pod.key: self.entries[one.pod.key] for one in ordered}
+        ordered = in_order((entry.queued for entry in self), order_of(self.frameworks))
+        self.entries = {queued.pod.key: self.entries[queued.pod.key] for queued in ordered}
 
     def _gate(self, pod: PodInfo) -> Status:
         return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)

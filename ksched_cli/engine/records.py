@@ -1,4 +1,4 @@
-"""What happened, as data: the engine fills these, reports put them into words.
+"""What happened in a run, as data: the engine fills these records, reports render them.
 
 Structs rather than dataclasses: several are made in every attempt.
 """
@@ -20,7 +20,7 @@ class Candidate(Struct, frozen=True):
 
 
 class PostFilterRecord(Struct, frozen=True):
-    """What PostFilter found. ties: the equally good candidate nodes, where more than one."""
+    """The outcome of PostFilter. ties: the equally good candidate nodes, where more than one."""
 
     status: Status
     node: str = ""
@@ -45,7 +45,7 @@ class NodeScore(Struct, frozen=True):
 
 
 class Detail(Struct, frozen=True):
-    """What is kept of an attempt only when it was asked for.
+    """What is recorded of an attempt only where detail is asked for.
 
     filter:   per rejected node, the first rejecting status (without a plugin: an extender's)
     feasible: the nodes that passed, by name
@@ -135,5 +135,5 @@ class RunRecord(Struct, frozen=True):
     @property
     def extender_bindings(self) -> tuple[ExtenderBinding, ...]:
         """The calls that bind pods in place of the Bind plugins, in their order."""
-        calls = [one.extender_binding for one in self.attempts]
+        calls = [attempt.extender_binding for attempt in self.attempts]
         return tuple(call for call in calls if call is not None)

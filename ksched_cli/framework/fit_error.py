@@ -18,14 +18,14 @@ def fit_error(statuses: NodeStatuses, pre_filter: str = "", post_filter: str = "
         text += f" {pre_filter}."
     else:
         reasons: Counter[str] = Counter()
-        spoken = 0
+        own_count = 0
         for status, count in statuses.count().items():
-            spoken += count
+            own_count += count
             for reason in status.reasons:
                 reasons[reason] += count
-        if spoken < total:
+        if own_count < total:
             for reason in statuses.absent.reasons:
-                reasons[reason] += total - spoken
+                reasons[reason] += total - own_count
         if reasons:
             # Sorted as text: "10 …" goes before "2 …".
             text += f" {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}."

@@ -67,7 +67,7 @@ class NodeStatuses(Mapping[str, Status]):
             self.set(row, status)
 
     @property
-    def spoken(self) -> Mask:
+    def has_status(self) -> Mask:
         """The rows that have a status of their own."""
         return self.ids != ABSENT
 
@@ -79,7 +79,7 @@ class NodeStatuses(Mapping[str, Status]):
         if self._ids is None:
             rows = sum(len(rows) for rows, _ in self._added)
         else:
-            rows = int(np.count_nonzero(self.spoken))
+            rows = int(np.count_nonzero(self.has_status))
         return rows + len(self.foreign)
 
     def codes(self) -> Ids:
@@ -90,7 +90,7 @@ class NodeStatuses(Mapping[str, Status]):
 
     def count(self) -> dict[Status, int]:
         """How many nodes have each status, absent ones left out."""
-        counts = np.bincount(self.ids[self.spoken], minlength=len(self.statuses))
+        counts = np.bincount(self.ids[self.has_status], minlength=len(self.statuses))
         found: dict[Status, int] = {}
         for status, count in zip(self.statuses, counts.tolist(), strict=True):
             if count:
@@ -102,7 +102,7 @@ class NodeStatuses(Mapping[str, Status]):
     def own(self) -> dict[str, Status]:
         """The nodes that have a status of their own, by name."""
         names = self.snapshot.names
-        rows = np.flatnonzero(self.spoken).tolist()
+        rows = np.flatnonzero(self.has_status).tolist()
         return {names[row]: self.statuses[self.ids[row]] for row in rows} | self.foreign
 
     def at(self, row: int) -> Status:

@@ -68,7 +68,7 @@ class Preemption:
     """The search for room, and its outcome.
 
     ineligible: why the pod may not preempt at all, or ""
-    wanted:     how many candidates are enough
+    num_candidates: how many candidates are enough
     candidates: by node name, every node found that could be made room on
     rejected:   of the nodes looked at, why the others could not
     node:       the one taken, or ""; victims: the pods that leave it
@@ -77,7 +77,7 @@ class Preemption:
     """
 
     ineligible: str = ""
-    wanted: int = 0
+    num_candidates: int = 0
     candidates: Mapping[str, Victims] = field(default_factory=dict)
     rejected: Mapping[str, Rejection] = field(default_factory=dict)
     node: str = ""

@@ -34,7 +34,7 @@ def document(answer: PreemptionAnswer) -> dict[str, Any]:
         "ties": list(answer.ties),
         "lapsingNominations": list(answer.lapsing),
         "candidates": [_candidate(candidate) for candidate in answer.candidates],
-        "candidatesWanted": answer.wanted,
+        "candidatesWanted": answer.num_candidates,
         "notCandidates": [_hopeless(node) for node in answer.hopeless],
         "notSearched": list(answer.unsearched),
         "message": answer.message,
@@ -186,6 +186,7 @@ def _unsearched(answer: PreemptionAnswer, limit: Limit) -> str:
     if not answer.unsearched:
         return ""
     return (
-        f"{len(answer.unsearched)} nodes were not looked at, {answer.wanted} candidates are enough "
-        f"(--all-candidates looks at all): {listed(answer.unsearched, limit)}"
+        f"{len(answer.unsearched)} nodes were not looked at, {answer.num_candidates} "
+        f"candidates are enough (--all-candidates looks at all): "
+        f"{listed(answer.unsearched, limit)}"
     )

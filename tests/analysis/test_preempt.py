@@ -145,7 +145,7 @@ ONE_IS_ENOUGH = {
 def test_nodes_that_were_not_looked_at_are_named():
     found = asked(*many(), config=ONE_IS_ENOUGH)
     assert [one.node for one in found.candidates] == ["a"]
-    assert (found.unsearched, found.wanted) == (("b", "c"), 1)
+    assert (found.unsearched, found.num_candidates) == (("b", "c"), 1)
 
 
 def test_the_limit_can_be_lifted():

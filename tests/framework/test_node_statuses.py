@@ -36,7 +36,7 @@ def test_nodes_that_nobody_spoke_about_have_the_absent_status(statuses):
 def test_statuses_are_counted_and_listed_without_the_absent_ones(statuses):
     assert statuses.count() == {BUSY: 2, SMALL: 1}
     assert statuses.own() == {"b": SMALL, "c": BUSY, "e": BUSY}
-    assert statuses.spoken.tolist() == [False, True, True, False, True]
+    assert statuses.has_status.tolist() == [False, True, True, False, True]
 
 
 def test_codes_per_row_include_the_absent_ones(statuses):

@@ -80,7 +80,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return Preemption(ineligible=reason), None, Status.unschedulable(reason)
         search = self._search(state, pod, filtered)
         preemption = Preemption(
-            wanted=search.num_candidates, candidates=search.candidates, rejected=search.rejected
+            num_candidates=search.num_candidates,
+            candidates=search.candidates,
+            rejected=search.rejected,
         )
         candidates = search.selected()
         if not candidates:

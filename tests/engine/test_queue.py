@@ -1,0 +1,102 @@
+"""The queue: order, gates, and which pods are due again."""
+
+from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry, fill, in_order, seconds
+from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.testing import cluster, node, pod, simulation
+
+
+def simulated(*pods):
+    return simulation(cluster(node("a"), *pods))
+
+
+def names(queued):
+    return [one.pod.name for one in queued]
+
+
+def entry(**fields):
+    info = simulated(pod("p")).pending()[0]
+    return Entry(QueuedPod(info, 0.0, 0), **fields)
+
+
+def test_pods_are_queued_by_priority_and_then_in_the_order_of_the_state():
+    run = simulated(pod("low"), pod("high", priority=9), pod("low-too"))
+    queue = fill(run.pending(), run.frameworks)
+    assert names(queue.queued) == ["high", "low", "low-too"]
+    assert [info.name for info in queue.active] == ["high", "low", "low-too"]
+
+
+def test_gated_pods_are_held_back_with_their_status():
+    run = simulated(pod("gated", gates=["example.com/wait"]), pod("free"))
+    queue = fill(run.pending(), run.frameworks)
+    assert names(queue.queued) == ["free"]
+    assert names(queue.held) == ["gated"]
+    assert queue.gated["default/gated"].plugin == "SchedulingGates"
+
+
+def test_pods_that_the_plugin_finds_equal_keep_their_order():
+    queued = [QueuedPod(info, 0.0, 0) for info in simulated(pod("b"), pod("a")).pending()]
+    assert names(in_order(queued, lambda first, second: False)) == ["b", "a"]
+    assert names(in_order(queued, lambda first, second: first.pod.name < second.pod.name)) == [
+        "a",
+        "b",
+    ]
+
+
+def test_times_are_in_seconds_and_0_where_there_is_none():
+    assert seconds("1970-01-01T00:01:40Z") == 100.0
+    assert seconds("") == 0.0
+
+
+def test_a_pod_is_due_once_a_pod_was_bound_or_evicted_since():
+    tried = entry(seen=ClusterVersion(3, 0))
+    assert not tried.is_due(ClusterVersion(3, 0))
+    assert tried.is_due(ClusterVersion(4, 0))
+
+
+def test_rejected_waiting_pods_make_only_those_due_that_found_no_room():
+    assert entry(seen=ClusterVersion(3, 0)).is_due(ClusterVersion(3, 1))
+    assert not entry(seen=ClusterVersion(3, 0), refused=True).is_due(ClusterVersion(3, 1))
+
+
+def test_an_activated_pod_is_due_and_a_waiting_one_never():
+    assert entry(seen=ClusterVersion(3, 0), activated=True).is_due(ClusterVersion(3, 0))
+    assert not entry(waits=True, activated=True).is_due(ClusterVersion(3, 0))
+    assert entry(seen=NEVER).is_due(ClusterVersion(0, 0))
+
+
+def backlog(run, leave_out=""):
+    return Backlog.of(fill(run.pending(), run.frameworks), run.frameworks, leave_out)
+
+
+def test_a_pod_can_be_left_out_of_the_backlog():
+    found = backlog(simulated(pod("a"), pod("b")), "default/a")
+    assert list(found.entries) == ["default/b"]
+
+
+def test_activating_a_pod_that_is_gone_does_nothing():
+    found = backlog(simulated(pod("a"), pod("b")))
+    found.activate(["default/b", "default/gone"])
+    assert [one.activated for one in found] == [False, True]
+
+
+def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again():
+    run = simulated(pod("a"), pod("b", gates=["example.com/wait"]))
+    found = backlog(run)
+    framework = run.frameworks["default-scheduler"]
+    gate = framework.pre_enqueue(found.held["default/b"].pod)
+    answers = {"a": gate, "b": type(gate)()}
+    framework.pre_enqueue = lambda info: answers[info.name]
+    found.renew(ClusterVersion(0, 0))
+    assert (list(found.entries), list(found.gated)) == (["default/b"], ["default/a"])
+    answers["a"] = type(gate)()
+    found.renew(ClusterVersion(0, 0))
+    assert (list(found.entries), found.gated) == (["default/b", "default/a"], {})
+
+
+def test_a_pod_that_is_not_due_is_not_gated_again():
+    run = simulated(pod("a"))
+    found = backlog(run)
+    found.entries["default/a"].seen = ClusterVersion(0, 0)
+    run.frameworks["default-scheduler"].pre_enqueue = None
+    found.renew(ClusterVersion(0, 0))
+    assert list(found.entries) == ["default/a"]

@@ -1,0 +1,29 @@
+"""The records of a run."""
+
+import pytest
+
+from ksched_cli.engine.records import NO_DETAIL, Attempt, ExtenderBinding, NodeScore, RunRecord
+
+
+def test_an_attempt_has_no_detail_unless_it_is_given():
+    attempt = Attempt("default/p", "default-scheduler")
+    assert attempt.detail is NO_DETAIL
+    assert (attempt.detail.filter, attempt.detail.scores, attempt.detail.totals) == ({}, {}, {})
+
+
+def test_records_are_frozen_and_compare_by_value():
+    score = NodeScore(1, 10, 2, 20)
+    assert score == NodeScore(1, 10, 2, 20)
+    with pytest.raises(AttributeError):
+        score.raw = 2
+
+
+def test_the_bindings_of_extenders_are_those_of_the_attempts_in_their_order():
+    calls = [ExtenderBinding("e", "http://e/bind", {"Node": name}, False) for name in "ab"]
+    attempts = (
+        Attempt("default/p", "s", extender_binding=calls[0]),
+        Attempt("default/q", "s"),
+        Attempt("default/r", "s", extender_binding=calls[1]),
+    )
+    run = RunRecord(attempts, {}, (), {}, (), {})
+    assert run.extender_bindings == tuple(calls)
