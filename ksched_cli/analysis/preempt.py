@@ -83,7 +83,7 @@ class PreemptionAnswer:
     may: bool = True
     why_not: str = ""
     candidates: tuple[CandidateNode, ...] = ()
-    hopeless: tuple[NonCandidateNode, ...] = ()
+    non_candidates: tuple[NonCandidateNode, ...] = ()
     unsearched: tuple[str, ...] = ()
     num_candidates: int = 0
     node: str = ""
@@ -147,7 +147,7 @@ def _search_victims(
         candidates=tuple(
             _candidate(node, preemption.candidates[node]) for node in ranked(preemption.candidates)
         ),
-        hopeless=_hopeless(evaluation, preemption),
+        non_candidates=_non_candidates(evaluation, preemption),
         unsearched=_unsearched(evaluation, preemption),
         num_candidates=preemption.num_candidates,
         node=preemption.node,
@@ -178,7 +178,7 @@ def _candidate(node: str, victims: Victims) -> CandidateNode:
     )
 
 
-def _hopeless(evaluation: Evaluation, preemption: Preemption) -> tuple[NonCandidateNode, ...]:
+def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[NonCandidateNode, ...]:
     if preemption.ineligible:
         return ()
     snapshot, priority = evaluation.statuses.snapshot, evaluation.pod.priority

@@ -35,7 +35,7 @@ def document(answer: PreemptionAnswer) -> dict[str, Any]:
         "lapsingNominations": list(answer.lapsing),
         "candidates": [_candidate(candidate) for candidate in answer.candidates],
         "candidatesWanted": answer.num_candidates,
-        "notCandidates": [_hopeless(node) for node in answer.hopeless],
+        "notCandidates": [_non_candidate(node) for node in answer.non_candidates],
         "notSearched": list(answer.unsearched),
         "message": answer.message,
         "error": answer.error,
@@ -61,7 +61,7 @@ def _victim(victim: Victim) -> dict[str, Any]:
     }
 
 
-def _hopeless(node: NonCandidateNode) -> dict[str, Any]:
+def _non_candidate(node: NonCandidateNode) -> dict[str, Any]:
     return {"node": node.node, "podsRemoved": node.removed} | _rejection(node.rejection)
 
 
@@ -160,7 +160,7 @@ def _why(rejection: Rejection) -> str:
 def _others(answer: PreemptionAnswer, limit: Limit) -> str:
     """Nodes with the same reason share a row."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for node in answer.hopeless:
+    for node in answer.non_candidates:
         groups.setdefault((_without(node), _why(node.rejection)), []).append(node.node)
     if not groups:
         return ""

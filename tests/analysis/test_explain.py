@@ -11,13 +11,13 @@ def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first():
     state = cluster(
         node("a", cpu="1", taints=["k=v:NoSchedule"], unschedulable=True), pod("p", cpu="2")
     )
-    (one,) = explanation(state).nodes
-    assert [rejection.status.plugin for rejection in one.rejections] == [
+    (explained,) = explanation(state).nodes
+    assert [rejection.status.plugin for rejection in explained.rejections] == [
         "NodeUnschedulable",
         "TaintToleration",
         "NodeResourcesFit",
     ]
-    assert one.total is None
+    assert explained.total is None
 
 
 def test_numbers_stand_behind_the_reasons():
@@ -29,58 +29,58 @@ def test_numbers_stand_behind_the_reasons():
 
 def test_scores_add_up_and_nodes_are_ranked():
     state = cluster(node("a"), node("b", cpu="8"), node("c", cpu="1"), pod("p", cpu="2"))
-    found = explanation(state)
-    assert found.node == "b"
-    by_name = {one.node: one for one in found.nodes}
+    answer = explanation(state)
+    assert answer.node == "b"
+    by_name = {explained.node: explained for explained in answer.nodes}
     for name in ("a", "b"):
-        one = by_name[name]
-        assert one.total == sum(score.weighted for score in one.scores.values())
-        for score in one.scores.values():
+        explained = by_name[name]
+        assert explained.total == sum(score.weighted for score in explained.scores.values())
+        for score in explained.scores.values():
             assert score.weighted == score.normalized * score.weight
     assert [by_name[name].rank for name in "abc"] == [2, 1, None]
-    assert found.margin == by_name["b"].total - by_name["a"].total
+    assert answer.margin == by_name["b"].total - by_name["a"].total
 
 
 def test_equal_nodes_share_a_rank_and_the_first_by_name_is_taken():
-    found = explanation(cluster(node("b"), node("a"), node("c", cpu="2"), pod("p", cpu="1")))
-    assert (found.node, found.ties) == ("a", ("a", "b"))
-    assert [one.rank for one in found.nodes] == [1, 1, 3]
+    answer = explanation(cluster(node("b"), node("a"), node("c", cpu="2"), pod("p", cpu="1")))
+    assert (answer.node, answer.ties) == ("a", ("a", "b"))
+    assert [explained.rank for explained in answer.nodes] == [1, 1, 3]
 
 
 def test_a_running_pod_is_asked_about_as_if_it_were_not_there():
     state = cluster(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="2", node="a"))
     run = simulation(state)
     before = run.snapshot.requested("cpu").tolist()
-    found = explain(run, find(run, "p"))
-    assert (found.running_on, found.node) == ("a", "b")
-    assert all(one.total is not None for one in found.nodes)
+    answer = explain(run, find(run, "p"))
+    assert (answer.running_on, answer.node) == ("a", "b")
+    assert all(explained.total is not None for explained in answer.nodes)
     assert run.snapshot.requested("cpu").tolist() == before
 
 
 def test_a_gated_pod_says_so_and_is_explained_all_the_same():
     state = cluster(node("a"), pod("p", gates=["example.com/wait"]))
-    found = explanation(state, pod="p")
-    assert found.gated.plugin == "SchedulingGates"
-    assert found.node == "a"
+    answer = explanation(state, pod="p")
+    assert answer.gated.plugin == "SchedulingGates"
+    assert answer.node == "a"
 
 
 def test_nodes_left_out_by_prefilter_say_by_whom():
     field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    found = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
-    assert found.node == "b"
-    assert found.nodes[0].rejections[0].status.plugin == "NodeAffinity"
+    answer = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
+    assert answer.node == "b"
+    assert answer.nodes[0].rejections[0].status.plugin == "NodeAffinity"
 
 
 def test_a_rejection_in_prefilter_is_the_whole_answer():
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    found = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
-    assert found.pre_filter.reasons == ("pod affinity terms conflict",)
-    assert found.message == "0/2 nodes are available: pod affinity terms conflict."
-    assert found.node == ""
+    answer = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
+    assert answer.pre_filter.reasons == ("pod affinity terms conflict",)
+    assert answer.message == "0/2 nodes are available: pod affinity terms conflict."
+    assert answer.node == ""
 
 
 def test_asking_changes_nothing():
@@ -94,17 +94,17 @@ def test_asking_changes_nothing():
 @given(states(max_pending=1))
 def test_what_is_explained_is_what_is_decided(state):
     run = simulation(state)
-    for one in run.pending()[:1]:
-        found = explain(run, one)
-        attempt = run.cycle.attempt(run.frameworks["default-scheduler"], one).attempt
-        assert found.node == attempt.node
-        assert found.error == attempt.error
+    for info in run.pending()[:1]:
+        answer = explain(run, info)
+        attempt = run.cycle.attempt(run.frameworks["default-scheduler"], info).attempt
+        assert answer.node == attempt.node
+        assert answer.error == attempt.error
         # Preemption has its own word at the end of the decision's message.
-        assert attempt.message.startswith(found.message)
-        fitting = {name.node for name in found.nodes if name.total is not None}
+        assert attempt.message.startswith(answer.message)
+        fitting = {node.node for node in answer.nodes if node.total is not None}
         assert fitting == (set(attempt.detail.feasible) if not attempt.error else set())
         for name, status in attempt.detail.filter.items():
-            explained = next(n for n in found.nodes if n.node == name)
+            explained = next(n for n in answer.nodes if n.node == name)
             assert explained.rejections[0].status == status
         for name, total in attempt.detail.totals.items():
-            assert next(n for n in found.nodes if n.node == name).total == total
+            assert next(n for n in answer.nodes if n.node == name).total == total

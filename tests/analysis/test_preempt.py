@@ -8,13 +8,13 @@ from ksched_cli.testing import check, cluster, find, node, simulate, simulation
 from tests.plugins.default_preemption.test_plugin import budget, crowded, made_pod
 
 
-def asked(*objects, config=None, everything=False):
+def answer_for(*objects, config=None, everything=False):
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config)
     run.queue()
-    found = preempt(run, find(run, "p"), everything=everything)
+    answer = preempt(run, find(run, "p"), everything=everything)
     check(run)
-    return found
+    return answer
 
 
 def crowd():
@@ -29,9 +29,9 @@ def crowd():
 
 
 def test_every_victim_has_the_reason_why_it_cannot_stay():
-    (one,) = asked(*crowd()).candidates
-    assert [victim.pod for victim in one.victims] == ["default/middle"]
-    rejection = one.victims[0].rejection
+    (candidate,) = answer_for(*crowd()).candidates
+    assert [victim.pod for victim in candidate.victims] == ["default/middle"]
+    rejection = candidate.victims[0].rejection
     assert (rejection.status.plugin, rejection.status.reasons) == (
         "NodeResourcesFit",
         ("Insufficient cpu",),
@@ -40,48 +40,48 @@ def test_every_victim_has_the_reason_why_it_cannot_stay():
 
 
 def test_those_that_may_stay_are_told_too():
-    (one,) = asked(*crowd()).candidates
-    assert one.reprieved == ("default/large", "default/small")
+    (candidate,) = answer_for(*crowd()).candidates
+    assert candidate.reprieved == ("default/large", "default/small")
 
 
 def test_the_only_candidate_needs_no_criterion():
-    found = asked(*crowd())
-    assert (found.node, found.steps, found.is_yes) == ("a", (), True)
+    answer = answer_for(*crowd())
+    assert (answer.node, answer.steps, answer.is_yes) == ("a", (), True)
 
 
 def test_criteria_are_told_as_far_as_they_were_asked():
-    found = asked(
+    answer = answer_for(
         node("a", cpu=1),
         node("b", cpu=1),
         made_pod("on-a", prio=5, node="a", cpu=1, start=1),
         made_pod("on-b", prio=3, node="b", cpu=1, start=1),
         made_pod(cpu=1),
     )
-    assert [(step.criterion, step.best, step.left) for step in found.steps] == [
+    assert [(step.criterion, step.best, step.left) for step in answer.steps] == [
         (Criterion.FEWEST_VIOLATIONS, "0", 2),
         (Criterion.LOWEST_VICTIM, "3", 1),
     ]
-    assert [one.node for one in found.candidates] == ["b", "a"]
+    assert [candidate.node for candidate in answer.candidates] == ["b", "a"]
 
 
 def test_budgets_stand_beside_the_victims_that_violate_them():
-    found = asked(
+    answer = answer_for(
         node("a", cpu=2),
         made_pod("guarded", prio=1, node="a", cpu=1, start=1, labels={"app": "db"}),
         made_pod("free", prio=1, node="a", cpu=1, start=1, labels={"app": "web"}),
         budget(0, 0, {"app": "db"}),
         made_pod(cpu=2),
     )
-    (one,) = found.candidates
-    assert {victim.pod: victim.pdb_violated_by for victim in one.victims} == {
+    (candidate,) = answer.candidates
+    assert {victim.pod: victim.pdb_violated_by for victim in candidate.victims} == {
         "default/guarded": ("default/budget-0",),
         "default/free": (),
     }
-    assert one.pdb_violations == 1
+    assert candidate.pdb_violations == 1
 
 
 def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help():
-    found = asked(
+    answer = answer_for(
         node("hard", taints=["k=v:NoSchedule"]),
         node("empty", cpu=1),
         node("mighty", cpu=4),
@@ -89,35 +89,38 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help():
         made_pod("weak", prio=1, node="mighty", cpu=1, start=1),
         made_pod(cpu=2),
     )
-    told = {one.node: (one.removed, one.rejection.status.reasons[0]) for one in found.hopeless}
-    assert told == {
+    reasons = {
+        entry.node: (entry.removed, entry.rejection.status.reasons[0])
+        for entry in answer.non_candidates
+    }
+    assert reasons == {
         "hard": (None, "node(s) had untolerated taint {k: v}"),
         "empty": (None, "Insufficient cpu"),
         "mighty": (1, "Insufficient cpu"),
     }
-    details = {one.node: one.rejection.details for one in found.hopeless}
+    details = {entry.node: entry.rejection.details for entry in answer.non_candidates}
     assert details["hard"] == ("not tolerated: k=v:NoSchedule",)
     assert details["mighty"] == ("cpu: wants 2, 1 free of 4",)
-    assert not found.is_yes
+    assert not answer.is_yes
 
 
 def test_a_pod_that_fits_is_told_so_and_nothing_else_is_asked():
-    found = asked(node("a"), node("b"), node("c", cpu=1), made_pod(cpu=2))
-    assert found.fits == ("a", "b")
-    assert (found.may, found.why_not, found.is_yes) == (False, "it fits without evictions", True)
-    assert found.candidates == found.hopeless == ()
+    answer = answer_for(node("a"), node("b"), node("c", cpu=1), made_pod(cpu=2))
+    assert answer.fits == ("a", "b")
+    assert (answer.may, answer.why_not, answer.is_yes) == (False, "it fits without evictions", True)
+    assert answer.candidates == answer.non_candidates == ()
 
 
 def test_a_pod_that_may_not_preempt_is_told_why():
-    found = asked(*crowd()[:-1], made_pod(cpu="1500m", spec={"preemptionPolicy": "Never"}))
-    assert (found.may, found.is_yes) == (False, False)
-    assert found.why_not == "not eligible due to preemptionPolicy=Never."
+    answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", spec={"preemptionPolicy": "Never"}))
+    assert (answer.may, answer.is_yes) == (False, False)
+    assert answer.why_not == "not eligible due to preemptionPolicy=Never."
 
 
 def test_without_a_plugin_that_preempts_nobody_is_evicted():
     off = {"postFilter": {"disabled": [{"name": "*"}]}}
-    found = asked(*crowd(), config={"profiles": [{"plugins": off}]})
-    assert (found.may, found.why_not) == (False, "no plugin of default-scheduler preempts")
+    answer = answer_for(*crowd(), config={"profiles": [{"plugins": off}]})
+    assert (answer.may, answer.why_not) == (False, "no plugin of default-scheduler preempts")
 
 
 def many():
@@ -143,45 +146,45 @@ ONE_IS_ENOUGH = {
 
 
 def test_nodes_that_were_not_looked_at_are_named():
-    found = asked(*many(), config=ONE_IS_ENOUGH)
-    assert [one.node for one in found.candidates] == ["a"]
-    assert (found.unsearched, found.num_candidates) == (("b", "c"), 1)
+    answer = answer_for(*many(), config=ONE_IS_ENOUGH)
+    assert [candidate.node for candidate in answer.candidates] == ["a"]
+    assert (answer.unsearched, answer.num_candidates) == (("b", "c"), 1)
 
 
 def test_the_limit_can_be_lifted():
-    found = asked(*many(), config=ONE_IS_ENOUGH, everything=True)
-    assert [one.node for one in found.candidates] == ["a", "b", "c"]
-    assert found.unsearched == ()
+    answer = answer_for(*many(), config=ONE_IS_ENOUGH, everything=True)
+    assert [candidate.node for candidate in answer.candidates] == ["a", "b", "c"]
+    assert answer.unsearched == ()
 
 
 def test_nominations_of_lesser_pods_on_the_node_would_lapse():
-    found = asked(*crowd(), made_pod("lesser", prio=4, cpu="100m", nominated="a"))
-    assert found.lapsing == ("default/lesser",)
+    answer = answer_for(*crowd(), made_pod("lesser", prio=4, cpu="100m", nominated="a"))
+    assert answer.lapsing == ("default/lesser",)
 
 
 def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them():
-    found = asked(
+    answer = answer_for(
         node("a", cpu=1),
         made_pod("low", prio=1, node="a", cpu=1, start=1),
         made_pod("rival", prio=10, cpu=1, nominated="a"),
         made_pod(cpu=1),
     )
-    (one,) = found.hopeless
-    assert one.rejection.details == ("with the nominated pods counted: default/rival",)
+    (non_candidate,) = answer.non_candidates
+    assert non_candidate.rejection.details == ("with the nominated pods counted: default/rival",)
 
 
 def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back():
     run = simulation(cluster(*crowd()))
     before = list(run.snapshot.pods[0])
-    found = preempt(run, find(run, "middle"))
-    assert (found.running_on, found.fits) == ("a", ("a",))
+    answer = preempt(run, find(run, "middle"))
+    assert (answer.running_on, answer.fits) == ("a", ("a",))
     assert run.snapshot.pods[0] == before
 
 
 def test_a_gated_pod_is_told_what_would_be_once_it_is_not():
-    found = asked(*crowd()[:-1], made_pod(cpu="1500m", gates=["example.com/wait"]))
-    assert found.gated.plugin == "SchedulingGates"
-    assert found.node == "a"
+    answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", gates=["example.com/wait"]))
+    assert answer.gated.plugin == "SchedulingGates"
+    assert answer.node == "a"
 
 
 def test_where_prefilter_rejects_the_pod_no_eviction_helps():
@@ -194,11 +197,11 @@ def test_where_prefilter_rejects_the_pod_no_eviction_helps():
         }
     ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    found = asked(node("a"), node("b"), made_pod(affinity={"nodeAffinity": required}))
-    assert [one.node for one in found.hopeless] == ["a", "b"]
-    assert not found.is_yes
+    answer = answer_for(node("a"), node("b"), made_pod(affinity={"nodeAffinity": required}))
+    assert [entry.node for entry in answer.non_candidates] == ["a", "b"]
+    assert not answer.is_yes
     # DynamicResources misses what its PreFilter had no turn to write.
-    assert found.why_not == "DynamicResources fails before any plugin that preempts"
+    assert answer.why_not == "DynamicResources fails before any plugin that preempts"
 
 
 @given(crowded())
@@ -206,27 +209,29 @@ def test_the_answer_is_what_a_run_does_and_asking_changes_nothing(state):
     run = simulation(state)
     first = run.queue().active[0]
     pods = [list(pods) for pods in run.snapshot.pods]
-    found = preempt(run, first)
-    assert preempt(run, first) == found
+    answer = preempt(run, first)
+    assert preempt(run, first) == answer
     assert [list(pods) for pods in run.snapshot.pods] == pods
     attempt = simulate(state).attempts[0]
-    assert attempt.pod == found.pod
-    if found.fits:
-        assert attempt.node in found.fits
+    assert attempt.pod == answer.pod
+    if answer.fits:
+        assert attempt.node in answer.fits
         return
     done = attempt.post_filter
     assert (done.node, done.victims) == (
-        found.node,
+        answer.node,
         next(
             (
-                tuple(v.pod for v in one.victims)
-                for one in found.candidates
-                if one.node == found.node
+                tuple(v.pod for v in candidate.victims)
+                for candidate in answer.candidates
+                if candidate.node == answer.node
             ),
             (),
         ),
     )
-    assert set(done.candidates) == {one.node for one in found.candidates}
-    assert attempt.message == found.message
-    seen = {one.node for one in (*found.candidates, *found.hopeless)} | set(found.unsearched)
-    assert not found.may or seen == {node.name for node in state.nodes}
+    assert set(done.candidates) == {candidate.node for candidate in answer.candidates}
+    assert attempt.message == answer.message
+    seen = {entry.node for entry in (*answer.candidates, *answer.non_candidates)} | set(
+        answer.unsearched
+    )
+    assert not answer.may or seen == {node.name for node in state.nodes}

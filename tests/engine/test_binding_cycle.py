@@ -17,31 +17,31 @@ from ksched_cli.testing import cluster, node, pod, simulate, simulation
 def plugin(name, events, **answers):
     """answers: method → what it answers, success otherwise."""
 
-    def said(method, default=SUCCESS):
+    def answer(method, default=SUCCESS):
         events.append(f"{name}.{method}")
-        answer = answers.get(method, default)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        result = answers.get(method, default)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     class Life(Toy, ReservePlugin, PermitPlugin, PreBindPlugin, BindPlugin, PostBindPlugin):
         def reserve(self, state, pod, node):
-            return said("reserve")
+            return answer("reserve")
 
         def unreserve(self, state, pod, node):
-            said("unreserve", None)
+            answer("unreserve", None)
 
         def permit(self, state, pod, node):
-            return said("permit", (SUCCESS, 0))
+            return answer("permit", (SUCCESS, 0))
 
         def pre_bind(self, state, pod, node):
-            return said("pre_bind")
+            return answer("pre_bind")
 
         def bind(self, state, pod, node):
-            return said("bind", SKIP)
+            return answer("bind", SKIP)
 
         def post_bind(self, state, pod, node):
-            said("post_bind", None)
+            answer("post_bind", None)
 
     Life.name = name
     return Life
@@ -81,46 +81,49 @@ def test_a_refusal_takes_the_pod_off_its_node_in_reverse_order(point, answer, fi
 
 
 @pytest.mark.parametrize(
-    ("point", "said"),
+    ("point", "message"),
     [
         ("reserve", 'running Reserve plugin "A": broken'),
         ("permit", 'running Permit plugin "A": broken'),
         ("pre_bind", 'running PreBind plugin "A": broken'),
     ],
 )
-def test_a_failure_says_at_which_point(point, said):
+def test_a_failure_says_at_which_point(point, message):
     run, _, last = once(plugin("A", [], **{point: PluginError("broken")}))
-    assert said in (last.error, *(s.message for s in (last.reserve, last.permit, last.bind) if s))
+    assert message in (
+        last.error,
+        *(s.message for s in (last.reserve, last.permit, last.bind) if s),
+    )
     assert run.snapshot.pod_count.tolist() == [0]
 
 
 def binders(*answers):
-    """A configuration in which these bind, one after the other, and nobody else."""
-    asked = []
+    """A configuration in which these bind, one after the other, and no others."""
+    calls = []
     plugins = []
     for i, answer in enumerate(answers):
 
         class Binder(Toy, BindPlugin):
             name = f"Binder{i}"
-            said = answer
+            status = answer
 
             def bind(self, state, pod, node):
-                asked.append(self.name)
-                return self.said
+                calls.append(self.name)
+                return self.status
 
         plugins.append(Binder)
-    enabled = [{"name": one.name} for one in plugins]
+    enabled = [{"name": plugin_class.name} for plugin_class in plugins]
     bind = {"enabled": enabled, "disabled": [{"name": "*"}]}
     record = simulate(
         cluster(node("n"), pod("p")), {"profiles": [{"plugins": {"bind": bind}}]}, plugins
     )
-    return record, asked
+    return record, calls
 
 
 def test_a_bind_plugin_that_skips_leaves_it_to_the_next():
-    record, asked = binders(SKIP, SUCCESS, SUCCESS)
+    record, calls = binders(SKIP, SUCCESS, SUCCESS)
     assert record.placements == {"default/p": "n"}
-    assert asked == ["Binder0", "Binder1"]
+    assert calls == ["Binder0", "Binder1"]
 
 
 def test_a_pod_that_nobody_binds_is_not_placed():
@@ -130,9 +133,9 @@ def test_a_pod_that_nobody_binds_is_not_placed():
 
 
 def test_a_bind_plugin_may_refuse():
-    record, asked = binders(Status.unschedulable("no"), SUCCESS)
+    record, calls = binders(Status.unschedulable("no"), SUCCESS)
     assert record.last["default/p"].bind == Status.unschedulable("no").by("Binder0")
-    assert asked == ["Binder0"]
+    assert calls == ["Binder0"]
 
 
 def test_what_unreserve_and_postbind_do_wrong_changes_nothing():

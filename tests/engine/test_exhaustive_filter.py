@@ -14,7 +14,7 @@ def rejections(run):
     framework = run.frameworks["default-scheduler"]
     evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
     return {
-        name: [one.status.plugin for one in evaluation.rejections[row]]
+        name: [rejection.status.plugin for rejection in evaluation.rejections[row]]
         for name, row in run.snapshot.row.items()
     }
 
@@ -59,6 +59,8 @@ def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(serve, 
     run, _ = extended(cluster(node("a"), node("b"), node("c"), pod("p")), config)
     framework = run.frameworks["default-scheduler"]
     evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
-    assert [one.details for one in evaluation.rejections[0]] == [("left out without a reason",)]
+    assert [rejection.details for rejection in evaluation.rejections[0]] == [
+        ("left out without a reason",)
+    ]
     assert list(evaluation.statuses.own()) == ["c"]
     assert evaluation.statuses["c"] == Status.unschedulable("full").by(server.url)

@@ -14,11 +14,11 @@ def keeping(*names, failed=None, final=None):
     """A filter that lets these pass, and says this of others."""
 
     def answer(data):
-        said = {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": final or {}}
+        failures = {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": final or {}}
         if data["NodeNames"] is not None:
-            return said | {"NodeNames": [one for one in data["NodeNames"] if one in names]}
-        items = [one for one in data["Nodes"]["items"] if one["metadata"]["name"] in names]
-        return said | {"Nodes": {"items": items}}
+            return failures | {"NodeNames": [name for name in data["NodeNames"] if name in names]}
+        items = [item for item in data["Nodes"]["items"] if item["metadata"]["name"] in names]
+        return failures | {"Nodes": {"items": items}}
 
     return answer
 
@@ -54,7 +54,7 @@ def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
     assert run.run().placements == {"default/p": "b"}
-    assert [one.data["NodeNames"] for one in server.asked] == [["a", "b", "c"], ["a", "b"]]
+    assert [request.data["NodeNames"] for request in server.asked] == [["a", "b", "c"], ["a", "b"]]
 
 
 def test_the_ignorable_ones_are_asked_last(serve, extended):
@@ -66,7 +66,7 @@ def test_the_ignorable_ones_are_asked_last(serve, extended):
         filtering(server, "/3", ignorable=True),
     )
     run.run()
-    assert [one.path[:2] for one in server.asked] == ["/2", "/1", "/3"]
+    assert [request.path[:2] for request in server.asked] == ["/2", "/1", "/3"]
 
 
 def test_nobody_is_asked_once_no_node_is_left(serve, extended):
@@ -74,7 +74,7 @@ def test_nobody_is_asked_once_no_node_is_left(serve, extended):
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
     run.run()
-    assert [one.path for one in server.asked] == ["/1/filter"]
+    assert [request.path for request in server.asked] == ["/1/filter"]
 
 
 def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):
@@ -105,7 +105,7 @@ def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
     run, _ = extended(cluster(*NODES, plain, asking), filtering(server, managedResources=managed))
     assert run.run().placements == {"default/plain": "a", "default/asking": "b"}
-    assert [one.data["Pod"]["metadata"]["name"] for one in server.asked] == ["asking"]
+    assert [request.data["Pod"]["metadata"]["name"] for request in server.asked] == ["asking"]
 
 
 def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):
@@ -121,7 +121,7 @@ def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
     promised = pod("p", status={"nominatedNodeName": "b"})
     run, _ = extended(cluster(*NODES, promised), filtering(server))
     assert run.run().placements == {"default/p": "a"}
-    assert [one.data["NodeNames"] for one in server.asked] == [["b"], ["a", "b", "c"]]
+    assert [request.data["NodeNames"] for request in server.asked] == [["b"], ["a", "b", "c"]]
 
 
 def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):
@@ -215,8 +215,8 @@ def test_nobody_ranks_a_single_node(serve, extended):
 
 
 def crowded(*names):
-    low = [pod(f"{one}{i}", cpu="1", node=one, priority=i) for one in names for i in range(2)]
-    nodes = [node(one, cpu="2") for one in names]
+    low = [pod(f"{name}{i}", cpu="1", node=name, priority=i) for name in names for i in range(2)]
+    nodes = [node(name, cpu="2") for name in names]
     return cluster(*nodes, *low, pod("p", cpu="2", priority=9))
 
 
@@ -231,26 +231,28 @@ def preempting(server, **fields):
 
 def evicting(**victims):
     """node → UIDs"""
-    found = {name: {"Pods": [{"UID": uid} for uid in uids]} for name, uids in victims.items()}
-    return {"NodeNameToMetaVictims": found}
+    victims_by_node = {
+        name: {"Pods": [{"UID": uid} for uid in uids]} for name, uids in victims.items()
+    }
+    return {"NodeNameToMetaVictims": victims_by_node}
 
 
 def test_candidates_can_be_dropped(serve, extended):
     server = serve({"/preempt": evicting(b=["default/b1", "default/b0"])})
     run, _ = extended(crowded("a", "b"), preempting(server))
-    found = run.run()
-    assert found.placements == {"default/p": "b"}
-    assert [one.pod for one in found.evicted] == ["default/b1", "default/b0"]
-    assert set(found.attempts[0].post_filter.candidates) == {"a", "b"}
+    record = run.run()
+    assert record.placements == {"default/p": "b"}
+    assert [eviction.pod for eviction in record.evicted] == ["default/b1", "default/b0"]
+    assert set(record.attempts[0].post_filter.candidates) == {"a", "b"}
 
 
 def test_victims_can_be_changed(serve, extended):
     server = serve({"/preempt": evicting(a=["default/a0"])})
     run, _ = extended(crowded("a"), preempting(server))
-    found = run.run()
-    assert [one.pod for one in found.evicted] == ["default/a0"]
-    assert found.attempts[0].post_filter.victims == ("default/a0",)
-    assert found.pending == ("default/p",)
+    record = run.run()
+    assert [eviction.pod for eviction in record.evicted] == ["default/a0"]
+    assert record.attempts[0].post_filter.victims == ("default/a0",)
+    assert record.pending == ("default/p",)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +271,9 @@ def test_victims_can_be_changed(serve, extended):
 def test_answers_are_checked(answer, message, serve, extended):
     server = serve({"/preempt": answer})
     run, _ = extended(crowded("a"), preempting(server))
-    found = run.run()
-    assert message in found.attempts[0].post_filter.status.message
-    assert found.evicted == ()
+    record = run.run()
+    assert message in record.attempts[0].post_filter.status.message
+    assert record.evicted == ()
 
 
 def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_forgotten(
@@ -296,10 +298,10 @@ def binding(server, **fields):
 def test_a_binding_is_shown_and_not_sent(serve, extended):
     server = serve({"/bind": {}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server))
-    found = run.run()
-    assert found.placements == {"default/p": "a"}
+    record = run.run()
+    assert record.placements == {"default/p": "a"}
     assert server.asked == []
-    (call,) = found.extender_bindings
+    (call,) = record.extender_bindings
     assert (call.url, call.sent) == (f"{server.url}/bind", False)
     assert call.request == {
         "PodName": "p",
@@ -314,15 +316,15 @@ def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     (call,) = run.run().extender_bindings
     assert call.sent
-    assert [one.data for one in server.asked] == [dict(call.request)]
+    assert [request.data for request in server.asked] == [dict(call.request)]
 
 
 def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):
     server = serve({"/bind": {"Error": "not mine"}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
-    found = run.run()
-    assert found.last["default/p"].error == "not mine"
-    assert found.pending == ("default/p",)
+    record = run.run()
+    assert record.last["default/p"].error == "not mine"
+    assert record.pending == ("default/p",)
     run, _ = extended(cluster(*NODES, pod("p")), binding(server, ignorable=True), bind=True)
     assert run.run().placements == {"default/p": "a"}
 
@@ -333,7 +335,7 @@ def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):
     server = serve({})
     state = cluster(*NODES, pod("plain"), asking)
     run, _ = extended(state, binding(server, managedResources=managed))
-    assert [one.request["PodName"] for one in run.run().extender_bindings] == ["asking"]
+    assert [call.request["PodName"] for call in run.run().extender_bindings] == ["asking"]
 
 
 # -- none, and explain ----------------------------------------------------------------------------
@@ -358,9 +360,9 @@ def test_explain_shows_what_each_said_per_node(serve, extended):
     run, _ = extended(
         state, filtering(server, "/1"), filtering(server, "/2"), ranking(server, "/3", weight=5)
     )
-    found = explain(run, find(run))
-    a, b, c, d = found.nodes
-    assert [(one.status.plugin, one.status.reasons) for one in a.rejections] == [
+    answer = explain(run, find(run))
+    a, b, c, d = answer.nodes
+    assert [(rejection.status.plugin, rejection.status.reasons) for rejection in a.rejections] == [
         (f"{server.url}/1", ("no licence",))
     ]
     assert b.rejections[0].status.plugin == f"{server.url}/2"
@@ -368,7 +370,7 @@ def test_explain_shows_what_each_said_per_node(serve, extended):
     mine = d.scores[f"{server.url}/3"]
     assert (mine.raw, mine.normalized, mine.weight, mine.weighted) == (4, 40, 5, 200)
     assert f"{server.url}/3" not in c.scores
-    assert (found.node, found.margin) == ("d", 200)
+    assert (answer.node, answer.margin) == ("d", 200)
 
 
 def test_explain_shows_a_failure(serve, extended):

@@ -17,7 +17,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 @pytest.mark.parametrize(
-    ("percentage", "count", "wanted"),
+    ("percentage", "count", "limit"),
     [
         (0, 99, 99),
         (5, 99, 99),
@@ -34,8 +34,8 @@ ZONE = "topology.kubernetes.io/zone"
         (50, 401, 200),
     ],
 )
-def test_how_many_fitting_nodes_are_enough(percentage, count, wanted):
-    assert feasible_nodes_to_find(percentage, count) == wanted
+def test_how_many_fitting_nodes_are_enough(percentage, count, limit):
+    assert feasible_nodes_to_find(percentage, count) == limit
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Plain:
     """The search as a loop: visits nodes one after another, from where the last one ended."""
 
     order: list
-    wanted: int
+    limit: int
     start: int = 0
 
     def search(self, answers):
@@ -51,7 +51,7 @@ class Plain:
         count = len(self.order)
         feasible, rejected, failed = [], [], False
         for i in range(count):
-            if len(feasible) == self.wanted or failed:
+            if len(feasible) == self.limit or failed:
                 break
             name = self.order[(self.start + i) % count]
             answer = answers.get(name)
@@ -91,16 +91,16 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, 
     for table in tables:
         answers.clear()
         answers.update(table)
-        found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
+        outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
         feasible, rejected, failed = plain.search(table)
-        assert bool(found.attempt.error) == failed
+        assert bool(outcome.attempt.error) == failed
         assert run.pipeline.search.next_start == plain.start
         if not failed:
-            assert list(found.attempt.detail.feasible) == feasible
-            assert sorted(found.attempt.detail.filter) == rejected
-            assert found.attempt.evaluated == len(feasible) + len(rejected)
-        if found.row is not None:
-            run.snapshot.remove(find(run), found.row)
+            assert list(outcome.attempt.detail.feasible) == feasible
+            assert sorted(outcome.attempt.detail.filter) == rejected
+            assert outcome.attempt.evaluated == len(feasible) + len(rejected)
+        if outcome.row is not None:
+            run.snapshot.remove(find(run), outcome.row)
 
 
 def visits(names, zones):
@@ -118,8 +118,8 @@ def test_without_score_plugins_the_first_fitting_node_is_taken():
     plugin = filtering("F", {"a": NO})
     state = cluster(node("a"), node("b"), node("c"), pod("p"))
     run = simulation(state, profile(plugin), [plugin])
-    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
-    assert (found.node, found.evaluated, found.detail.feasible) == ("b", 2, ("b",))
+    attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert (attempt.node, attempt.evaluated, attempt.detail.feasible) == ("b", 2, ("b",))
 
 
 def test_the_profiles_own_percentage_goes_before_the_one_for_all():
@@ -127,5 +127,5 @@ def test_the_profiles_own_percentage_goes_before_the_one_for_all():
     state = cluster(*(node(name) for name in names), pod("p"))
     config = {"percentageOfNodesToScore": 90, "profiles": [{"percentageOfNodesToScore": 50}]}
     run = simulation(state, config)
-    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
-    assert found.evaluated == 150
+    attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert attempt.evaluated == 150

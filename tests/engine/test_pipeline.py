@@ -25,31 +25,28 @@ def evaluate(run, mode=Mode.SAMPLED, name="p"):
 
 def test_sampled_and_all_nodes_ask_a_plugin_only_about_nodes_that_passed_the_one_before():
     for mode in (Mode.SAMPLED, Mode.ALL_NODES):
-        asked = []
-        run = toys(filtering("A", {"a": NO}), filtering("B", {}, asked), scoring("S", {}))
+        queried = []
+        run = toys(filtering("A", {"a": NO}), filtering("B", {}, queried), scoring("S", {}))
         evaluation = evaluate(run, mode)
-        assert asked == ["b", "c"]
+        assert queried == ["b", "c"]
         assert evaluation.feasible.names() == ["b", "c"]
         assert evaluation.statuses.own() == {"a": NO.by("A")}
         assert evaluation.rejections == ()
 
 
 def test_exhaustive_asks_every_plugin_about_every_node_and_records_every_rejection():
-    asked = []
-    run = toys(filtering("A", {"a": NO}), filtering("B", {"a": NO, "b": NO}, asked))
+    queried = []
+    run = toys(filtering("A", {"a": NO}), filtering("B", {"a": NO, "b": NO}, queried))
     evaluation = evaluate(run, Mode.EXHAUSTIVE)
-    assert asked == ["a", "b", "c"]
+    assert queried == ["a", "b", "c"]
     assert evaluation.feasible.names() == ["c"]
     assert evaluation.statuses.own() == {"a": NO.by("A"), "b": NO.by("B")}
-    plugins = [[one.status.plugin for one in row] for row in evaluation.rejections]
+    plugins = [[rejection.status.plugin for rejection in row] for row in evaluation.rejections]
     assert plugins == [["A", "B"], ["B"], []]
 
 
 def test_only_the_sampled_search_stops_at_enough_feasible_nodes():
-    asked = []
-    feasible = {}
-    for mode in Mode:
-        feasible[mode] = len(evaluate(toys(filtering("A", {}, asked)), mode).feasible)
+    feasible = {mode: len(evaluate(toys(filtering("A", {})), mode).feasible) for mode in Mode}
     # Without Score plugins one feasible node is enough.
     assert feasible == {Mode.SAMPLED: 1, Mode.ALL_NODES: 3, Mode.EXHAUSTIVE: 3}
 
@@ -102,7 +99,7 @@ def test_a_failing_filter_is_an_error_except_exhaustively_where_it_is_a_rejectio
         assert evaluate(toys(filtering("F", {"a": BROKEN})), mode).error == message
     evaluation = evaluate(toys(filtering("F", {"a": BROKEN})), Mode.EXHAUSTIVE)
     assert evaluation.error == ""
-    assert [one.status.message for one in evaluation.rejections[0]] == [message]
+    assert [rejection.status.message for rejection in evaluation.rejections[0]] == [message]
     assert evaluation.feasible.names() == ["b", "c"]
 
 

@@ -10,7 +10,7 @@ def simulated(*pods):
 
 
 def names(queued):
-    return [one.pod.name for one in queued]
+    return [queued_pod.pod.name for queued_pod in queued]
 
 
 def entry(**fields):
@@ -69,34 +69,34 @@ def backlog(run, leave_out=""):
 
 
 def test_a_pod_can_be_left_out_of_the_backlog():
-    found = backlog(simulated(pod("a"), pod("b")), "default/a")
-    assert list(found.entries) == ["default/b"]
+    waiting = backlog(simulated(pod("a"), pod("b")), "default/a")
+    assert list(waiting.entries) == ["default/b"]
 
 
 def test_activating_a_pod_that_is_gone_does_nothing():
-    found = backlog(simulated(pod("a"), pod("b")))
-    found.activate(["default/b", "default/gone"])
-    assert [one.activated for one in found] == [False, True]
+    waiting = backlog(simulated(pod("a"), pod("b")))
+    waiting.activate(["default/b", "default/gone"])
+    assert [entry.activated for entry in waiting] == [False, True]
 
 
 def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again():
     run = simulated(pod("a"), pod("b", gates=["example.com/wait"]))
-    found = backlog(run)
+    waiting = backlog(run)
     framework = run.frameworks["default-scheduler"]
-    gate = framework.pre_enqueue(found.held["default/b"].pod)
+    gate = framework.pre_enqueue(waiting.held["default/b"].pod)
     answers = {"a": gate, "b": type(gate)()}
     framework.pre_enqueue = lambda info: answers[info.name]
-    found.renew(ClusterVersion(0, 0))
-    assert (list(found.entries), list(found.gated)) == (["default/b"], ["default/a"])
+    waiting.renew(ClusterVersion(0, 0))
+    assert (list(waiting.entries), list(waiting.gated)) == (["default/b"], ["default/a"])
     answers["a"] = type(gate)()
-    found.renew(ClusterVersion(0, 0))
-    assert (list(found.entries), found.gated) == (["default/b", "default/a"], {})
+    waiting.renew(ClusterVersion(0, 0))
+    assert (list(waiting.entries), waiting.gated) == (["default/b", "default/a"], {})
 
 
 def test_a_pod_that_is_not_due_is_not_gated_again():
     run = simulated(pod("a"))
-    found = backlog(run)
-    found.entries["default/a"].seen = ClusterVersion(0, 0)
+    waiting = backlog(run)
+    waiting.entries["default/a"].seen = ClusterVersion(0, 0)
     run.frameworks["default-scheduler"].pre_enqueue = None
-    found.renew(ClusterVersion(0, 0))
-    assert list(found.entries) == ["default/a"]
+    waiting.renew(ClusterVersion(0, 0))
+    assert list(waiting.entries) == ["default/a"]

@@ -18,7 +18,7 @@ def only_after(name, other):
 
     class After(filtering("After", {})):
         def filter(self, state, pod, node):
-            there = any(one.name == other for nodes in node.snapshot.pods for one in nodes)
+            there = any(placed.name == other for pods in node.snapshot.pods for placed in pods)
             return SUCCESS if pod.name != name or there else Status.unschedulable("too early")
 
     return After
@@ -104,7 +104,7 @@ def test_a_victim_that_was_placed_in_this_run_loses_its_place_in_the_record():
         pod("high", cpu="1", priority=10),
     )
     run = simulate(state)
-    assert [(one.pod, one.node, one.preemptor) for one in run.evicted] == [
+    assert [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted] == [
         ("default/low", "a", "default/high")
     ]
     assert run.placements == {"default/high": "a"}
@@ -134,15 +134,15 @@ def test_the_tie_break_chooses_among_the_best_nodes_in_order_of_name():
 def test_every_pod_ends_up_in_one_place_and_no_node_is_overcommitted(state):
     run = simulation(state)
     record = run.run()
-    wanted = {one.key for one in run.pending()}
-    evicted = {one.pod for one in record.evicted} & wanted
-    assert {*record.placements, *record.pending, *record.gated} | evicted == wanted
+    pending = {info.key for info in run.pending()}
+    evicted = {eviction.pod for eviction in record.evicted} & pending
+    assert {*record.placements, *record.pending, *record.gated} | evicted == pending
     assert not set(record.placements) & {*record.pending, *record.gated}
     snapshot = run.snapshot
     assert (snapshot.pod_count == [len(pods) for pods in snapshot.pods]).all()
     for key, name in record.placements.items():
         row = snapshot.row[name]
-        placed = next(one for one in snapshot.pods[row] if one.key == key)
+        placed = next(info for info in snapshot.pods[row] if info.key == key)
         for resource, amount in placed.resources.requests.items():
             if amount:
                 assert snapshot.requested(resource)[row] <= snapshot.allocatable(resource)[row]
@@ -155,5 +155,9 @@ def test_detail_is_all_that_asking_for_detail_changes(state):
     detailed = base.run()
     assert plain.placements == detailed.placements
     assert plain.pending == detailed.pending
-    assert [one.message for one in plain.attempts] == [one.message for one in detailed.attempts]
-    assert [one.evaluated for one in plain.attempts] == [one.evaluated for one in detailed.attempts]
+    assert [attempt.message for attempt in plain.attempts] == [
+        attempt.message for attempt in detailed.attempts
+    ]
+    assert [attempt.evaluated for attempt in plain.attempts] == [
+        attempt.evaluated for attempt in detailed.attempts
+    ]
