@@ -6,6 +6,7 @@ from hypothesis import given
 from clusters import states
 from ksched_cli.plugins.image_locality import normalized_image_name
 from ksched_cli.testing import scores, simulation
+from plugin_cases import cases, check
 
 MIB = 1024 * 1024
 
@@ -47,3 +48,8 @@ def test_scores_are_those_of_a_plain_loop(state):
 )
 def test_a_name_without_a_tag_gets_one(image, name):
     assert normalized_image_name(image) == name
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

@@ -1,9 +1,11 @@
 """NodeAffinity against a plain loop, and its explanations."""
 
+import pytest
 from hypothesis import given
 
 from clusters import states
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
+from plugin_cases import cases, check
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -67,3 +69,8 @@ def test_an_explanation_does_not_dwell_on_what_matches():
     )
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.details == ("disk=ssd is wanted, the node has no disk",)
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

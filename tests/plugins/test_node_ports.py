@@ -1,9 +1,11 @@
 """NodePorts against a plain loop, and its explanations."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.testing import cluster, explanation, node, pod, verdicts
+from plugin_cases import cases, check
 
 PORTS = st.lists(
     st.fixed_dictionaries(
@@ -45,3 +47,8 @@ def test_an_explanation_names_the_pod_that_has_the_port():
     state = cluster(node("a"), pod("web", "blue", node="a", ports=[80]), pod("p", ports=[80, 443]))
     (rejection,) = explanation(state, pod="p").nodes[0].rejections
     assert rejection.details == ("port 80/TCP is taken by blue/web",)
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

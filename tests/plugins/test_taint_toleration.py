@@ -1,9 +1,11 @@
 """TaintToleration against a plain loop, and its explanations."""
 
+import pytest
 from hypothesis import given
 
 from clusters import states
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
+from plugin_cases import cases, check
 
 
 def tolerates(toleration, taint):
@@ -44,3 +46,8 @@ def test_an_explanation_lists_the_soft_taints_behind_a_score():
     by_name = {one.node: one.scores["TaintToleration"] for one in explanation(state).nodes}
     assert by_name["a"].details == ("not tolerated: k=v:PreferNoSchedule",)
     assert by_name["b"].details == ()
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

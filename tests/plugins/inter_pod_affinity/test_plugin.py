@@ -1,44 +1,24 @@
 """What cases alone do not show of InterPodAffinity: trials, what it looks at, what it explains."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.testing import cluster, explanation, node, pod, scores
+from ksched_cli.testing import cluster, pod, scores
+from plugin_cases import cases, check
+from tests.plugins.inter_pod_affinity.manifests import (
+    FAR_FROM_WEB,
+    LOOK,
+    NAMES,
+    NEAR_WEB,
+    NODES,
+    PREFERRED,
+    REQUIRED,
+    affinity,
+)
 from trials import Forbidden, PluginRun, moved
-
-NODES = [
-    node("n0", labels={"zone": "a", "rack": "r1"}),
-    node("n1", labels={"zone": "a", "rack": "r2"}),
-    node("n2", labels={"zone": "b", "rack": "r1"}),
-    node("n3"),
-]
-NAMES = [one["metadata"]["name"] for one in NODES]
-TERM = st.builds(
-    lambda key, app: {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}},
-    st.sampled_from(("zone", "rack")),
-    st.sampled_from("xy"),
-)
-TERMS = st.lists(TERM, max_size=2)
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-
-
-def affinity(wanted=(), unwanted=()):
-    return {"podAffinity": {REQUIRED: list(wanted)}, "podAntiAffinity": {REQUIRED: list(unwanted)}}
-
-
-LOOK = st.builds(
-    lambda app, wanted, unwanted: {"labels": {"app": app}, "affinity": affinity(wanted, unwanted)},
-    st.sampled_from("xyz"),
-    TERMS,
-    TERMS,
-)
-FAR_FROM_WEB = affinity(
-    unwanted=[{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]
-)
-NEAR_WEB = affinity([{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}])
 
 
 @given(
@@ -118,69 +98,6 @@ def test_profiles_weigh_the_same_counters_each_in_its_own_way():
         assert found == {"n0": weight, "n1": weight, "n2": 0, "n3": 0}
 
 
-def details(state, point):
-    """Node → the lines that explain InterPodAffinity's word on it."""
-    found = explanation(state, pod="p")
-    if point == "score":
-        return {
-            one.node: list(one.scores["InterPodAffinity"].details)
-            for one in found.nodes
-            if "InterPodAffinity" in one.scores
-        }
-    return {one.node: [d for r in one.rejections for d in r.details] for one in found.nodes}
-
-
-def test_explain_says_where_the_wanted_pods_are():
-    web = pod("web", node="n2", labels={"app": "web"})
-    found = details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)), "filter")
-    assert found["n0"] == [
-        "no pod with app=web in namespace default runs in zone=a; they run in b (1)"
-    ]
-    assert found["n2"] == []
-    assert found["n3"] == ["the node has no label zone"]
-
-
-def test_explain_says_that_nobody_is_wanted_anywhere():
-    found = details(cluster(*NODES, pod("p", affinity=NEAR_WEB)), "filter")
-    said = "no pod with app=web in namespace default runs in zone=a, nor in any other zone"
-    assert found["n0"] == [said]
-
-
-def test_explain_names_the_unwanted_pods():
-    webs = [pod(f"web{i}", node="n0", labels={"app": "web"}) for i in range(5)]
-    found = details(cluster(*NODES, *webs, pod("p", affinity=FAR_FROM_WEB)), "filter")
-    names = "default/web0 on n0, default/web1 on n0, default/web2 on n0 and 2 more"
-    said = f"pods with app=web in namespace default run in zone=a: {names}"
-    assert found == {"n0": [said], "n1": [said], "n2": [], "n3": []}
-
-
-def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way():
-    lone = pod("lone", node="n0", affinity=FAR_FROM_WEB)
-    bystander = pod("bystander", node="n0")
-    asking = pod("p", labels={"app": "web"})
-    found = details(cluster(*NODES, lone, bystander, asking), "filter")
-    said = "pods that accept none with app=web in namespace default run in zone=a: "
-    assert found["n1"] == [said + "default/lone on n0"]
-    assert found["n2"] == []
-
-
-def test_explain_adds_up_the_score():
-    def preferring(kind, weight):
-        one = {"weight": weight, "podAffinityTerm": NEAR_WEB["podAffinity"][REQUIRED][0]}
-        return {kind: {PREFERRED: [one]}}
-
-    running = [
-        pod("web", node="n0", labels={"app": "web"}),
-        pod("fan", node="n0", affinity=NEAR_WEB),
-        pod("fan2", node="n1", affinity=NEAR_WEB),
-        pod("shy", node="n2", affinity=preferring("podAntiAffinity", 9)),
-    ]
-    asking = pod("p", labels={"app": "web"}, affinity=preferring("podAffinity", 4))
-    found = details(cluster(*NODES, *running, asking), "score")
-    to_web = "app=web in namespace default"
-    assert found["n1"] == [
-        f"1 pod in zone=a with {to_web}, +4 each: +4",
-        f"2 pods in zone=a with required affinity to {to_web}, +1 each: +2",
-    ]
-    assert found["n2"] == [f"1 pod in zone=b with preferred anti-affinity to {to_web}, -9 each: -9"]
-    assert found["n3"] == []
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

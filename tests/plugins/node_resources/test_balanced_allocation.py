@@ -3,12 +3,14 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.plugins.node_resources.balanced_allocation import standard_deviation
 from ksched_cli.plugins.node_resources.scoring import ResourceUsage
 from ksched_cli.testing import cluster, explanation, node, pod
+from plugin_cases import cases, check
 
 
 def plain(amounts):
@@ -54,3 +56,8 @@ def test_an_explanation_says_how_much_would_be_used():
     state = cluster(node("a", cpu="4", memory="8Gi"), pod("p", cpu="1", memory="4Gi"))
     score = explanation(state).nodes[0].scores["NodeResourcesBalancedAllocation"]
     assert score.details == ("cpu 25% used", "memory 50% used")
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

@@ -5,6 +5,7 @@ from hypothesis import given
 
 from clusters import states
 from ksched_cli.testing import cluster, explanation, node, pod, simulation, verdicts
+from plugin_cases import cases, check
 
 
 @given(states(max_pending=2))
@@ -64,3 +65,8 @@ def test_sums_that_might_overflow_are_noticed():
     huge = pod("huge", requests={"memory": "4Ti"}, node="n")
     assert not simulation(cluster(node("n"), pod("plain", node="n"))).snapshot.huge
     assert simulation(cluster(node("n"), huge)).snapshot.huge
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

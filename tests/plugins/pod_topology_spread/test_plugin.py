@@ -1,45 +1,20 @@
 """What cases alone do not show of PodTopologySpread: trials, what it looks at, what it explains."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.testing import cluster, explanation, node, pod, simulate
-from trials import Forbidden, PluginRun, moved
-
-NODES = [
-    node("n0", labels={"zone": "a", "rack": "r1"}),
-    node("n1", labels={"zone": "a", "rack": "r2", "disk": "ssd"}),
-    node("n2", labels={"zone": "b", "rack": "r1", "disk": "ssd"}),
-    node("n3", labels={"zone": "c"}),
-]
-NAMES = [one["metadata"]["name"] for one in NODES]
-WEB = {"matchLabels": {"app": "web"}}
-
-
-def constraint(key="zone", skew=1, when="DoNotSchedule", selector=WEB, **more):
-    found = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": when}
-    return found | {"labelSelector": selector} | more
-
-
-def spread(*constraints):
-    return {"topologySpreadConstraints": list(constraints)}
-
-
-CONSTRAINTS = st.builds(
-    lambda key, skew, app, domains, policy: constraint(
-        key,
-        skew,
-        selector={"matchLabels": {"app": app}},
-        minDomains=domains,
-        nodeAffinityPolicy=policy,
-    ),
-    st.sampled_from(("zone", "rack", "disk")),
-    st.integers(1, 2),
-    st.sampled_from("xy"),
-    st.sampled_from((None, 1, 2, 4)),
-    st.sampled_from(("Honor", "Ignore")),
+from ksched_cli.testing import cluster, node, pod, simulate
+from plugin_cases import cases, check
+from tests.plugins.pod_topology_spread.manifests import (
+    CONSTRAINTS,
+    NAMES,
+    NODES,
+    constraint,
+    spread,
 )
+from trials import Forbidden, PluginRun, moved
 
 
 @given(
@@ -137,57 +112,6 @@ def test_zones_never_differ_by_more_than_max_skew(count, skew, zones):
     assert max(placed.values()) - min(placed.values()) <= skew
 
 
-def details(state, point):
-    """Node → the lines that explain PodTopologySpread's word on it."""
-    found = explanation(state, pod="p")
-    if point == "score":
-        return {
-            one.node: list(one.scores["PodTopologySpread"].details)
-            for one in found.nodes
-            if "PodTopologySpread" in one.scores
-        }
-    return {one.node: [d for r in one.rejections for d in r.details] for one in found.nodes}
-
-
-def webs(*names):
-    return [pod(f"w{i}", node=name, labels={"app": "web"}) for i, name in enumerate(names)]
-
-
-def test_explain_names_the_counts_of_the_domains():
-    p = pod("p", labels={"app": "web"}, spec=spread(constraint()))
-    found = details(cluster(*NODES, *webs("n0", "n1", "n1", "n2"), p), "filter")
-    said = (
-        "zone a has 3 pods with app=web, 4 with this one; c has 0; max skew 1. All: c 0, b 1, a 3"
-    )
-    assert found["n0"] == found["n1"] == [said]
-    assert found["n2"][0].startswith("zone b has 1 pod with app=web, 2 with this one; c has 0")
-    assert found["n3"] == []
-
-
-def test_explain_says_when_there_are_too_few_domains():
-    p = pod("p", labels={"app": "web"}, spec=spread(constraint(minDomains=5)))
-    found = details(cluster(*NODES, *webs("n0", "n2", "n3"), p), "filter")
-    assert found["n0"] == [
-        "zone a has 1 pod with app=web, 2 with this one; with 3 domains of at least 5 the fewest "
-        "counts as 0; max skew 1. All: a 1, b 1, c 1"
-    ]
-
-
-def test_explain_says_which_label_the_node_lacks():
-    p = pod("p", spec=spread(constraint(key="rack")))
-    assert details(cluster(*NODES, p), "filter")["n3"] == ["the node has no label rack"]
-
-
-def test_explain_gives_the_range_where_there_are_many_domains():
-    nodes = [node(f"n{i}", labels={"host": f"h{i}"}) for i in range(12)]
-    p = pod("p", labels={"app": "web"}, spec=spread(constraint(key="host")))
-    found = details(cluster(*nodes, *webs("n0", "n0"), p), "filter")
-    assert found["n0"][0].endswith("max skew 1. All: 12 domains, 0 to 2 each")
-
-
-def test_explain_shows_where_a_score_comes_from():
-    soft = constraint(key="rack", skew=3, when="ScheduleAnyway")
-    found = details(cluster(*NODES, *webs("n0", "n2", "n1"), pod("p", spec=spread(soft))), "score")
-    assert found["n0"] == ["rack r1 has 2 pods with app=web: 2 x 1.386 + 2, fewer is better"]
-    lacking = "the node lacks a label that the pod is to be spread by: scored as the worst"
-    assert found["n3"] == [lacking]
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin, case):
+    check(plugin, case)

@@ -1,0 +1,37 @@
+"""Nodes, terms and pods that the tests of InterPodAffinity share."""
+
+from hypothesis import strategies as st
+
+from ksched_cli.testing import node
+
+NODES = [
+    node("n0", labels={"zone": "a", "rack": "r1"}),
+    node("n1", labels={"zone": "a", "rack": "r2"}),
+    node("n2", labels={"zone": "b", "rack": "r1"}),
+    node("n3"),
+]
+NAMES = [one["metadata"]["name"] for one in NODES]
+TERM = st.builds(
+    lambda key, app: {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}},
+    st.sampled_from(("zone", "rack")),
+    st.sampled_from("xy"),
+)
+TERMS = st.lists(TERM, max_size=2)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def affinity(wanted=(), unwanted=()):
+    return {"podAffinity": {REQUIRED: list(wanted)}, "podAntiAffinity": {REQUIRED: list(unwanted)}}
+
+
+LOOK = st.builds(
+    lambda app, wanted, unwanted: {"labels": {"app": app}, "affinity": affinity(wanted, unwanted)},
+    st.sampled_from("xyz"),
+    TERMS,
+    TERMS,
+)
+FAR_FROM_WEB = affinity(
+    unwanted=[{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]
+)
+NEAR_WEB = affinity([{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}])

@@ -1,0 +1,81 @@
+"""What InterPodAffinity explains about a node."""
+
+from ksched_cli.testing import cluster, explanation, pod
+from tests.plugins.inter_pod_affinity.manifests import (
+    FAR_FROM_WEB,
+    NEAR_WEB,
+    NODES,
+    PREFERRED,
+    REQUIRED,
+)
+
+
+def details(state, point):
+    """Node → the lines that explain InterPodAffinity's word on it."""
+    record = explanation(state, pod="p")
+    if point == "score":
+        return {
+            node_record.node: list(node_record.scores["InterPodAffinity"].details)
+            for node_record in record.nodes
+            if "InterPodAffinity" in node_record.scores
+        }
+    return {
+        node_record.node: [d for r in node_record.rejections for d in r.details]
+        for node_record in record.nodes
+    }
+
+
+def test_explain_says_where_the_wanted_pods_are():
+    web = pod("web", node="n2", labels={"app": "web"})
+    lines = details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)), "filter")
+    assert lines["n0"] == [
+        "no pod with app=web in namespace default runs in zone=a; they run in b (1)"
+    ]
+    assert lines["n2"] == []
+    assert lines["n3"] == ["the node has no label zone"]
+
+
+def test_explain_says_that_nobody_is_wanted_anywhere():
+    lines = details(cluster(*NODES, pod("p", affinity=NEAR_WEB)), "filter")
+    line = "no pod with app=web in namespace default runs in zone=a, nor in any other zone"
+    assert lines["n0"] == [line]
+
+
+def test_explain_names_the_unwanted_pods():
+    webs = [pod(f"web{i}", node="n0", labels={"app": "web"}) for i in range(5)]
+    lines = details(cluster(*NODES, *webs, pod("p", affinity=FAR_FROM_WEB)), "filter")
+    names = "default/web0 on n0, default/web1 on n0, default/web2 on n0 and 2 more"
+    line = f"pods with app=web in namespace default run in zone=a: {names}"
+    assert lines == {"n0": [line], "n1": [line], "n2": [], "n3": []}
+
+
+def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way():
+    lone = pod("lone", node="n0", affinity=FAR_FROM_WEB)
+    bystander = pod("bystander", node="n0")
+    asking = pod("p", labels={"app": "web"})
+    lines = details(cluster(*NODES, lone, bystander, asking), "filter")
+    line = "pods that accept none with app=web in namespace default run in zone=a: "
+    assert lines["n1"] == [line + "default/lone on n0"]
+    assert lines["n2"] == []
+
+
+def test_explain_adds_up_the_score():
+    def preferring(kind, weight):
+        one = {"weight": weight, "podAffinityTerm": NEAR_WEB["podAffinity"][REQUIRED][0]}
+        return {kind: {PREFERRED: [one]}}
+
+    running = [
+        pod("web", node="n0", labels={"app": "web"}),
+        pod("fan", node="n0", affinity=NEAR_WEB),
+        pod("fan2", node="n1", affinity=NEAR_WEB),
+        pod("shy", node="n2", affinity=preferring("podAntiAffinity", 9)),
+    ]
+    asking = pod("p", labels={"app": "web"}, affinity=preferring("podAffinity", 4))
+    lines = details(cluster(*NODES, *running, asking), "score")
+    to_web = "app=web in namespace default"
+    assert lines["n1"] == [
+        f"1 pod in zone=a with {to_web}, +4 each: +4",
+        f"2 pods in zone=a with required affinity to {to_web}, +1 each: +2",
+    ]
+    assert lines["n2"] == [f"1 pod in zone=b with preferred anti-affinity to {to_web}, -9 each: -9"]
+    assert lines["n3"] == []
