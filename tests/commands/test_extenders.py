@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 
 from extenders.fixtures import config_text
 from extenders.servers import everything, unused_port
-from ksched_cli.commands.main import main
 from ksched_cli.testing import node, pod
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extender"
@@ -26,97 +25,74 @@ def valid(schema, text):
 
 
 @pytest.fixture
-def ksched(monkeypatch, capsys, tmp_path):
+def run(ksched, write_state, write_config):
     """Exit code, standard output and standard error of a command on a small cluster."""
-    state = tmp_path / "cluster.json"
-    items = [node("a"), node("b"), pod("p"), pod("q")]
-    state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    state = write_state(node("a"), node("b"), pod("p"), pod("q"))
 
-    def run(*args, extenders):
-        config = tmp_path / "scheduler.yaml"
-        config.write_text(config_text(*extenders))
-        line = [*args, "--state", state, "--config", config]
-        monkeypatch.setattr(sys, "argv", ["ksched", *map(str, line)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return ended.value.code, out.out, out.err
+    def command(*args, extenders):
+        config = write_config(config_text(*extenders))
+        return ksched(*args, "--state", state, "--config", config)
 
-    return run
+    return command
 
 
-def test_an_extender_that_cannot_be_reached_is_said_once_on_standard_error(ksched):
+def test_an_extender_that_cannot_be_reached_is_said_once_on_standard_error(run):
     url = f"http://127.0.0.1:{unused_port()}"
-    code, out, err = ksched("schedule", extenders=[{"urlPrefix": url, "filterVerb": "filter"}])
+    code, out, err = run("schedule", extenders=[{"urlPrefix": url, "filterVerb": "filter"}])
     assert code == 1
     assert err.count("warning: extender") == 1
     assert f"{url} cannot be reached" in err
     assert "connection refused" in out
 
 
-def test_no_extenders_leaves_them_out(ksched):
+def test_no_extenders_leaves_them_out(run):
     url = f"http://127.0.0.1:{unused_port()}"
     extender = {"urlPrefix": url, "filterVerb": "filter"}
-    code, _, err = ksched("schedule", "--no-extenders", extenders=[extender])
+    code, _, err = run("schedule", "--no-extenders", extenders=[extender])
     assert (code, err) == (0, "")
 
 
-def test_a_recorded_run_is_repeated_without_the_server(ksched, serve, tmp_path):
+def test_a_recorded_run_is_repeated_without_the_server(run, serve, tmp_path):
     server = serve({"/filter": everything})
     extender = {"urlPrefix": server.url, "filterVerb": "filter"}
     file = tmp_path / "calls.jsonl.gz"
-    first = ksched("schedule", "-o", "json", "--record-extenders", file, extenders=[extender])
+    first = run("schedule", "-o", "json", "--record-extenders", file, extenders=[extender])
     calls = len(server.asked)
-    again = ksched("schedule", "-o", "json", "--replay-extenders", file, extenders=[extender])
+    again = run("schedule", "-o", "json", "--replay-extenders", file, extenders=[extender])
     assert again == first
     assert len(server.asked) == calls == 2
-    code, _, err = ksched("explain", "q", "--replay-extenders", file, extenders=[extender])
+    code, _, err = run("explain", "q", "--replay-extenders", file, extenders=[extender])
     assert (code, err) == (0, "")
 
 
-def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(ksched, tmp_path):
+def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(run, tmp_path):
     file = tmp_path / "calls.jsonl"
     file.write_text("")
     extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}
-    code, out, err = ksched("schedule", "--replay-extenders", file, extenders=[extender])
+    code, out, err = run("schedule", "--replay-extenders", file, extenders=[extender])
     assert (code, out) == (2, "")
     assert "record again" in err
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--record-extenders", "a", "--replay-extenders", "b"),
-        ("--no-extenders", "--record-extenders", "a"),
-        ("--no-extenders", "--extender-bind"),
-        ("--replay-extenders", "a", "--extender-bind"),
-    ],
-)
-def test_options_that_contradict_are_refused(ksched, options):
-    code, _, err = ksched("schedule", *options, extenders=[])
-    assert code == 2
-    assert err.startswith("error: --")
-
-
-def test_bindings_are_shown_and_sent_only_when_asked_for(ksched, serve):
+def test_bindings_are_shown_and_sent_only_when_asked_for(run, serve):
     server = serve({"/bind": {}})
     extender = {"urlPrefix": server.url, "bindVerb": "bind"}
-    code, out, _ = ksched("schedule", "-o", "json", extenders=[extender])
+    code, out, _ = run("schedule", "-o", "json", extenders=[extender])
     calls = valid("schedule_result.json", out)["extenderBindings"]
     assert (code, server.asked) == (0, [])
     assert [(call["request"]["PodName"], call["sent"]) for call in calls] == [
         ("p", False),
         ("q", False),
     ]
-    _, out, _ = ksched("schedule", extenders=[extender])
+    _, out, _ = run("schedule", extenders=[extender])
     assert f"{server.url}/bind" in out
     assert "(--extender-bind sends them)" in out
-    _, out, _ = ksched("schedule", "-o", "json", "--extender-bind", extenders=[extender])
+    _, out, _ = run("schedule", "-o", "json", "--extender-bind", extenders=[extender])
     calls = valid("schedule_result.json", out)["extenderBindings"]
-    assert [call["request"] for call in calls] == [one.data for one in server.asked]
+    assert [call["request"] for call in calls] == [request.data for request in server.asked]
 
 
-def test_explain_names_the_extender(ksched, serve):
+def test_explain_names_the_extender(run, serve):
     server = serve(
         {
             "/rank/filter": {"NodeNames": ["a", "b"]},
@@ -130,14 +106,14 @@ def test_explain_names_the_extender(ksched, serve):
         "weight": 2,
         "nodeCacheCapable": True,
     }
-    _, out, _ = ksched("explain", "p", "-o", "json", extenders=[extender])
-    found = {one["node"]: one for one in valid("explanation.json", out)["nodes"]}
-    assert found["b"]["scores"][f"{server.url}/rank"]["weighted"] == 600
-    assert f"{server.url}/rank" not in found["a"]["scores"]
-    _, out, _ = ksched("explain", "p", extenders=[extender])
+    _, out, _ = run("explain", "p", "-o", "json", extenders=[extender])
+    nodes = {entry["node"]: entry for entry in valid("explanation.json", out)["nodes"]}
+    assert nodes["b"]["scores"][f"{server.url}/rank"]["weighted"] == 600
+    assert f"{server.url}/rank" not in nodes["a"]["scores"]
+    _, out, _ = run("explain", "p", extenders=[extender])
     assert next(line for line in out.splitlines() if line.startswith("RANK")).endswith("rank")
     server.answers["/rank/filter"] = {"NodeNames": [], "FailedNodes": {"a": "full"}}
-    code, out, _ = ksched("explain", "p", extenders=[extender])
+    code, out, _ = run("explain", "p", extenders=[extender])
     assert code == 1
     assert f"{server.url}/rank" in out
     assert "full" in out
@@ -152,21 +128,12 @@ def test_nothing_of_http_is_loaded_without_extenders():
     assert done.stdout == "False\n"
 
 
-def test_the_example_runs_as_its_first_lines_say(
-    monkeypatch,
-    capsys,
-    serve,
-    tmp_path,
-):
+def test_the_example_runs_as_its_first_lines_say(ksched, serve, write_config):
     verbs = run_path(str(EXAMPLE / "extender.py"))["VERBS"]
     server = serve(verbs)
-    config = tmp_path / "scheduler.yaml"
     text = (EXAMPLE / "scheduler.yaml").read_text()
-    config.write_text(text.replace("http://127.0.0.1:8888", server.url))
-    line = ["schedule", "--state", EXAMPLE / "cluster.yaml", "--config", config, "-o", "json"]
-    monkeypatch.setattr(sys, "argv", ["ksched", *map(str, line)])
-    with pytest.raises(SystemExit):
-        main()
-    placements = json.loads(capsys.readouterr().out)["placements"]
-    assert placements == {"default/render": "cedar", "default/web": "apple"}
-    assert [one.path for one in server.asked] == ["/filter", "/prioritize"]
+    config = write_config(text.replace("http://127.0.0.1:8888", server.url))
+    state = EXAMPLE / "cluster.yaml"
+    _, out, _ = ksched("schedule", "--state", state, "--config", config, "-o", "json")
+    assert json.loads(out)["placements"] == {"default/render": "cedar", "default/web": "apple"}
+    assert [request.path for request in server.asked] == ["/filter", "/prioritize"]

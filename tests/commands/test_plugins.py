@@ -66,8 +66,8 @@ class Failing(FilterPlugin):
 
 
 def test_a_file_joins_the_list_and_the_default_profile() -> None:
-    found = json.loads(ksched("plugins", "--plugin", TEMPLATE, "-o", "json").stdout)
-    (mine,) = [one for one in found["plugins"] if one["name"] == "Packing"]
+    listed = json.loads(ksched("plugins", "--plugin", TEMPLATE, "-o", "json").stdout)
+    (mine,) = [entry for entry in listed["plugins"] if entry["name"] == "Packing"]
     assert mine["extensionPoints"] == ["filter", "score"]
     shown = json.loads(ksched("config", "show", "--plugin", TEMPLATE, "-o", "json").stdout)
     assert "Packing" in str(shown["profiles"])
@@ -79,61 +79,61 @@ def test_validate_checks_the_args_of_a_file(tmp_path: Path) -> None:
     config.write_text(text)
     assert ksched("validate", "--plugin", TEMPLATE, config).returncode == 0
     config.write_text(text.replace("20}", "much}"))
-    found = ksched("validate", "--plugin", TEMPLATE, config)
-    assert found.returncode == 1
-    assert "keepFreePercent" in found.stdout
-    assert "Expected int, got str" in found.stdout
+    result = ksched("validate", "--plugin", TEMPLATE, config)
+    assert result.returncode == 1
+    assert "keepFreePercent" in result.stdout
+    assert "Expected int, got str" in result.stdout
 
 
 def test_a_file_that_cannot_be_read_is_a_wrong_question(tmp_path: Path) -> None:
     file = tmp_path / "broken.py"
     file.write_text("import nothing_like_this\n")
-    found = ksched("schedule", "--plugin", file, "--state", STATE)
-    assert found.returncode == 2
-    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in found.stderr
-    assert "broken.py" in found.stderr
-    assert "Traceback" not in found.stderr
+    result = ksched("schedule", "--plugin", file, "--state", STATE)
+    assert result.returncode == 2
+    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in result.stderr
+    assert "broken.py" in result.stderr
+    assert "Traceback" not in result.stderr
     listed = ksched("plugins", "--plugin", file)
     assert listed.returncode == 0
     assert "ModuleNotFoundError" in listed.stdout
 
 
 def test_the_exit_code_is_3_only_where_every_pod_failed(tmp_path: Path, state: Path) -> None:
-    found = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
-    assert found.returncode == 3
-    assert "plugin Failing failed in filter: ValueError: odd" in found.stderr
-    assert "--debug prints the traceback" in found.stderr
-    assert "Traceback" not in found.stderr
+    result = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
+    assert result.returncode == 3
+    assert "plugin Failing failed in filter: ValueError: odd" in result.stderr
+    assert "--debug prints the traceback" in result.stderr
+    assert "Traceback" not in result.stderr
     some = failing(tmp_path, 'pod.name == "p"')
-    found = ksched("schedule", "--plugin", some, "--state", state)
-    assert found.returncode == 1
-    assert "1 placed, 1 pending" in found.stdout
+    result = ksched("schedule", "--plugin", some, "--state", state)
+    assert result.returncode == 1
+    assert "1 placed, 1 pending" in result.stdout
 
 
 def test_debug_prints_the_traceback(tmp_path: Path, state: Path) -> None:
     file = failing(tmp_path)
-    found = ksched("schedule", "--plugin", file, "--state", state, "--debug")
-    assert f'File "{file}", line 12, in filter' in found.stderr
+    result = ksched("schedule", "--plugin", file, "--state", state, "--debug")
+    assert f'File "{file}", line 12, in filter' in result.stderr
 
 
 def test_explain_says_what_failed(tmp_path: Path, state: Path) -> None:
-    found = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
-    assert "plugin Failing failed in filter: ValueError: odd" in found.stderr
+    result = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
+    assert "plugin Failing failed in filter: ValueError: odd" in result.stderr
 
 
 def test_a_plugin_that_cannot_be_made_is_a_defect(tmp_path: Path, state: Path) -> None:
     file = failing(tmp_path, init='raise KeyError("odd")')
-    found = ksched("schedule", "--plugin", file, "--state", state)
-    assert found.returncode == 3
-    assert f"Failing ({file}) cannot be made: KeyError: 'odd'" in found.stderr
-    assert "--debug prints the traceback" in found.stderr
+    result = ksched("schedule", "--plugin", file, "--state", state)
+    assert result.returncode == 3
+    assert f"Failing ({file}) cannot be made: KeyError: 'odd'" in result.stderr
+    assert "--debug prints the traceback" in result.stderr
     debugged = ksched("schedule", "--plugin", file, "--state", state, "--debug")
     assert f'File "{file}", line 8, in __init__' in debugged.stderr
 
 
-def test_a_plugin_that_is_not_installed_is_known() -> None:
+def test_a_known_plugin_that_is_not_installed_has_a_hint() -> None:
     config = ROOT / "examples" / "coscheduling" / "scheduler.yaml"
-    found = ksched("validate", config)
-    assert found.returncode == 1
-    assert "Coscheduling is known but not installed" in found.stdout
-    assert "pip install ksched-coscheduling" in found.stdout
+    result = ksched("validate", config)
+    assert result.returncode == 1
+    assert "Coscheduling is known but not installed" in result.stdout
+    assert "pip install ksched-coscheduling" in result.stdout

@@ -1,31 +1,14 @@
 """`ksched config show` from the command line."""
 
 import json
-import sys
 from importlib.resources import files
 
-import pytest
 from jsonschema import Draft202012Validator
-
-from ksched_cli.commands.main import main
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 SCHEMA = json.loads(
     files("ksched_cli.schemas").joinpath("effective_configuration.json").read_text()
 )
-
-
-@pytest.fixture
-def ksched(monkeypatch, capsys):
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out = capsys.readouterr()
-        return ended.value.code, out.out, out.err
-
-    monkeypatch.delenv("KSCHED_CONFIG", raising=False)
-    return run
 
 
 def test_without_a_file_the_default_is_shown(ksched):

@@ -1,0 +1,91 @@
+"""From options to plugins, a configuration and a simulation."""
+
+import pytest
+
+from ksched_cli.commands import session
+from ksched_cli.commands.options import StateOptions
+from ksched_cli.errors import UsageError
+from ksched_cli.testing import cluster, node, pod, simulation
+
+
+def find(name, *objects):
+    return session.find_pod(simulation(cluster(*objects)), name)
+
+
+def test_a_pod_is_found_by_name_or_with_its_namespace():
+    pods = (pod("p"), pod("q", "blue"))
+    assert find("p", *pods).key == "default/p"
+    assert find("blue/q", *pods).key == "blue/q"
+
+
+def test_a_name_in_several_namespaces_lists_them():
+    pods = (pod("p"), pod("p", "blue"))
+    with pytest.raises(UsageError, match='several pods are named "p": blue/p, default/p'):
+        find("p", *pods)
+    assert find("blue/p", *pods).key == "blue/p"
+
+
+def test_a_pod_that_is_not_there_has_near_names():
+    with pytest.raises(UsageError, match=r'no pod "wbe" in .*; did you mean default/web'):
+        find("wbe", pod("web"))
+    with pytest.raises(UsageError, match=r'no pod "x" in the state .0 pods.$'):
+        find("x")
+
+
+def test_a_pod_of_another_scheduler_is_refused():
+    with pytest.raises(UsageError, match='default/p is for the scheduler "other"'):
+        find("p", pod("p", spec={"schedulerName": "other"}))
+
+
+def test_in_turn_the_others_are_placed_first():
+    run = simulation(cluster(node("a"), pod("other"), pod("p")))
+    assert session.pod_in_turn(run, "p", in_turn=False).key == "default/p"
+    assert run.placements == {}
+    session.pod_in_turn(run, "p", in_turn=True)
+    assert run.placements == {"default/other": "a"}
+
+
+def test_ties_go_to_the_first_or_are_drawn():
+    ties = [3, 5, 7]
+    assert session.tie_break("name", None)(ties) == 3
+    assert {session.tie_break("random", seed)(ties) for seed in range(20)} == set(ties)
+    draws = [session.tie_break("random", 4) for _ in range(2)]
+    assert [draws[0](ties) for _ in range(9)] == [draws[1](ties) for _ in range(9)]
+    with pytest.raises(UsageError, match='--tie-break is "odd"'):
+        session.tie_break("odd", None)
+
+
+@pytest.mark.parametrize(
+    ("options", "extender_bind"),
+    [
+        (StateOptions(record_extenders="a", replay_extenders="b"), False),
+        (StateOptions(no_extenders=True, record_extenders="a"), False),
+        (StateOptions(no_extenders=True), True),
+        (StateOptions(replay_extenders="a"), True),
+    ],
+)
+def test_options_about_extenders_that_contradict_are_refused(options, extender_bind):
+    with pytest.raises(UsageError, match=r"^--"):
+        session.open_simulation(options, extender_bind=extender_bind)
+
+
+def test_the_state_and_configuration_of_the_options_are_opened(write_state, write_config):
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    config = write_config(head + "profiles: [{schedulerName: batch}]\n")
+    state = write_state(node("a"), pod("p"))
+    run = session.open_simulation(StateOptions(state=[str(state)], config=str(config)))
+    assert list(run.frameworks) == ["batch"]
+    assert run.snapshot.names == ("a",)
+
+
+def test_what_is_skipped_is_warned_of(write_state, capsys):
+    odd = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    session.open_simulation(StateOptions(state=[str(write_state(odd, node("a")))]))
+    assert "warning: skipped what no plugin reads: 1 ConfigMap" in capsys.readouterr().err
+
+
+def test_a_plugin_file_that_does_not_load_is_refused_with_its_line(tmp_path):
+    file = tmp_path / "broken.py"
+    file.write_text("import nothing_like_this\n")
+    with pytest.raises(UsageError, match=r"ModuleNotFoundError.*\n  at File .*, line 1"):
+        session.usable_plugins([str(file)])
