@@ -38,7 +38,9 @@ class ExhaustiveFilter:
         for plugin in filtering.plugins:
             if plugin.name in evaluation.state.skip_filter:
                 continue
-            verdicts = filtering.ask(plugin, evaluation.state, evaluation.pod, everything)
+            verdicts = evaluation.framework.caller.filter_nodes(
+                plugin, evaluation.state, evaluation.pod, everything
+            )
             for row in np.flatnonzero(verdicts.ids).tolist():
                 status = verdicts.statuses[verdicts.ids[row]]
                 self._reject(row, status, evaluation.details(plugin.name, "filter", row))

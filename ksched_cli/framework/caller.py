@@ -1,25 +1,58 @@
-"""Keeps what a plugin did wrong, so that the run goes on and the defect can still be shown.
+"""Calls plugins: the one place where a plugin's code runs, at any extension point.
 
-In-tree plugins are only kept from taking the run down with them. Foreign ones are also watched:
-what they are given has to be afterwards what it was before.
+A PluginError that a plugin raises is its answer. Any other exception, and an answer of the wrong
+type or shape, is a defect: it is recorded with its traceback, and the run goes on. Plugins that are
+not in-tree may change nothing they are given: arrays are read-only views, the snapshot is sealed,
+and a pod that differs after the call is a defect. Answers of in-tree plugins are not checked.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (the run…Plugin methods).
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-import msgspec
 import numpy as np
 
-from ksched_cli.cluster.objects import encode_hook
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.interface import Plugin, Scope
-from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.status import MalformedError
+from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.framework.answer_checks import (
+    check_scores,
+    check_verdicts,
+    checked_result,
+    expect,
+)
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    Explains,
+    FilterPlugin,
+    NormalizeScore,
+    PermitPlugin,
+    Plugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueuedPod,
+    QueueSortPlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.read_only import MutationError, ReadOnlyCalls
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.results import Scores, Verdicts
+from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, Status
 
 T = TypeVar("T")
 
@@ -34,116 +67,336 @@ class Defect:
     detail: str
 
 
-class MutationError(Exception):
-    """A plugin changed what it may only read."""
-
-
 @dataclass(slots=True)
 class PluginCaller:
-    """defects: in the order they happened, each plugin, point and problem once.
+    """One per simulation; its profiles share it.
 
-    noted:   how often a plugin did something wrong
-    foreign: the names of the plugins to watch
+    defects: in the order they happened, each plugin, point and problem once
+    noted:   how often a plugin failed with a defect
+    foreign: the names of the plugins that are not in-tree
     """
 
     defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
     noted: int = 0
     foreign: set[str] = field(default_factory=set)
-    _spoiled: set[tuple[str, str]] = field(default_factory=set)
+    _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
+
+    # -- defects --------------------------------------------------------------------------------
 
     def note(self, plugin: str, point: str, error: Exception) -> str:
-        """Keeps the traceback; gives the words for the status."""
+        """Records a defect with its traceback; returns the message for the status."""
         plain = isinstance(error, MalformedError | MutationError)
         problem = str(error) if plain else f"{type(error).__name__}: {error}"
-        said = f"plugin {plugin} failed in {point}: {problem}"
-        detail = f"{said}\n" if plain else "".join(traceback.format_exception(error))
+        message = f"plugin {plugin} failed in {point}: {problem}"
+        detail = f"{message}\n" if plain else "".join(traceback.format_exception(error))
         self.noted += 1
         self.defects.setdefault((plugin, point, problem), Defect(plugin, point, problem, detail))
-        return said
+        return message
 
-    def watch(self, plugin: Plugin) -> None:
-        """Keeps a foreign plugin's `scope_for` and `cache_key` from taking the run down: where they
-        fail, its answers are not kept, or not shared."""
-        said, looked = plugin.scope_for, plugin.cache_key
+    def _message(self, plugin: str, point: str, error: Exception) -> str:
+        """The message of a call that failed; anything but a PluginError is recorded."""
+        if isinstance(error, PluginError):
+            return str(error)
+        return self.note(plugin, point, error)
 
-        def scope_for(pod: PodInfo) -> Scope:
-            try:
-                scope = said(pod)
-                expect(scope, Scope, "scope_for")
-                return scope
-            except Exception as defect:
-                self.note(plugin.name, "scope_for", defect)
-                return Scope.CLUSTER
+    # -- plugins --------------------------------------------------------------------------------
 
-        def cache_key(pod: PodInfo) -> Hashable | None:
-            try:
-                look = looked(pod)
-                hash(look)
-                return look
-            except Exception as defect:
-                self.note(plugin.name, "cache_key", defect)
-                return None
-
-        # A plugin that says the same of every pod needs no watching.
-        if type(plugin).scope_for is not Plugin.scope_for:
-            vars(plugin)["scope_for"] = scope_for
-        if type(plugin).cache_key is not Plugin.cache_key:
-            vars(plugin)["cache_key"] = cache_key
-
-    def ask(self, plugin: str, snapshot: Snapshot, method: Callable[..., T], *given: Any) -> T:
-        """Calls a plugin. Raises what it raises, MutationError where a foreign one changed what it
-        was given."""
-        if plugin not in self.foreign:
-            return method(*given)
-        pods = [one for one in given if isinstance(one, PodInfo)]
-        for pod in pods:
-            # Asked again, it would find nothing left to change.
-            if (plugin, pod.key) in self._spoiled:
-                raise _mutation(pod)
-        before = [_look(pod) for pod in pods]
-        outermost = not snapshot.sealed
-        if outermost:
-            snapshot.seal(True)
+    def make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
+        """A plugin. Raises UsageError where it does not accept its args, PluginDefectError where
+        it cannot be made."""
+        if not entry.is_foreign:
+            return cast(Plugin, entry.make(args, handle))
+        self.foreign.add(entry.name)
+        failure = f"{entry.name} ({entry.origin}) cannot be made"
         try:
-            answer = method(*map(_frozen, given))
-        finally:
-            if outermost:
-                snapshot.seal(False)
-        for pod, look in zip(pods, before, strict=True):
-            if _look(pod) != look:
-                self._spoiled.add((plugin, pod.pod.key))
-                raise _mutation(pod)
-        return answer
+            return cast(Plugin, entry.make(args, handle))
+        except PluginError as refusal:
+            raise UsageError(f"{failure}: {refusal}") from None
+        except Exception as error:
+            problem = f"{failure}: {type(error).__name__}: {error}"
+            raise PluginDefectError(problem, traceback.format_exc()) from error
+
+    def scope_for(self, plugin: Plugin, pod: PodInfo) -> Scope:
+        """CLUSTER where the plugin fails to tell, so that its answers are not cached."""
+        try:
+            scope = plugin.scope_for(pod)
+            expect(scope, Scope, "scope_for")
+            return scope
+        except Exception as error:
+            self.note(plugin.name, "scope_for", error)
+            return Scope.CLUSTER
+
+    def is_cacheable(self, plugin: Plugin, pod: PodInfo) -> bool:
+        """Whether the plugin's answers about the pod may be cached at all."""
+        return self.scope_for(plugin, pod) is not Scope.CLUSTER
+
+    def cache_key(self, plugin: Plugin, pod: PodInfo) -> Hashable | None:
+        """None where the plugin fails to tell, so that its answers are not shared."""
+        try:
+            key = plugin.cache_key(pod)
+            hash(key)
+            return key
+        except Exception as error:
+            self.note(plugin.name, "cache_key", error)
+            return None
+
+    def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
+        """Whether `passes_all` may be used for all of them: in-tree plugins with both forms. Others
+        are called in one form only, as the docs promise."""
+        return all(
+            plugin.name not in self.foreign
+            and type(plugin).filter is not FilterPlugin.filter
+            and type(plugin).filter_nodes is not FilterPlugin.filter_nodes
+            for plugin in plugins
+        )
+
+    def has_scalar_score(self, plugins: Iterable[ScorePlugin]) -> bool:
+        """As `has_scalar_filter`, for `weighted_sum`."""
+        return all(
+            plugin.name not in self.foreign
+            and type(plugin).score is not ScorePlugin.score
+            and type(plugin).score_nodes is not ScorePlugin.score_nodes
+            for plugin in plugins
+        )
+
+    # -- PreFilter, Filter, PostFilter ----------------------------------------------------------
+
+    def pre_filter(
+        self, plugin: PreFilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        """A failure is a status with code Error, without the plugin's name."""
+        try:
+            if plugin.name not in self.foreign:
+                return plugin.pre_filter(state, pod, nodes)
+            answer = self._read_only.call(
+                plugin.name, nodes.snapshot, plugin.pre_filter, state, pod, nodes
+            )
+            return checked_result(answer, PreFilterResult, "pre_filter")
+        except Exception as error:
+            return None, Status.error(self._message(plugin.name, "preFilter", error))
+
+    def filter_nodes(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Verdicts:
+        """The verdicts with the plugin's name on them; a failure rejects all the nodes."""
+        try:
+            if plugin.name in self.foreign:
+                verdicts = self._read_only.call(
+                    plugin.name, nodes.snapshot, plugin.filter_nodes, state, pod, nodes
+                )
+                check_verdicts(verdicts, len(nodes))
+            else:
+                verdicts = plugin.filter_nodes(state, pod, nodes)
+        except Exception as error:
+            status = Status.error(self._message(plugin.name, "filter", error))
+            ids = np.ones(len(nodes), dtype=np.int32)
+            return Verdicts(ids, [SUCCESS, _named(status, plugin.name)])
+        if len(verdicts.statuses) > 1:
+            verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
+        return verdicts
+
+    def passes_all(
+        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> bool:
+        """Whether the nodes, node by node, pass all the plugins (see `has_scalar_filter`). False
+        leaves it open: a failure shows when `filter_nodes` is called."""
+        snapshot = nodes.snapshot
+        try:
+            for row in nodes.indices().tolist():
+                node = NodeInfo(snapshot, row)
+                for plugin in plugins:
+                    if plugin.filter(state, pod, node) is not SUCCESS:
+                        return False
+        except Exception:
+            return False
+        return True
+
+    def concerns(
+        self, plugin: PreFilterExtensions, state: CycleState, pod: PodInfo, other: PodInfo
+    ) -> bool:
+        """True where the plugin fails to tell."""
+        try:
+            return plugin.concerns(state, pod, other)
+        except Exception as error:
+            self.note(plugin.name, "concerns", error)
+            return True
+
+    def post_filter(
+        self,
+        plugin: PostFilterPlugin,
+        state: CycleState,
+        pod: PodInfo,
+        statuses: NodeStatuses,
+    ) -> tuple[PostFilterResult | None, Status]:
+        """As `pre_filter`."""
+        try:
+            if plugin.name not in self.foreign:
+                return plugin.post_filter(state, pod, statuses)
+            answer = self._read_only.call(
+                plugin.name, statuses.snapshot, plugin.post_filter, state, pod, statuses
+            )
+            return checked_result(answer, PostFilterResult, "post_filter")
+        except Exception as error:
+            return None, Status.error(self._message(plugin.name, "postFilter", error))
+
+    # -- PreScore, Score, NormalizeScore --------------------------------------------------------
+
+    def pre_score(
+        self, plugin: PreScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Status:
+        """Success or Skip. Raises PluginError for everything else."""
+        try:
+            if plugin.name in self.foreign:
+                status = self._read_only.call(
+                    plugin.name, nodes.snapshot, plugin.pre_score, state, pod, nodes
+                )
+                expect(status, Status, "pre_score")
+            else:
+                status = plugin.pre_score(state, pod, nodes)
+        except Exception as error:
+            message = self._message(plugin.name, "preScore", error)
+            # A defect's message names the plugin and the point itself.
+            if isinstance(error, PluginError):
+                message = f'running PreScore plugin "{plugin.name}": {message}'
+            raise PluginError(message) from error
+        if status.is_success or status.is_skip:
+            return status
+        raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
+
+    def score_nodes(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Scores:
+        """Raw scores, one per node. Raises PluginError."""
+        try:
+            if plugin.name in self.foreign:
+                scores = self._read_only.call(
+                    plugin.name, nodes.snapshot, plugin.score_nodes, state, pod, nodes
+                )
+                check_scores(scores, len(nodes), "score_nodes")
+                return scores
+            return plugin.score_nodes(state, pod, nodes)
+        except Exception as error:
+            message = self._message(plugin.name, "score", error)
+            raise PluginError(
+                f'running Score plugins: plugin "{plugin.name}" failed with: {message}'
+            ) from error
+
+    def normalize_scores(
+        self, plugin: NormalizeScore, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
+        """Normalized scores, one per node. Raises PluginError."""
+        try:
+            if plugin.name in self.foreign:
+                scores = self._read_only.call(
+                    plugin.name, nodes.snapshot, plugin.normalize_scores, state, pod, nodes, raw
+                )
+                check_scores(scores, len(nodes), "normalize_scores")
+                return scores
+            return plugin.normalize_scores(state, pod, nodes, raw)
+        except Exception as error:
+            message = self._message(plugin.name, "normalizeScore", error)
+            raise PluginError(
+                f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
+            ) from error
+
+    def weighted_sum(
+        self,
+        plugins: Sequence[ScorePlugin],
+        weights: Mapping[str, int],
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+    ) -> int | None:
+        """The plugins' scores of one node, weighted and added up (see `has_scalar_score`). None
+        leaves it open: a failure shows when `score_nodes` is called."""
+        weighted = 0
+        try:
+            for plugin in plugins:
+                score = plugin.score(state, pod, node)
+                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                    return None
+                weighted += score * weights[plugin.name]
+        except Exception:
+            return None
+        return weighted
+
+    # -- points of one shape --------------------------------------------------------------------
+
+    def status(
+        self,
+        plugin: Plugin,
+        point: str,
+        snapshot: Snapshot,
+        method: Callable[..., Status],
+        *arguments: Any,
+    ) -> Status:
+        """Of PreEnqueue, AddPod, RemovePod, Reserve, PreBind, Bind. A failure is a status with code
+        Error, without the plugin's name."""
+        try:
+            if plugin.name not in self.foreign:
+                return method(*arguments)
+            status = self._read_only.call(plugin.name, snapshot, method, *arguments)
+            expect(status, Status, method.__name__)
+            return status
+        except Exception as error:
+            return Status.error(self._message(plugin.name, point, error))
+
+    def permit(
+        self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[Status, float]:
+        """With Wait, for how many seconds. A failure is a status with code Error."""
+        try:
+            answer = self._call(plugin, node.snapshot, plugin.permit, state, pod, node)
+            expect(answer, tuple, "permit")
+            status, seconds = answer
+            expect(status, Status, "permit's status")
+            return status, float(seconds)
+        except Exception as error:
+            return Status.error(self._message(plugin.name, "permit", error)), 0.0
+
+    def notify(
+        self,
+        plugin: Plugin,
+        point: str,
+        snapshot: Snapshot,
+        method: Callable[..., None],
+        *arguments: Any,
+    ) -> None:
+        """Unreserve and PostBind, which must not fail: any exception is a defect."""
+        try:
+            self._call(plugin, snapshot, method, *arguments)
+        except Exception as error:
+            self.note(plugin.name, point, error)
+
+    def less(self, plugin: QueueSortPlugin, first: QueuedPod, second: QueuedPod) -> bool:
+        """False where the plugin fails, so that the pods stay in their order."""
+        try:
+            return bool(plugin.less(first, second))
+        except Exception as error:
+            self.note(plugin.name, "queueSort", error)
+            return False
+
+    def explain(
+        self, plugin: Explains, point: str, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[str, ...]:
+        """The lines that a plugin adds to its answer at `point`, filter or score."""
+        method = plugin.explain_filter if point == "filter" else plugin.explain_score
+        try:
+            return tuple(self._call(plugin, node.snapshot, method, state, pod, node))
+        except Exception as error:
+            return (self.note(plugin.name, f"explain_{point}", error),)
+
+    def _call(
+        self, plugin: Plugin, snapshot: Snapshot, method: Callable[..., T], *arguments: Any
+    ) -> T:
+        """Raises what the plugin raises, and MutationError for one that is not in-tree."""
+        if plugin.name in self.foreign:
+            return self._read_only.call(plugin.name, snapshot, method, *arguments)
+        return method(*arguments)
 
 
-def expect(answer: object, kind: type, said: str) -> None:
-    """Raises MalformedError where a plugin's answer is not of the type. said: who answered."""
-    if not isinstance(answer, kind):
-        raise MalformedError(f"{said} returned {type(answer).__name__}, expected {kind.__name__}")
-
-
-def _mutation(pod: PodInfo) -> MutationError:
-    return MutationError(f"it changed the pod {pod.pod.key}, which is to be read only")
-
-
-def _frozen(given: Any) -> Any:
-    """Arrays as read-only views."""
-    if isinstance(given, Nodes) and given.rows is not None:
-        return Nodes(given.snapshot, _frozen(given.rows))
-    if isinstance(given, np.ndarray):
-        given = given.view()
-        given.flags.writeable = False
-    return given
-
-
-def _look(pod: PodInfo) -> tuple[object, ...]:
-    """What nobody may change about a pod."""
-    return (
-        pod.key,
-        pod.priority,
-        pod.signature,
-        id(pod.pod),
-        id(pod.template),
-        tuple(pod.resources.requests.items()),
-        msgspec.json.encode((pod.pod.metadata, pod.pod.spec), enc_hook=encode_hook),
-    )
+def _named(status: Status, plugin: str) -> Status:
+    """A Filter status with its plugin; what is neither success nor a rejection is an error."""
+    if status.is_rejected:
+        return status.by(plugin)
+    return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)

@@ -1,4 +1,4 @@
-"""Runs the Filter plugins over many nodes: the first plugin that rejects a node has the word.
+"""Runs the Filter plugins over many nodes: the first plugin that rejects a node decides.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins,
 RunFilterPluginsWithNominatedPods, addGENominatedPods).
@@ -6,213 +6,136 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.snapshot_fork import SnapshotFork
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry
-from ksched_cli.framework.caller import PluginCaller, expect
+from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
+from ksched_cli.framework.cache.filter_cache import FilterCache
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions
+from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, Status
+from ksched_cli.framework.status import SUCCESS, Status
 
-# In a trial on many nodes at once: by row, what the trial on that node has led to.
+# In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.
 OwnStates: TypeAlias = Mapping[int, CycleState]
 
 
 class FilterRunner:
-    """The Filter plugins of a profile, in order."""
+    """The Filter plugins of a profile, in order, and its PreFilter extensions."""
 
     def __init__(
         self,
         plugins: Sequence[FilterPlugin],
-        followers: Sequence[PreFilterExtensions],
+        pre_filter_extensions: Sequence[PreFilterExtensions],
         snapshot: Snapshot,
         nominator: Nominator,
-        guard: PluginCaller,
-        memory: AnswerCache,
+        caller: PluginCaller,
+        cache: AnswerCache,
     ) -> None:
         self.plugins = tuple(plugins)
-        self._pre_filter_extensions = tuple(followers)
+        self._pre_filter_extensions = tuple(pre_filter_extensions)
         self._snapshot = snapshot
         self._nominator = nominator
-        self._guard = guard
-        self._memory = memory
+        self._caller = caller
+        self._cache = cache
+
+    # -- many nodes -----------------------------------------------------------------------------
 
     def known_to_pass(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: CacheEntry | None
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
     ) -> bool:
-        """Whether all the nodes pass by what is remembered alone; False leaves it open."""
-        if known is None or self._nominator:
+        """Whether all the nodes pass by the cache alone; False leaves it open."""
+        if entry is None or self._nominator:
             return False
-        kept = known.filter
-        if kept is None or kept.rejected:
+        cache = entry.filter
+        if cache is None or cache.rejected:
             return False
-        for plugin in self.plugins[kept.count :]:
+        for plugin in self.plugins[cache.plugin_count :]:
             if plugin.name not in state.skip_filter:
                 return False
-        kept.renew(known.static_state, pod, self, nodes)
-        return not kept.rejected
+        self._refresh(cache, entry.static_state, pod, nodes)
+        return not cache.rejected
 
     def run_with_nominated_pods(
         self,
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
-        trial: OwnStates | None = None,
+        own_states: OwnStates | None = None,
         known: CacheEntry | None = None,
     ) -> Verdicts:
-        """As `run_filters`, but on a node promised to pods that must not lose their place the
-        pod has to fit both with them there and without."""
-        verdicts = self.run_filters(state, pod, nodes, trial, known)
+        """As `run_filters`, but on a node to which pods of no lower priority are nominated, the pod
+        has to fit both with them there and without."""
+        verdicts = self.run_filters(state, pod, nodes, own_states, known)
         if not self._nominator:
             return verdicts
-        place = {int(row): i for i, row in enumerate(nodes.indices())}
+        index = {int(row): i for i, row in enumerate(nodes.indices())}
         for name in self._nominator.nodes():
             row = nodes.snapshot.row.get(name)
-            if row is None or row not in place:
+            if row is None or row not in index:
                 continue
-            own = state if trial is None else trial.get(row, state)
-            first = self._with_promised(own, pod, NodeInfo(nodes.snapshot, row))
-            if first is not None and not first.is_success:
-                verdicts.ids[place[row]] = len(verdicts.statuses)
-                verdicts.statuses.append(first)
+            own = state if own_states is None else own_states.get(row, state)
+            status = self._with_nominated(own, pod, NodeInfo(nodes.snapshot, row))
+            if status is not None and not status.is_success:
+                verdicts.ids[index[row]] = len(verdicts.statuses)
+                verdicts.statuses.append(status)
         return verdicts
-
-    def _with_promised(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The node's status with its nominated pods on it; None where none of them counts."""
-        promised = [
-            other
-            for other in self._nominator.on_node(node.name)
-            if other.priority >= pod.priority and other.uid != pod.uid
-        ]
-        if not promised:
-            return None
-        own = state.clone()
-        crowded = NodeInfo(SnapshotFork(node.snapshot, [node.row]), node.row)
-        for other in promised:
-            crowded.snapshot.add(other, node.row)
-            status = self.run_add_pod(own, pod, other, crowded)
-            if not status.is_success:
-                return status
-        return self._one(own, pod, crowded)
-
-    def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """One node as it stands now, nominations counted as in `run_with_nominated_pods`."""
-        node = NodeInfo(self._snapshot, row)
-        first = self._with_promised(state, pod, node)
-        if first is not None and not first.is_success:
-            return first
-        return self._one(state, pod, node)
-
-    def _one(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        verdicts = self.run_filters(state, pod, Nodes.of(node))
-        return verdicts.statuses[verdicts.ids[0]]
 
     def run_filters(
         self,
         state: CycleState,
         pod: PodInfo,
         nodes: Nodes,
-        trial: OwnStates | None = None,
+        own_states: OwnStates | None = None,
         known: CacheEntry | None = None,
     ) -> Verdicts:
-        """Each plugin is asked only about the nodes that the ones before it let pass.
+        """Each plugin is called only for the nodes that the ones before it let pass.
 
-        trial: the states that follow the pods of a trial, by row, where they are not `state`
-        known: what is remembered of pods like this one, up to date; only for the snapshot itself
+        own_states: in a dry run, the states to use in place of `state`, by row
+        known:      the cache entry for the pod; only for nodes of the snapshot itself
         """
-        plugins, verdicts = self._remembered(pod, nodes, known)
+        if known is None:
+            plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
+        else:
+            cache = self._up_to_date(known, pod, nodes)
+            plugins, verdicts = self.plugins[cache.plugin_count :], cache.verdicts(nodes)
         ids, statuses = verdicts.ids, verdicts.statuses
-        asked, places = nodes, None
-        all_asked = len(statuses) == 1
+        passing, indices = nodes, None
+        # Whether `passing` is still what the plugins before have left.
+        is_current = len(statuses) == 1
         for plugin in plugins:
             if plugin.name in state.skip_filter:
                 continue
-            if not all_asked:
-                places = (ids == 0).nonzero()[0]
-                asked = Nodes(nodes.snapshot, nodes.indices()[places])
-                all_asked = True
-            if not len(asked):
+            if not is_current:
+                indices = (ids == 0).nonzero()[0]
+                passing = Nodes(nodes.snapshot, nodes.indices()[indices])
+                is_current = True
+            if not len(passing):
                 break
-            if trial and isinstance(plugin, PreFilterExtensions):
-                found = self._ask_each(plugin, state, trial, pod, asked)
+            if own_states and isinstance(plugin, PreFilterExtensions):
+                verdicts = self._run_with_own_states(plugin, state, own_states, pod, passing)
             else:
-                found = self.ask(plugin, state, pod, asked)
-            if len(found.statuses) == 1 or not np.count_nonzero(found.ids):
+                verdicts = self._caller.filter_nodes(plugin, state, pod, passing)
+            if len(verdicts.statuses) == 1 or not np.count_nonzero(verdicts.ids):
                 continue
-            if places is None:
-                ids, statuses = found.ids.astype(np.int32), found.statuses
+            if indices is None:
+                ids, statuses = verdicts.ids.astype(np.int32), verdicts.statuses
             else:
-                more = len(statuses) - 1
-                ids[places] = np.where(found.ids != 0, found.ids + more, 0)
-                statuses += found.statuses[1:]
-            all_asked = False
+                offset = len(statuses) - 1
+                ids[indices] = np.where(verdicts.ids != 0, verdicts.ids + offset, 0)
+                statuses += verdicts.statuses[1:]
+            is_current = False
         return Verdicts(ids, statuses)
 
-    def _remembered(
-        self, pod: PodInfo, nodes: Nodes, known: CacheEntry | None
-    ) -> tuple[Sequence[FilterPlugin], Verdicts]:
-        """The plugins still to be asked, and what the others said of pods like this one."""
-        if known is None:
-            return self.plugins, Verdicts.passing(len(nodes))
-        kept = self._memory.filtered(known, self.plugins, pod, nodes, self)
-        return self.plugins[kept.count :], kept.verdicts(nodes)
-
-    def ask(self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """One plugin's verdicts with its name on them; a failure rejects all nodes asked about."""
-        try:
-            if plugin.name in self._guard.foreign:
-                ask = plugin.filter_nodes
-                verdicts = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-                _check_shape(verdicts, len(nodes))
-            else:
-                verdicts = plugin.filter_nodes(state, pod, nodes)
-            problem = ""
-        except PluginError as refusal:
-            problem = str(refusal)
-        except Exception as defect:
-            problem = self._guard.note(plugin.name, "filter", defect)
-        if problem:
-            status = Status.error(f'running "{plugin.name}" filter plugin: {problem}')
-            everything = np.ones(len(nodes), dtype=np.int32)
-            return Verdicts(everything, [SUCCESS, status.by(plugin.name)])
-        if len(verdicts.statuses) > 1:
-            verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
-        return verdicts
-
-    def have_plain_form(self, plugins: Iterable[FilterPlugin]) -> bool:
-        """As FilterAsker says. Foreign plugins are asked in one form only, as the docs say."""
-        return all(
-            plugin.name not in self._guard.foreign
-            and type(plugin).filter is not FilterPlugin.filter
-            and type(plugin).filter_nodes is not FilterPlugin.filter_nodes
-            for plugin in plugins
-        )
-
-    def all_pass(
-        self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> bool:
-        """As FilterAsker says. What a plugin does wrong shows when its array form is asked."""
-        snapshot = nodes.snapshot
-        try:
-            for row in nodes.indices().tolist():
-                node = NodeInfo(snapshot, row)
-                for plugin in plugins:
-                    if plugin.filter(state, pod, node) is not SUCCESS:
-                        return False
-        except Exception:
-            return False
-        return True
-
-    def _ask_each(
+    def _run_with_own_states(
         self,
         plugin: FilterPlugin,
         state: CycleState,
@@ -220,93 +143,162 @@ class FilterRunner:
         pod: PodInfo,
         nodes: Nodes,
     ) -> Verdicts:
-        """Node by node where a node's trial has led to a state of its own."""
+        """Node by node where a node has a state of its own."""
         rows = nodes.indices().tolist()
         answers = [SUCCESS] * len(rows)
         shared = [i for i, row in enumerate(rows) if row not in states]
         if shared:
-            together = self.ask(plugin, state, pod, Nodes(nodes.snapshot, nodes.indices()[shared]))
-            for i, answer in zip(shared, together.ids.tolist(), strict=True):
-                answers[i] = together.statuses[answer]
+            selection = Nodes(nodes.snapshot, nodes.indices()[shared])
+            verdicts = self._caller.filter_nodes(plugin, state, pod, selection)
+            for i, status_id in zip(shared, verdicts.ids.tolist(), strict=True):
+                answers[i] = verdicts.statuses[status_id]
         for i, row in enumerate(rows):
             if row in states:
-                alone = Nodes(nodes.snapshot, np.array([row], dtype=np.intp))
-                found = self.ask(plugin, states[row], pod, alone)
-                answers[i] = found.statuses[found.ids[0]]
+                node = Nodes(nodes.snapshot, np.array([row], dtype=np.intp))
+                verdicts = self._caller.filter_nodes(plugin, states[row], pod, node)
+                answers[i] = verdicts.statuses[verdicts.ids[0]]
         return Verdicts.of(answers)
 
-    def follows(self, state: CycleState) -> bool:
-        """Whether any plugin wants to be told of pods that come and go in a trial."""
+    # -- one node -------------------------------------------------------------------------------
+
+    def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """One node as it stands now, as `run_with_nominated_pods` has it."""
+        node = NodeInfo(self._snapshot, row)
+        status = self._with_nominated(state, pod, node)
+        if status is not None and not status.is_success:
+            return status
+        return self._run_on_node(state, pod, node)
+
+    def _with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The node's status with its nominated pods on it; None where none of them counts."""
+        nominated = [
+            other
+            for other in self._nominator.on_node(node.name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+        if not nominated:
+            return None
+        own = state.clone()
+        fork = NodeInfo(SnapshotFork(node.snapshot, [node.row]), node.row)
+        for other in nominated:
+            fork.snapshot.add(other, node.row)
+            status = self.run_add_pod(own, pod, other, fork)
+            if not status.is_success:
+                return status
+        return self._run_on_node(own, pod, fork)
+
+    def _run_on_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        verdicts = self.run_filters(state, pod, Nodes.of(node))
+        return verdicts.statuses[verdicts.ids[0]]
+
+    # -- the cache ------------------------------------------------------------------------------
+
+    def _up_to_date(self, entry: CacheEntry, pod: PodInfo, nodes: Nodes) -> FilterCache:
+        """The cached verdicts, up to date for the nodes."""
+        cache = entry.filter
+        if cache is None:
+            cache = entry.filter = self._build_cache(entry.static_state, pod)
+        self._refresh(cache, entry.static_state, pod, nodes)
+        return cache
+
+    def _build_cache(self, static_state: CycleState, pod: PodInfo) -> FilterCache:
+        """Calls the NODE plugins for every node, once."""
+        cache = FilterCache.passing(self._snapshot)
+        for position, plugin in enumerate(self.plugins):
+            scope = self._caller.scope_for(plugin, pod)
+            if scope is Scope.CLUSTER:
+                break
+            cache.plugin_count = position + 1
+            if plugin.name in static_state.skip_filter:
+                continue
+            if scope is Scope.ROW:
+                cache.add_row_plugin(position, plugin)
+            else:
+                cache.add_static(position, self._node_verdicts(plugin, static_state, pod))
+        cache.scalar = self._caller.has_scalar_filter(cache.row_plugins)
+        return cache
+
+    def _node_verdicts(
+        self, plugin: FilterPlugin, static_state: CycleState, pod: PodInfo
+    ) -> Verdicts:
+        """A NODE plugin's verdicts of every node, shared by the pods of one cache key."""
+        key = self._caller.cache_key(plugin, pod)
+        shared = self._cache.node_verdicts
+        if key is not None and (plugin.name, key) in shared:
+            return shared[plugin.name, key]
+        verdicts = self._caller.filter_nodes(plugin, static_state, pod, Nodes(self._snapshot))
+        if key is not None:
+            shared[plugin.name, key] = verdicts
+        return verdicts
+
+    def _refresh(
+        self, cache: FilterCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Calls the ROW plugins for those of the nodes that have changed."""
+        stale = cache.renew(nodes)
+        if stale is None:
+            return
+        caller, plugins = self._caller, cache.row_plugins
+        may_be_scalar = cache.scalar and not cache.rejected and len(stale) < SCALAR_PATH_MAX
+        if may_be_scalar and caller.passes_all(plugins, static_state, pod, stale):
+            return
+        codes = static_codes = stale.gather(cache.static_codes)
+        for position, plugin in zip(cache.positions, plugins, strict=True):
+            verdicts = caller.filter_nodes(plugin, static_state, pod, stale)
+            if len(verdicts.statuses) > 1:
+                codes = np.minimum(codes, cache.encode(position, verdicts))
+        if codes is not static_codes or cache.rejected:
+            cache.store(stale, codes)
+
+    # -- dry runs -------------------------------------------------------------------------------
+
+    def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
+        """Whether every Filter plugin that takes part answers from the node and its pods alone."""
+        return all(
+            self._caller.is_cacheable(plugin, pod)
+            for plugin in self.plugins
+            if plugin.name not in state.skip_filter
+        )
+
+    def has_extensions(self, state: CycleState) -> bool:
+        """Whether any plugin has AddPod and RemovePod called."""
         return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether pods that look like `other` have to be followed; a plugin that fails to say so
-        is told of them."""
-        for plugin in self._pre_filter_extensions:
-            if plugin.name in state.skip_filter:
-                continue
-            try:
-                concerned = plugin.concerns(state, pod, other)
-            except Exception as defect:
-                self._guard.note(plugin.name, "concerns", defect)
-                concerned = True
-            if concerned:
-                return True
-        return False
+        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
+        return any(
+            plugin.name not in state.skip_filter
+            and self._caller.concerns(plugin, state, pod, other)
+            for plugin in self._pre_filter_extensions
+        )
 
     def run_add_pod(
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> Status:
-        """Tells the plugins whose Filter takes part that `added` is now on `node`."""
+        """Calls AddPod of the plugins whose Filter takes part: `added` is now on `node`."""
         for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
-                status = self._call_extension(
-                    plugin, "addPod", plugin.add_pod, state, pod, added, node
+                status = self._caller.status(
+                    plugin, "addPod", node.snapshot, plugin.add_pod, state, pod, added, node
                 )
                 if not status.is_success:
-                    return _unfollowed("AddPod", plugin, status)
+                    return _extension_error("AddPod", plugin, status)
         return SUCCESS
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """Tells the plugins whose Filter takes part that `removed` has left `node`."""
+        """Calls RemovePod of the plugins whose Filter takes part: `removed` has left `node`."""
         for plugin in self._pre_filter_extensions:
             if plugin.name not in state.skip_filter:
-                told = plugin.remove_pod
-                status = self._call_extension(plugin, "removePod", told, state, pod, removed, node)
+                status = self._caller.status(
+                    plugin, "removePod", node.snapshot, plugin.remove_pod, state, pod, removed, node
+                )
                 if not status.is_success:
-                    return _unfollowed("RemovePod", plugin, status)
+                    return _extension_error("RemovePod", plugin, status)
         return SUCCESS
 
-    def _call_extension(
-        self, plugin: PreFilterExtensions, point: str, method: Callable[..., Status], *given: Any
-    ) -> Status:
-        snapshot = given[-1].snapshot
-        try:
-            status = self._guard.ask(plugin.name, snapshot, method, *given)
-            expect(status, Status, method.__name__)
-            return status
-        except PluginError as refusal:
-            return Status.error(str(refusal))
-        except Exception as defect:
-            return Status.error(self._guard.note(plugin.name, point, defect))
 
-
-def _unfollowed(step: str, plugin: PreFilterExtensions, status: Status) -> Status:
-    return Status.error(f'running {step} on PreFilter plugin "{plugin.name}": {status.message}')
-
-
-def _named(status: Status, plugin: str) -> Status:
-    if status.is_rejected:
-        return status.by(plugin)
-    return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)
-
-
-def _check_shape(verdicts: Verdicts, count: int) -> None:
-    """Raises MalformedError."""
-    expect(verdicts, Verdicts, "filter_nodes")
-    expect(verdicts.ids, np.ndarray, "filter_nodes' ids")
-    if verdicts.ids.shape != (count,):
-        said = f"filter_nodes returned {verdicts.ids.size} verdicts for {count} nodes"
-        raise MalformedError(said)
+def _extension_error(extension: str, plugin: PreFilterExtensions, status: Status) -> Status:
+    message = f'running {extension} on PreFilter plugin "{plugin.name}": {status.message}'
+    return Status.error(message)

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.waiting_pods import WaitingPods
-
-if TYPE_CHECKING:
-    from ksched_cli.framework.runtime import Framework
 
 
 @dataclass(slots=True)
@@ -30,7 +28,7 @@ class Handle:
     snapshot: Snapshot
     cluster: ClusterState
     nominator: Nominator
-    framework: Framework | None = None
+    framework: PluginsRunner | None = None
     extenders: Sequence[Any] = ()
     shared: dict[str, Any] = field(default_factory=dict)
     waiting: WaitingPods = field(default_factory=WaitingPods)

@@ -1,20 +1,18 @@
-"""A profile at work: its plugins, made once, and the order in which each extension point runs them.
+"""A profile's plugins, made once, and the order in which each extension point runs them.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run… methods).
 """
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
-from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, keeps
-from ksched_cli.framework.caller import PluginCaller, expect
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.handle import Handle
@@ -31,7 +29,6 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     QueuedPod,
     QueueSortPlugin,
@@ -42,10 +39,12 @@ from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.score_runner import ScoreRunner
-from ksched_cli.framework.status import SKIP, SUCCESS, Code, PluginError, Status
+from ksched_cli.framework.status import SUCCESS, Code, Status
 
 P = TypeVar("P", bound=Plugin)
-T = TypeVar("T")
+
+# Reserve and PreBind of one plugin, as methods that are called alike.
+NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], Status]]
 
 # Upstream: maxTimeout in runtime/framework.go.
 MAX_PERMIT_SECONDS = 15 * 60.0
@@ -82,116 +81,68 @@ class Framework:
         profile: Profile,
         registry: Mapping[str, PluginEntry],
         handle: Handle,
-        guard: PluginCaller,
+        caller: PluginCaller,
     ) -> None:
+        """Raises UsageError and PluginDefectError, see PluginCaller.make."""
         self.profile = profile
         self.handle = handle
-        self.guard = guard
-        self._made: dict[str, Plugin] = {}
+        self.caller = caller
+        self._snapshot = handle.snapshot
+        self._plugins: dict[str, Plugin] = {}
         for refs in profile.plugins.values():
             for ref in refs:
-                if ref.name not in self._made:
-                    self._made[ref.name] = self._make(registry[ref.name])
+                if ref.name not in self._plugins:
+                    args = profile.args.get(ref.name)
+                    self._plugins[ref.name] = caller.make(registry[ref.name], args, handle)
         self._pre_filters = self._at("preFilter", PreFilterPlugin)
         self._post_filters = self._at("postFilter", PostFilterPlugin)
         self.queue_sort = self._at("queueSort", QueueSortPlugin)[0]
         self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
         self._reserves = self._at("reserve", ReservePlugin)
+        self._reserve_calls = tuple((plugin, plugin.reserve) for plugin in self._reserves)
         self._permits = self._at("permit", PermitPlugin)
-        self._pre_binds = self._at("preBind", PreBindPlugin)
+        self._pre_bind_calls = tuple(
+            (plugin, plugin.pre_bind) for plugin in self._at("preBind", PreBindPlugin)
+        )
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
-        self._everything = Nodes(handle.snapshot)
+        self._all_nodes = Nodes(handle.snapshot)
         self.memory = AnswerCache(handle.snapshot)
         self.filtering = FilterRunner(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
             handle.snapshot,
             handle.nominator,
-            guard,
+            caller,
             self.memory,
         )
         self.scoring = ScoreRunner(
             self._at("preScore", PreScorePlugin),
             self._at("score", ScorePlugin),
             profile.weights,
-            guard,
+            caller,
             self.memory,
         )
         handle.framework = self
 
-    def _make(self, entry: PluginEntry) -> Plugin:
-        """Raises UsageError where the plugin does not want to work with its args, PluginDefectError
-        where it cannot be made."""
-        if not entry.is_foreign:
-            return cast(Plugin, entry.make(self.profile.args.get(entry.name), self.handle))
-        self.guard.foreign.add(entry.name)
-        said = f"{entry.name} ({entry.origin}) cannot be made"
-        try:
-            plugin: Plugin = entry.make(self.profile.args.get(entry.name), self.handle)
-        except PluginError as refusal:
-            raise UsageError(f"{said}: {refusal}") from None
-        except Exception as defect:
-            problem = f"{said}: {type(defect).__name__}: {defect}"
-            raise PluginDefectError(problem, traceback.format_exc()) from defect
-        self.guard.watch(plugin)
-        return plugin
-
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
         refs = self.profile.plugins.get(point, ())
-        return tuple(cast(P, self._made[ref.name]) for ref in refs)
+        return tuple(cast(P, self._plugins[ref.name]) for ref in refs)
 
     def plugin(self, name: str) -> Plugin | None:
         """A plugin of this profile, whatever its points."""
-        return self._made.get(name)
+        return self._plugins.get(name)
 
     @property
     def has_post_filters(self) -> bool:
         return bool(self._post_filters)
 
-    def _call(
-        self, plugin: Plugin, point: str, method: Callable[..., Status], *given: Any
-    ) -> Status:
-        """A plugin's status, or an Error in its place where it has none."""
-        try:
-            if plugin.name not in self.guard.foreign:
-                return method(*given)
-            answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
-            expect(answer, Status, method.__name__)
-            return answer
-        except PluginError as refusal:
-            return Status.error(str(refusal))
-        except Exception as defect:
-            return Status.error(self.guard.note(plugin.name, point, defect))
-
-    def _call_for(
-        self,
-        kind: type[T],
-        plugin: Plugin,
-        point: str,
-        method: Callable[..., tuple[T | None, Status]],
-        *given: Any,
-    ) -> tuple[T | None, Status]:
-        """A plugin's result with its status."""
-        try:
-            if plugin.name not in self.guard.foreign:
-                return method(*given)
-            answer = self.guard.ask(plugin.name, self.handle.snapshot, method, *given)
-            expect(answer, tuple, method.__name__)
-            result, status = answer
-            if result is not None:
-                expect(result, kind, f"{method.__name__}'s result")
-            expect(status, Status, f"{method.__name__}'s status")
-            return result, status
-        except PluginError as refusal:
-            return None, Status.error(str(refusal))
-        except Exception as defect:
-            return None, Status.error(self.guard.note(plugin.name, point, defect))
-
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """The first plugin that holds the pod back, or success."""
         for plugin in self._pre_enqueues:
-            status = self._call(plugin, "preEnqueue", plugin.pre_enqueue, pod)
+            status = self.caller.status(
+                plugin, "preEnqueue", self._snapshot, plugin.pre_enqueue, pod
+            )
             if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS
@@ -202,41 +153,43 @@ class Framework:
         """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
         others, because preemption needs what they prepare."""
         if known is None:
-            return self._ask_pre_filters(self._pre_filters, state, pod)
+            return self._run_pre_filters(self._pre_filters, state, pod)
         if known.pre_filters is None:
-            self._settle_pre_filters(known, pod)
+            known.pre_filters = self._run_cacheable_pre_filters(known.static_state, pod)
         if known.pre_filters:
             state.data.update(known.static_state.data)
             state.skip_filter.update(known.static_state.skip_filter)
-            outcome = self._ask_pre_filters(known.pre_filters, state, pod)
+            outcome = self._run_pre_filters(known.pre_filters, state, pod)
             if outcome.status.is_success and outcome.node_names is None:
                 return outcome
-            # Who of the others had its turn before matters now: once more, in order.
+            # Now it matters which of the others came before: run them all, in order.
             state.data.clear()
             state.skip_filter.clear()
-        return self._ask_pre_filters(self._pre_filters, state, pod)
+        return self._run_pre_filters(self._pre_filters, state, pod)
 
-    def _settle_pre_filters(self, known: CacheEntry, pod: PodInfo) -> None:
-        """Asks the plugins whose answers keep, once. No plugin to be asked means that one of these
-        had more to say than yes."""
-        kept = tuple(plugin for plugin in self._pre_filters if keeps(plugin, pod))
-        outcome = self._ask_pre_filters(kept, known.static_state, pod)
-        plain = outcome.status.is_success and outcome.node_names is None
-        rest = (plugin for plugin in self._pre_filters if not keeps(plugin, pod))
-        known.pre_filters = tuple(rest) if plain else ()
+    def _run_cacheable_pre_filters(
+        self, static_state: CycleState, pod: PodInfo
+    ) -> tuple[PreFilterPlugin, ...]:
+        """Calls the plugins whose answers are cacheable, once; returns the others. None are
+        returned where one of the cacheable ones rejects the pod or narrows the nodes."""
+        cacheable: list[PreFilterPlugin] = []
+        others: list[PreFilterPlugin] = []
+        for plugin in self._pre_filters:
+            (cacheable if self.caller.is_cacheable(plugin, pod) else others).append(plugin)
+        outcome = self._run_pre_filters(cacheable, static_state, pod)
+        is_plain = outcome.status.is_success and outcome.node_names is None
+        return tuple(others) if is_plain else ()
 
-    def _ask_pre_filters(
+    def _run_pre_filters(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
     ) -> PreFilterOutcome:
-        nodes = self._everything
+        nodes = self._all_nodes
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
         for plugin in plugins:
-            result, status = self._call_for(
-                PreFilterResult, plugin, "preFilter", plugin.pre_filter, state, pod, nodes
-            )
-            if status is SKIP or status.is_skip:
+            result, status = self.caller.pre_filter(plugin, state, pod, nodes)
+            if status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -245,8 +198,8 @@ class Framework:
                 rejected = status.by(plugin.name)
                 continue
             if not status.is_success:
-                said = f'running PreFilter plugin "{plugin.name}": {status.message}'
-                return PreFilterOutcome(Status.error(said).by(plugin.name))
+                message = f'running PreFilter plugin "{plugin.name}": {status.message}'
+                return PreFilterOutcome(Status.error(message).by(plugin.name))
             if result is not None and result.node_names is not None:
                 narrowed.append(plugin.name)
                 names = result.node_names if names is None else names & result.node_names
@@ -260,13 +213,11 @@ class Framework:
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
         """Upstream: RunPostFilterPlugins: until one helps, fails or says that nothing can help."""
-        kept: PostFilterResult | None = None
+        nomination: PostFilterResult | None = None
         reasons: list[str] = []
         rejector = ""
         for plugin in self._post_filters:
-            result, status = self._call_for(
-                PostFilterResult, plugin, "postFilter", plugin.post_filter, state, pod, filtered
-            )
+            result, status = self.caller.post_filter(plugin, state, pod, filtered)
             if status.is_success:
                 return result, status
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -274,83 +225,72 @@ class Framework:
             if not status.is_rejected:
                 return None, Status.error(status.message).by(plugin.name)
             if result is not None and result.nominated_node is not None:
-                kept = result
+                nomination = result
             reasons += status.reasons
             rejector = rejector or plugin.name
-        return kept, Status.unschedulable(*reasons).by(rejector)
+        return nomination, Status.unschedulable(*reasons).by(rejector)
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that refuses, or success. The caller unreserves."""
-        for plugin in self._reserves:
-            status = self._call(plugin, "reserve", plugin.reserve, state, pod, node)
+        """The first plugin that refuses, or success. It is for the caller to unreserve."""
+        return self._run_in_order("reserve", "Reserve", self._reserve_calls, state, pod, node)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """The first plugin that refuses, or success."""
+        return self._run_in_order("preBind", "PreBind", self._pre_bind_calls, state, pod, node)
+
+    def _run_in_order(
+        self,
+        point: str,
+        upstream_name: str,
+        calls: Sequence[NodeCall],
+        state: CycleState,
+        pod: PodInfo,
+        node: NodeInfo,
+    ) -> Status:
+        """Upstream: RunReservePluginsReserve, RunPreBindPlugins."""
+        for plugin, method in calls:
+            status = self.caller.status(plugin, point, self._snapshot, method, state, pod, node)
             if status is SUCCESS:
                 continue
             if status.is_rejected:
                 return status.by(plugin.name)
             if not status.is_success:
-                return Status.error(f'running Reserve plugin "{plugin.name}": {status.message}')
+                message = f'running {upstream_name} plugin "{plugin.name}": {status.message}'
+                return Status.error(message)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         """In the reverse order of `reserve`."""
         for plugin in reversed(self._reserves):
-            try:
-                self.guard.ask(
-                    plugin.name, self.handle.snapshot, plugin.unreserve, state, pod, node
-                )
-            except Exception as defect:
-                self.guard.note(plugin.name, "unreserve", defect)
+            self.caller.notify(
+                plugin, "unreserve", self._snapshot, plugin.unreserve, state, pod, node
+            )
 
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> PermitOutcome:
         """A refusal ends it; otherwise Wait, where any plugin asked for it."""
         waits: dict[str, float] = {}
         for plugin in self._permits:
-            status, seconds = self._permit(plugin, state, pod, node)
+            status, seconds = self.caller.permit(plugin, state, pod, node)
             if status.is_rejected:
                 return PermitOutcome(status.by(plugin.name))
             if status.is_wait:
                 waits[plugin.name] = min(max(seconds, 0.0), MAX_PERMIT_SECONDS)
             elif not status.is_success:
-                said = f'running Permit plugin "{plugin.name}": {status.message}'
-                return PermitOutcome(Status.error(said).by(plugin.name))
+                message = f'running Permit plugin "{plugin.name}": {status.message}'
+                return PermitOutcome(Status.error(message).by(plugin.name))
         if waits:
-            said = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
-            return PermitOutcome(Status(Code.WAIT, (said,)), waits)
+            message = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
+            return PermitOutcome(Status(Code.WAIT, (message,)), waits)
         return _PERMITTED
 
-    def _permit(
-        self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: NodeInfo
-    ) -> tuple[Status, float]:
-        try:
-            answer = self.guard.ask(
-                plugin.name, self.handle.snapshot, plugin.permit, state, pod, node
-            )
-            expect(answer, tuple, "permit")
-            status, seconds = answer
-            expect(status, Status, "permit's status")
-            return status, float(seconds)
-        except PluginError as refusal:
-            return Status.error(str(refusal)), 0.0
-        except Exception as defect:
-            return Status.error(self.guard.note(plugin.name, "permit", defect)), 0.0
-
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        for plugin in self._pre_binds:
-            status = self._call(plugin, "preBind", plugin.pre_bind, state, pod, node)
-            if status is SUCCESS:
-                continue
-            if status.is_rejected:
-                return status.by(plugin.name)
-            if not status.is_success:
-                return Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
-        return SUCCESS
-
     def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """The first plugin that does not leave it to the next one. Where all do, so does this:
-        upstream takes that for a failure."""
+        """The first plugin that does not skip. Skip where all do, which upstream takes for a
+        failure."""
         status = SUCCESS
         for plugin in self._binds:
-            status = self._call(plugin, "bind", plugin.bind, state, pod, node)
+            status = self.caller.status(
+                plugin, "bind", self._snapshot, plugin.bind, state, pod, node
+            )
             if status is SUCCESS or status.is_success:
                 return status
             if status.is_rejected:
@@ -360,30 +300,36 @@ class Framework:
         return Status(status.code, status.reasons or ("no Bind plugin binds the pod",))
 
     def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Tells every plugin; the pod is bound, whatever they do."""
+        """Every plugin; the pod is bound, whatever they do."""
         for plugin in self._post_binds:
-            try:
-                self.guard.ask(
-                    plugin.name, self.handle.snapshot, plugin.post_bind, state, pod, node
-                )
-            except Exception as defect:
-                self.guard.note(plugin.name, "postBind", defect)
-
-    def details(self, plugin: Explains, point: str, *given: Any) -> tuple[str, ...]:
-        """What a plugin adds to its answer at `point`, filter or score."""
-        method = plugin.explain_filter if point == "filter" else plugin.explain_score
-        try:
-            return tuple(self.guard.ask(plugin.name, self.handle.snapshot, method, *given))
-        except Exception as defect:
-            return (self.guard.note(plugin.name, f"explain_{point}", defect),)
+            self.caller.notify(
+                plugin, "postBind", self._snapshot, plugin.post_bind, state, pod, node
+            )
 
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
         """Whether `first` goes before `second`; a plugin that fails leaves them as they are."""
-        try:
-            return bool(self.queue_sort.less(first, second))
-        except Exception as defect:
-            self.guard.note(self.queue_sort.name, "queueSort", defect)
-            return False
+        return self.caller.less(self.queue_sort, first, second)
+
+    # -- for the plugins themselves, see PluginsRunner --------------------------------------------
+
+    def details(
+        self, plugin: Explains, point: str, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[str, ...]:
+        """What a plugin adds to its answer at `point`, filter or score."""
+        return self.caller.explain(plugin, point, state, pod, node)
+
+    def explain_rejection(
+        self, plugin: str, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[str, ...]:
+        """The lines that a plugin adds to its rejection of a node."""
+        explainer = self.plugin(plugin)
+        if not isinstance(explainer, Explains):
+            return ()
+        return self.caller.explain(explainer, "filter", state, pod, node)
+
+    def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
+        """See AnswerCache.dry_runs."""
+        return self.memory.dry_runs(pod)
 
 
 def _none_left(narrowed: list[str]) -> Status:

@@ -5,26 +5,27 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunS
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, keeps
-from ksched_cli.framework.cache.score_cache import ScoreCache, build_score_cache
-from ksched_cli.framework.caller import PluginCaller, expect
+from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
+from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
     NormalizeScore,
     PreScorePlugin,
+    Scope,
     ScorePlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.framework.status import MalformedError, PluginError, Status
+from ksched_cli.framework.status import PluginError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,193 +43,216 @@ class PluginScores:
 
 
 class ScoreRunner:
-    """The Score plugins of a profile, in order, with their weights."""
+    """The PreScore and Score plugins of a profile, in order.
+
+    weights: by the plugin's name
+    """
 
     def __init__(
         self,
-        preparers: Sequence[PreScorePlugin],
+        pre_scores: Sequence[PreScorePlugin],
         plugins: Sequence[ScorePlugin],
         weights: Mapping[str, int],
-        guard: PluginCaller,
-        memory: AnswerCache,
+        caller: PluginCaller,
+        cache: AnswerCache,
     ) -> None:
-        self.preparers = tuple(preparers)
+        self.pre_scores = tuple(pre_scores)
         self.plugins = tuple(plugins)
         self.weights = dict(weights)
-        self._guard = guard
-        self._memory = memory
+        self._caller = caller
+        self._cache = cache
 
     def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
         """Raises PluginError where a plugin fails or scores outside 0 to 100."""
-        self._prepare(self.preparers, state, pod, nodes)
+        self._pre_score(self.pre_scores, state, pod, nodes)
         plugins = [plugin for plugin in self.plugins if plugin.name not in state.skip_score]
-        raw = [self.ask(plugin, state, pod, nodes) for plugin in plugins]
-        found = []
-        for plugin, scores in zip(plugins, raw, strict=True):
-            normalized = self._normalized(plugin, state, pod, nodes, scores)
+        raw = [self._caller.score_nodes(plugin, state, pod, nodes) for plugin in plugins]
+        scores = []
+        for plugin, plugin_raw in zip(plugins, raw, strict=True):
+            normalized = self._normalized(plugin, state, pod, nodes, plugin_raw)
             weight = self.weights[plugin.name]
-            found.append(PluginScores(plugin.name, weight, scores, normalized))
-        return found
+            scores.append(PluginScores(plugin.name, weight, plugin_raw, normalized))
+        return scores
 
     def totals(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, known: CacheEntry | None = None
     ) -> Scores:
-        """The weighted sums alone, as `run` has them."""
+        """The weighted sums alone, as `run` has them. Raises as `run`."""
         if known is None:
             return total(self.run(state, pod, nodes), len(nodes))
-        if known.preparers is None:
-            self._settle_preparers(known, pod)
+        if known.pre_scores is None:
+            known.pre_scores = self._run_cacheable_pre_scores(known.static_state, pod)
         state.data.update(known.static_state.data)
         state.skip_score.update(known.static_state.skip_score)
-        self._prepare(known.preparers or (), state, pod, nodes)
-        kept = self._kept(known, pod, nodes)
-        sums = nodes.gather(kept.sums)
-        for plugin in kept.normalized_static:
-            raw = nodes.gather(kept.raw[plugin.name])
-            sums = sums + self.weighted(plugin, state, pod, nodes, raw)
-        for plugin in kept.fresh:
+        self._pre_score(known.pre_scores, state, pod, nodes)
+        cache = self._up_to_date(known, pod, nodes)
+        sums = nodes.gather(cache.sums)
+        for plugin in cache.normalized_plugins:
+            raw = nodes.gather(cache.raw[plugin.name])
+            sums = sums + self._weighted(plugin, state, pod, nodes, raw)
+        for plugin in cache.uncached:
             if plugin.name not in state.skip_score:
-                raw = self.ask(plugin, state, pod, nodes)
-                sums = sums + self.weighted(plugin, state, pod, nodes, raw)
+                raw = self._caller.score_nodes(plugin, state, pod, nodes)
+                sums = sums + self._weighted(plugin, state, pod, nodes, raw)
         return sums
 
-    def _kept(self, known: CacheEntry, pod: PodInfo, nodes: Nodes) -> ScoreCache:
-        """What is remembered, up to date for the nodes."""
-        kept, known.score = known.score, None
-        if kept is None:
-            filtered = known.filter
-            redone = filtered.redone if filtered is not None and filtered.rows else None
-            snapshot, shared = self._memory.snapshot, self._memory.node_answers
-            kept = build_score_cache(
-                known.static_state, self.plugins, pod, snapshot, self, shared, redone
-            )
-        kept.renew(known.static_state, pod, nodes, self)
-        # Where a plugin fails, nothing is kept.
-        known.score = kept
-        return kept
+    def _pre_score(
+        self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        for plugin in plugins:
+            if self._caller.pre_score(plugin, state, pod, nodes).is_skip:
+                state.skip_score.add(plugin.name)
 
-    def weighted(
+    def _weighted(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
     ) -> Scores:
+        """Raw scores, normalized and weighted. Raises PluginError."""
         weight = self.weights[plugin.name]
         scores = self._normalized(plugin, state, pod, nodes, raw)
         return scores if weight == 1 else scores * weight
 
-    def _settle_preparers(self, known: CacheEntry, pod: PodInfo) -> None:
-        """Asks the PreScore plugins whose answers keep, once."""
-        kept = [plugin for plugin in self.preparers if keeps(plugin, pod)]
-        self._prepare(kept, known.static_state, pod, Nodes(self._memory.snapshot))
-        known.preparers = tuple(plugin for plugin in self.preparers if not keeps(plugin, pod))
-
-    def _prepare(
-        self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> None:
-        for plugin in plugins:
-            try:
-                if plugin.name in self._guard.foreign:
-                    ask = plugin.pre_score
-                    status = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-                    expect(status, Status, "pre_score")
-                else:
-                    status = plugin.pre_score(state, pod, nodes)
-            except PluginError as refusal:
-                raise PluginError(f'running PreScore plugin "{plugin.name}": {refusal}') from None
-            except Exception as defect:
-                raise PluginError(self._guard.note(plugin.name, "preScore", defect)) from defect
-            if status.is_skip:
-                state.skip_score.add(plugin.name)
-            elif not status.is_success:
-                raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
-
-    def ask(self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """One plugin's raw scores. Raises PluginError."""
-        try:
-            if plugin.name in self._guard.foreign:
-                ask = plugin.score_nodes
-                scores = self._guard.ask(plugin.name, nodes.snapshot, ask, state, pod, nodes)
-                _check_shape(scores, len(nodes), "score_nodes")
-            else:
-                scores = plugin.score_nodes(state, pod, nodes)
-            problem = ""
-        except PluginError as refusal:
-            problem = str(refusal)
-        except Exception as defect:
-            problem = self._guard.note(plugin.name, "score", defect)
-        if problem:
-            raise PluginError(
-                f'running Score plugins: plugin "{plugin.name}" failed with: {problem}'
-            )
+    def _normalized(
+        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
+    ) -> Scores:
+        """Raises PluginError."""
+        scores = raw
+        if isinstance(plugin, NormalizeScore):
+            scores = self._caller.normalize_scores(plugin, state, pod, nodes, raw)
+        _check_range(plugin, nodes, scores)
         return scores
 
-    def ask_in_range(
+    # -- the cache ------------------------------------------------------------------------------
+
+    def _run_cacheable_pre_scores(
+        self, static_state: CycleState, pod: PodInfo
+    ) -> tuple[PreScorePlugin, ...]:
+        """Calls the PreScore plugins whose answers are cacheable, once; returns the others."""
+        cacheable: list[PreScorePlugin] = []
+        others: list[PreScorePlugin] = []
+        for plugin in self.pre_scores:
+            (cacheable if self._caller.is_cacheable(plugin, pod) else others).append(plugin)
+        self._pre_score(cacheable, static_state, pod, Nodes(self._cache.snapshot))
+        return tuple(others)
+
+    def _up_to_date(self, entry: CacheEntry, pod: PodInfo, nodes: Nodes) -> ScoreCache:
+        """The cached scores, up to date for the nodes. Raises PluginError; nothing is cached
+        then."""
+        cache, entry.score = entry.score, None
+        if cache is None:
+            cache = self._build_cache(entry.static_state, pod)
+        self._refresh(cache, entry.static_state, pod, nodes)
+        entry.score = cache
+        return cache
+
+    def _build_cache(self, static_state: CycleState, pod: PodInfo) -> ScoreCache:
+        """Calls the NODE plugins for every node, once. Raises PluginError."""
+        cache = ScoreCache.zeros(self._cache.snapshot)
+        for plugin in self.plugins:
+            if plugin.name in static_state.skip_score:
+                continue
+            scope = self._caller.scope_for(plugin, pod)
+            if scope is Scope.CLUSTER:
+                cache.uncached.append(plugin)
+            elif scope is Scope.ROW:
+                cache.add_row_plugin(plugin)
+            else:
+                scores = self._node_scores(plugin, static_state, pod)
+                cache.add_node_plugin(plugin, self.weights[plugin.name], scores)
+        plugins = cache.row_plugins
+        cache.scalar = not cache.raw_row_plugins and self._caller.has_scalar_score(plugins)
+        return cache
+
+    def _node_scores(
+        self, plugin: ScorePlugin, static_state: CycleState, pod: PodInfo
+    ) -> NodeScores:
+        """A NODE plugin's raw scores of every node, shared by the pods of one cache key."""
+        key = self._caller.cache_key(plugin, pod)
+        shared, snapshot = self._cache.node_scores, self._cache.snapshot
+        if key is not None and (plugin.name, key) in shared:
+            return shared[plugin.name, key]
+        raw = self._raw_scores(plugin, static_state, pod, Nodes(snapshot))
+        scores = NodeScores(plugin, raw, snapshot.order)
+        if key is not None:
+            shared[plugin.name, key] = scores
+        return scores
+
+    def _raw_scores(
         self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> Scores:
-        """Raw scores to be kept; where nothing normalises them, they are looked at only now."""
-        scores = self.ask(plugin, state, pod, nodes)
+        """Raw scores to be cached; those that nothing normalizes are checked now. Raises
+        PluginError."""
+        scores = self._caller.score_nodes(plugin, state, pod, nodes)
         if not isinstance(plugin, NormalizeScore):
             _check_range(plugin, nodes, scores)
         return scores
 
-    def have_plain_form(self, plugins: Iterable[ScorePlugin]) -> bool:
-        """As ScoreAsker says; see FilterRunner.have_plain_form."""
-        return all(
-            plugin.name not in self._guard.foreign
-            and type(plugin).score is not ScorePlugin.score
-            and type(plugin).score_nodes is not ScorePlugin.score_nodes
-            for plugin in plugins
-        )
+    def _refresh(
+        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Normalizes by the extremes of the nodes, and calls the ROW plugins for those of the nodes
+        that have changed. Raises PluginError."""
+        for normalized in tuple(cache.normalized_parts):
+            extremes = normalized.scores.extremes(nodes)
+            if extremes != normalized.extremes:
+                part = self._part(normalized.scores, extremes, static_state, pod)
+                cache.replace_part(normalized, extremes, part)
+        stale = cache.renew(nodes)
+        if stale is None:
+            return
+        may_be_scalar = cache.scalar and len(stale) < SCALAR_PATH_MAX
+        if may_be_scalar and self._refresh_by_node(cache, static_state, pod, stale):
+            return
+        rows = slice(None) if stale.rows is None else stale.rows
+        if cache.row_plugins:
+            sums = cache.static_sums[rows]
+            for plugin in cache.row_plugins:
+                weight = self.weights[plugin.name]
+                scores = self._raw_scores(plugin, static_state, pod, stale)
+                sums = sums + (scores if weight == 1 else scores * weight)
+            cache.sums[rows] = sums
+        for plugin in cache.raw_row_plugins:
+            cache.raw[plugin.name][rows] = self._raw_scores(plugin, static_state, pod, stale)
 
-    def sum_of(
-        self, plugins: Sequence[ScorePlugin], state: CycleState, pod: PodInfo, node: NodeInfo
-    ) -> int | None:
-        """As ScoreAsker says. What a plugin does wrong shows when its array form is asked."""
-        sums = 0
+    def _refresh_by_node(
+        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, stale: Nodes
+    ) -> bool:
+        """Node by node; whether that went well."""
+        caller, plugins, weights = self._caller, cache.row_plugins, self.weights
+        for row in stale.indices().tolist():
+            node = NodeInfo(stale.snapshot, row)
+            weighted = caller.weighted_sum(plugins, weights, static_state, pod, node)
+            if weighted is None:
+                return False
+            cache.sums[row] = cache.static_sums[row] + weighted
+        return True
+
+    def _part(
+        self, scores: NodeScores, extremes: Extremes, static_state: CycleState, pod: PodInfo
+    ) -> Scores | None:
+        """The weighted normalized scores of all nodes, where `extremes` are those of the nodes in
+        view: the others' raw scores are brought within these. None where the plugin fails, perhaps
+        because of a node that is not in view."""
+        if scores.has_part(extremes):
+            return scores.part(extremes)
+        nodes, raw = Nodes(self._cache.snapshot), scores.raw.clip(*extremes)
         try:
-            for plugin in plugins:
-                score = plugin.score(state, pod, node)
-                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                    return None
-                sums += score * self.weights[plugin.name]
-        except Exception:
-            return None
-        return sums
-
-    def _normalized(
-        self, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes, raw: Scores
-    ) -> Scores:
-        scores = raw
-        if isinstance(plugin, NormalizeScore):
-            try:
-                ask = plugin.normalize_scores
-                if plugin.name in self._guard.foreign:
-                    given = (state, pod, nodes, raw)
-                    scores = self._guard.ask(plugin.name, nodes.snapshot, ask, *given)
-                    _check_shape(scores, len(nodes), "normalize_scores")
-                else:
-                    scores = ask(state, pod, nodes, raw)
-                problem = ""
-            except PluginError as refusal:
-                problem = str(refusal)
-            except Exception as defect:
-                problem = self._guard.note(plugin.name, "normalizeScore", defect)
-            if problem:
-                raise PluginError(
-                    "running Normalize on Score plugins: "
-                    f'plugin "{plugin.name}" failed with: {problem}'
-                )
-        _check_range(plugin, nodes, scores)
-        return scores
+            part = self._weighted(scores.plugin, static_state, pod, nodes, raw)
+        except PluginError:
+            part = None
+        scores.store_part(extremes, part)
+        return part
 
 
 def total(scores: Sequence[PluginScores], count: int) -> Scores:
     """The weighted sum per node."""
     totals = np.zeros(count, dtype=np.int64)
-    for one in scores:
-        totals += one.weighted
+    for plugin_scores in scores:
+        totals += plugin_scores.weighted
     return totals
 
 
 def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
+    """Raises PluginError where a score is outside 0 to 100."""
     if not len(scores):
         return
     # Seen as unsigned, a negative score is greater than all others; argmax is the quickest way.
@@ -236,19 +260,10 @@ def _check_range(plugin: ScorePlugin, nodes: Nodes, scores: Scores) -> None:
     if unsigned.item(unsigned.argmax()) <= MAX_NODE_SCORE:
         return
     outside = (scores < MIN_NODE_SCORE) | (scores > MAX_NODE_SCORE)
-    place = int(np.flatnonzero(outside)[0])
+    index = int(np.flatnonzero(outside)[0])
     raise PluginError(
         "applying score defaultWeights on Score plugins: "
-        f'plugin "{plugin.name}" returns an invalid score {scores[place]} for node '
-        f'"{nodes.names()[place]}", it should in the range of '
+        f'plugin "{plugin.name}" returns an invalid score {scores[index]} for node '
+        f'"{nodes.names()[index]}", it should in the range of '
         f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
     )
-
-
-def _check_shape(scores: Scores, count: int, method: str) -> None:
-    """Raises MalformedError."""
-    expect(scores, np.ndarray, method)
-    if scores.dtype.kind not in "iu":
-        raise MalformedError(f"{method} returned an array of {scores.dtype}, expected integers")
-    if scores.shape != (count,):
-        raise MalformedError(f"{method} returned {scores.size} scores for {count} nodes")

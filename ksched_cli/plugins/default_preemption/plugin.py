@@ -10,19 +10,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cache.answer_cache import keeps
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
-    Explains,
     PostFilterPlugin,
     PostFilterResult,
     PreEnqueuePlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -30,7 +29,6 @@ from ksched_cli.framework.preemption import (
     PreemptionRequest,
     Victims,
 )
-from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.choice import pick_one_node
@@ -154,14 +152,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         """Results for earlier pods like this one, by row; None where a result depends on more than
         its node."""
         filtering = self._framework.filtering
-        local = all(
-            keeps(plugin, pod)
-            for plugin in filtering.plugins
-            if plugin.name not in state.skip_filter
-        )
-        if not local or filtering.follows(state):
+        if not filtering.is_node_local(state, pod) or filtering.has_extensions(state):
             return None
-        cached = self._framework.memory.trials(pod)
+        cached = self._framework.dry_runs(pod)
         self._drop_nominated(cached)
         return cached
 
@@ -172,7 +165,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                 cached.pop(self._snapshot.row.get(node, -1), None)
 
     @property
-    def _framework(self) -> Framework:
+    def _framework(self) -> PluginsRunner:
         framework = self._handle.framework
         assert framework is not None, "set before any plugin is called"
         return framework
@@ -189,10 +182,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                 if other.priority >= pod.priority and other.uid != pod.uid
             ]
             return (f"with the nominated pods counted: {', '.join(nominated)}",)
-        explainer = self._framework.plugin(plugin)
-        if not isinstance(explainer, Explains):
-            return ()
-        return tuple(explainer.explain_filter(state, pod, node))
+        return self._framework.explain_rejection(plugin, state, pod, node)
 
     def _fit_error(self, rejected: Mapping[str, Rejection]) -> str:
         """kube-scheduler's message; nodes that were not tried count as unresolvable."""

@@ -19,8 +19,8 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.plugins_runner import FilterOperations
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Rejection, Status
@@ -68,7 +68,7 @@ class DryRun:
     concerned: the results of `concerns` by pod signature
     """
 
-    filtering: FilterRunner
+    filtering: FilterOperations
     snapshot: Snapshot
     state: CycleState
     pod: PodInfo
@@ -130,7 +130,7 @@ class _VictimSelection:
         rows = np.repeat(self.rows, [len(pods) for pods in lower])
         if flat:
             self.fork.remove_each(flat, rows, PodUsageColumns.of(flat))
-        follows = self.run.filtering.follows(self.state)
+        follows = self.run.filtering.has_extensions(self.state)
         for index, pods in enumerate(lower):
             if not pods:
                 self.results[index] = NO_VICTIMS

@@ -1,0 +1,100 @@
+"""Filter verdicts of all nodes, for pods of one signature.
+
+A node's verdict is one code: the position of the first plugin that rejects it, and the number of
+its status, so that the smaller of two codes is the verdict of the earlier plugin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cache.row_versions import RowVersions
+from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import SUCCESS, Status
+
+Codes: TypeAlias = NDArray[np.int32]
+
+PASSES = np.int32(np.iinfo(np.int32).max)
+STATUS_BITS = 20
+STATUS_MASK = (1 << STATUS_BITS) - 1
+
+
+@dataclass(slots=True)
+class FilterCache:
+    """The verdicts of a profile's plugins up to the first whose answers are not cached.
+
+    versions:     of the rows of `codes`
+    static_codes: per row, the code of the NODE plugins; codes: of all of them
+    plugin_count: how many plugins these are
+    row_plugins:  the ROW plugins that take part; positions: theirs in the profile's order
+    scalar:       whether the row plugins may be called node by node
+    rejected:     how many rows of `codes` do not pass
+    statuses:     by number; numbers: the reverse
+    """
+
+    versions: RowVersions
+    static_codes: Codes
+    codes: Codes
+    plugin_count: int = 0
+    row_plugins: tuple[FilterPlugin, ...] = ()
+    positions: tuple[int, ...] = ()
+    scalar: bool = False
+    rejected: int = 0
+    statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
+    numbers: dict[Status, int] = field(default_factory=dict)
+
+    @classmethod
+    def passing(cls, snapshot: Snapshot) -> FilterCache:
+        """No plugins: every node passes."""
+        codes = np.full(len(snapshot), PASSES, dtype=np.int32)
+        return cls(RowVersions(snapshot), codes, codes)
+
+    def add_static(self, position: int, verdicts: Verdicts) -> None:
+        """A NODE plugin's verdicts of all rows. Before any rows are stored."""
+        if len(verdicts.statuses) > 1:
+            self.static_codes = np.minimum(self.static_codes, self.encode(position, verdicts))
+            self.codes = self.static_codes
+            self.rejected = int(np.count_nonzero(self.codes != PASSES))
+
+    def add_row_plugin(self, position: int, plugin: FilterPlugin) -> None:
+        self.row_plugins += (plugin,)
+        self.positions += (position,)
+
+    def renew(self, nodes: Nodes) -> Nodes | None:
+        """The nodes whose verdicts are to be stored anew, or None; see RowVersions.renew."""
+        return self.versions.renew(nodes) if self.row_plugins else None
+
+    def store(self, nodes: Nodes, codes: Codes) -> None:
+        """One code per node, of all the plugins."""
+        rows = nodes.indices()
+        if self.codes is self.static_codes:
+            self.codes = self.static_codes.copy()
+        before = np.count_nonzero(self.codes[rows] != PASSES)
+        self.rejected += int(np.count_nonzero(codes != PASSES) - before)
+        self.codes[rows] = codes
+
+    def verdicts(self, nodes: Nodes) -> Verdicts:
+        """Of nodes that are up to date."""
+        if not self.rejected:
+            return Verdicts.passing(len(nodes))
+        codes = nodes.gather(self.codes)
+        ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
+        return Verdicts(ids, list(self.statuses))
+
+    def encode(self, position: int, verdicts: Verdicts) -> Codes:
+        """A plugin's verdicts as codes. position: the plugin's"""
+        table = np.full(len(verdicts.statuses), PASSES, dtype=np.int32)
+        for i, status in enumerate(verdicts.statuses[1:], start=1):
+            number = self.numbers.get(status)
+            if number is None:
+                number = self.numbers[status] = len(self.statuses)
+                self.statuses.append(status)
+            table[i] = position << STATUS_BITS | number
+        return table[verdicts.ids]

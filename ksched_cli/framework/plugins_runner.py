@@ -1,0 +1,79 @@
+"""What a plugin may have a framework do: run the Filter plugins against nodes as they would be.
+
+Protocols, so that the handle that every plugin is made with need not import the framework.
+Upstream: pkg/scheduler/framework/interface.go (PluginsRunner).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import Status
+
+
+class FilterOperations(Protocol):
+    """The Filter plugins of a profile, and the PreFilter extensions. FilterRunner has the rest."""
+
+    def run_filters(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        """Each node's first rejection."""
+        ...
+
+    def run_with_nominated_pods(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        own_states: Mapping[int, CycleState] | None = None,
+    ) -> Verdicts:
+        """As `run_filters`; the pod has to fit beside pods nominated to the node, too.
+
+        own_states: by row, the state for that node where it is not `state`
+        """
+        ...
+
+    def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
+        """Whether every Filter plugin that takes part answers from the node and its pods alone."""
+        ...
+
+    def has_extensions(self, state: CycleState) -> bool:
+        """Whether any plugin has AddPod and RemovePod called."""
+        ...
+
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
+        ...
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status:
+        """`added` is now on `node`."""
+        ...
+
+    def run_remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
+        """`removed` has left `node`."""
+        ...
+
+
+class PluginsRunner(Protocol):
+    """A profile's framework, as its plugins see it."""
+
+    @property
+    def filtering(self) -> FilterOperations: ...
+
+    def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
+        """By row, results of dry runs for pods that look the same, on nodes that have not changed
+        since: for the PostFilter plugin to read and to fill in. None where nothing is cached."""
+        ...
+
+    def explain_rejection(
+        self, plugin: str, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[str, ...]:
+        """The lines that a plugin adds to its rejection of a node."""
+        ...
