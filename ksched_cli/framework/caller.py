@@ -69,7 +69,7 @@ class Defect:
 
 @dataclass(slots=True)
 class PluginCaller:
-    """One per simulation; its profiles share it.
+    """One per simulation, for all its profiles.
 
     defects: in the order they happened, each plugin, point and problem once
     noted:   how often a plugin failed with a defect
@@ -168,9 +168,7 @@ class PluginCaller:
         try:
             if plugin.name not in self.foreign:
                 return plugin.pre_filter(state, pod, nodes)
-            answer = self._read_only.call(
-                plugin.name, nodes.snapshot, plugin.pre_filter, state, pod, nodes
-            )
+            answer = self._call(plugin, nodes.snapshot, plugin.pre_filter, state, pod, nodes)
             return checked_result(answer, PreFilterResult, "pre_filter")
         except Exception as error:
             return None, Status.error(self._message(plugin.name, "preFilter", error))
@@ -232,9 +230,7 @@ class PluginCaller:
         try:
             if plugin.name not in self.foreign:
                 return plugin.post_filter(state, pod, statuses)
-            answer = self._read_only.call(
-                plugin.name, statuses.snapshot, plugin.post_filter, state, pod, statuses
-            )
+            answer = self._call(plugin, statuses.snapshot, plugin.post_filter, state, pod, statuses)
             return checked_result(answer, PostFilterResult, "post_filter")
         except Exception as error:
             return None, Status.error(self._message(plugin.name, "postFilter", error))
@@ -268,13 +264,13 @@ class PluginCaller:
     ) -> Scores:
         """Raw scores, one per node. Raises PluginError."""
         try:
-            if plugin.name in self.foreign:
-                scores = self._read_only.call(
-                    plugin.name, nodes.snapshot, plugin.score_nodes, state, pod, nodes
-                )
-                check_scores(scores, len(nodes), "score_nodes")
-                return scores
-            return plugin.score_nodes(state, pod, nodes)
+            if plugin.name not in self.foreign:
+                return plugin.score_nodes(state, pod, nodes)
+            scores = self._read_only.call(
+                plugin.name, nodes.snapshot, plugin.score_nodes, state, pod, nodes
+            )
+            check_scores(scores, len(nodes), "score_nodes")
+            return scores
         except Exception as error:
             message = self._message(plugin.name, "score", error)
             raise PluginError(
@@ -286,13 +282,13 @@ class PluginCaller:
     ) -> Scores:
         """Normalized scores, one per node. Raises PluginError."""
         try:
-            if plugin.name in self.foreign:
-                scores = self._read_only.call(
-                    plugin.name, nodes.snapshot, plugin.normalize_scores, state, pod, nodes, raw
-                )
-                check_scores(scores, len(nodes), "normalize_scores")
-                return scores
-            return plugin.normalize_scores(state, pod, nodes, raw)
+            if plugin.name not in self.foreign:
+                return plugin.normalize_scores(state, pod, nodes, raw)
+            scores = self._read_only.call(
+                plugin.name, nodes.snapshot, plugin.normalize_scores, state, pod, nodes, raw
+            )
+            check_scores(scores, len(nodes), "normalize_scores")
+            return scores
         except Exception as error:
             message = self._message(plugin.name, "normalizeScore", error)
             raise PluginError(
@@ -330,8 +326,7 @@ class PluginCaller:
         method: Callable[..., Status],
         *arguments: Any,
     ) -> Status:
-        """Of PreEnqueue, AddPod, RemovePod, Reserve, PreBind, Bind. A failure is a status with code
-        Error, without the plugin's name."""
+        """Of PreEnqueue, AddPod, RemovePod, Reserve, PreBind, Bind; fails as `pre_filter` does."""
         try:
             if plugin.name not in self.foreign:
                 return method(*arguments)

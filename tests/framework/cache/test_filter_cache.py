@@ -1,0 +1,97 @@
+"""Filter verdicts as codes: the first plugin that rejects a node decides."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cache.filter_cache import PASSES, FilterCache
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.testing import cluster, node
+
+COUNT = 4
+NO, NEVER = Status.unschedulable("no"), Status.unresolvable("never")
+
+
+def snapshot():
+    return Snapshot(cluster(*(node(f"n{i}") for i in range(COUNT))).nodes)
+
+
+def verdicts_of(statuses):
+    return Verdicts.of(list(statuses))
+
+
+def statuses_of(verdicts):
+    return [verdicts.statuses[i] for i in verdicts.ids]
+
+
+ANSWERS = st.lists(st.sampled_from([SUCCESS, NO, NEVER]), min_size=COUNT, max_size=COUNT)
+
+
+@given(st.lists(ANSWERS, max_size=3))
+def test_the_first_plugin_that_rejects_decides(answers):
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    for position, statuses in enumerate(answers):
+        cache.add_static(position, verdicts_of(statuses))
+    expected = [
+        next((s for s in statuses if s is not SUCCESS), SUCCESS)
+        for statuses in zip(*answers, strict=True)
+    ] or [SUCCESS] * COUNT
+    assert statuses_of(cache.verdicts(Nodes(nodes))) == expected
+    assert cache.rejected == sum(status is not SUCCESS for status in expected)
+
+
+@given(ANSWERS, ANSWERS, ANSWERS)
+def test_stored_rows_replace_what_was_stored_before(static, first, second):
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    cache.add_static(1, verdicts_of(static))
+    for statuses in (first, second):
+        codes = cache.encode(0, verdicts_of(statuses))
+        cache.store(Nodes(nodes), np.minimum(cache.static_codes, codes))
+    expected = [
+        own if own is not SUCCESS else other for own, other in zip(second, static, strict=True)
+    ]
+    assert statuses_of(cache.verdicts(Nodes(nodes))) == expected
+    assert cache.rejected == sum(status is not SUCCESS for status in expected)
+
+
+def test_rows_stored_leave_the_static_codes_alone():
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    one = Nodes(nodes, np.array([2], dtype=np.intp))
+    cache.store(one, cache.encode(0, Verdicts.rejecting(np.array([True]), NO)))
+    assert cache.static_codes.tolist() == [PASSES] * COUNT
+    assert statuses_of(cache.verdicts(Nodes(nodes))) == [SUCCESS, SUCCESS, NO, SUCCESS]
+
+
+def test_verdicts_are_given_in_the_order_of_the_selection():
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    cache.add_static(0, verdicts_of([NO, SUCCESS, NEVER, SUCCESS]))
+    selection = Nodes(nodes, np.array([3, 2, 0], dtype=np.intp))
+    assert statuses_of(cache.verdicts(selection)) == [SUCCESS, NEVER, NO]
+
+
+def test_the_statuses_given_are_a_copy_that_the_caller_may_extend():
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    cache.add_static(0, verdicts_of([NO, SUCCESS, SUCCESS, SUCCESS]))
+    cache.verdicts(Nodes(nodes)).statuses.append(NEVER)
+    assert cache.verdicts(Nodes(nodes)).statuses == [SUCCESS, NO]
+
+
+def test_without_plugins_that_depend_on_pods_nothing_becomes_stale():
+    nodes = snapshot()
+    assert FilterCache.passing(nodes).renew(Nodes(nodes)) is None
+
+
+def test_a_row_plugin_makes_rows_stale_until_they_are_renewed():
+    nodes = snapshot()
+    cache = FilterCache.passing(nodes)
+    cache.add_row_plugin(0, object())
+    assert len(cache.renew(Nodes(nodes))) == COUNT
+    assert cache.renew(Nodes(nodes)) is None

@@ -1,0 +1,109 @@
+"""Which rows a cache has to compute anew: those that changed since it last did."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cache.row_versions import LOG_SCAN_MAX, RowVersions
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.testing import cluster, node, pod
+
+COUNT = 6
+ZONES = "topology.kubernetes.io/zone"
+
+
+def snapshot():
+    """Zones make the order of visits another one than that of the names."""
+    zones = ["a", "a", "a", "b", "b", "c"]
+    nodes = [node(f"n{i}", labels={ZONES: zone}) for i, zone in enumerate(zones)]
+    return Snapshot(cluster(*nodes).nodes)
+
+
+def touch(nodes, row):
+    (info,) = map(PodCatalog().info, cluster(pod(f"p{len(nodes.log)}")).pods)
+    nodes.add(info, row)
+
+
+def rows(stale):
+    return set() if stale is None else set(stale.indices().tolist())
+
+
+def test_rows_that_were_never_renewed_are_stale():
+    nodes = snapshot()
+    assert rows(RowVersions(nodes).renew(Nodes(nodes))) == set(range(COUNT))
+
+
+def test_rows_count_as_up_to_date_once_they_are_renewed():
+    nodes = snapshot()
+    versions = RowVersions(nodes)
+    versions.renew(Nodes(nodes))
+    assert versions.renew(Nodes(nodes)) is None
+
+
+def test_a_selection_that_is_stale_as_a_whole_is_given_as_it_is():
+    nodes = snapshot()
+    selection = Nodes(nodes, np.array([4, 1]))
+    assert RowVersions(nodes).renew(selection) is selection
+
+
+def test_rows_outside_the_selection_stay_stale():
+    nodes = snapshot()
+    versions = RowVersions(nodes)
+    versions.renew(Nodes(nodes, np.array([1, 2])))
+    assert rows(versions.renew(Nodes(nodes))) == {0, 3, 4, 5}
+
+
+@pytest.mark.parametrize("count", [1, LOG_SCAN_MAX, LOG_SCAN_MAX + 1])
+def test_of_all_rows_those_touched_since_are_stale_however_long_the_log_grew(count):
+    nodes = snapshot()
+    versions = RowVersions(nodes)
+    versions.renew(Nodes(nodes))
+    for _ in range(count):
+        touch(nodes, 4)
+    assert rows(versions.renew(Nodes(nodes))) == {4}
+
+
+def test_two_caches_do_not_take_changes_away_from_each_other():
+    nodes = snapshot()
+    first, second = RowVersions(nodes), RowVersions(nodes)
+    for versions in (first, second):
+        versions.renew(Nodes(nodes))
+    touch(nodes, 2)
+    assert rows(first.renew(Nodes(nodes))) == {2}
+    assert rows(second.renew(Nodes(nodes))) == {2}
+
+
+SELECTIONS = st.one_of(
+    st.none(),
+    st.tuples(st.integers(0, COUNT - 1), st.integers(1, COUNT)),
+    st.lists(st.integers(0, COUNT - 1), unique=True, min_size=1),
+)
+
+
+def selection_of(nodes, choice):
+    """None for all rows, a slice of the order of visits, or any rows."""
+    if choice is None:
+        return Nodes(nodes)
+    if isinstance(choice, tuple):
+        first, length = choice
+        return Nodes(nodes, nodes.order[first : first + length], first)
+    return Nodes(nodes, np.array(choice, dtype=np.intp))
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, COUNT - 1), max_size=3), SELECTIONS)))
+def test_no_row_touched_since_it_was_last_renewed_is_left_out(steps):
+    nodes = snapshot()
+    versions = RowVersions(nodes)
+    expected = set(range(COUNT))
+    for touched, choice in steps:
+        for row in touched:
+            touch(nodes, row)
+        expected |= set(touched)
+        selection = selection_of(nodes, choice)
+        selected = set(selection.indices().tolist())
+        stale = rows(versions.renew(selection))
+        assert expected & selected <= stale <= selected
+        expected -= selected
