@@ -2,7 +2,8 @@
 
 load_configuration(text, source_name, registry) -> Configuration
 default_configuration(registry) -> Configuration
-review(text, registry) -> Review
+
+review.review(text, registry) judges a text without an effective configuration of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["Configuration", "PluginRef", "Profile", "default_configuration", "lo
 
 
 def __getattr__(name: str) -> Any:
-    """Loads on first use: importing config.points must not import a YAML parser."""
+    """Loads on first use: importing config.types must not import a YAML parser."""
     if name in ("Configuration", "PluginRef", "Profile"):
         from ksched_cli.config import effective
 

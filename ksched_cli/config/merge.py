@@ -46,22 +46,22 @@ def merge_plugins(defaults: Plugins, custom: Plugins | None) -> Plugins:
 
 def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
     """mergePluginSet: defaults less the disabled, re-configured in place, then the added ones."""
-    off = [*(custom.disabled or ()), *(defaults.disabled or ())]
-    names = {plugin.name for plugin in off}
-    given = {plugin.name: (at, plugin) for at, plugin in enumerate(custom.enabled or ())}
+    disabled_here = [*(custom.disabled or ()), *(defaults.disabled or ())]
+    names = {plugin.name for plugin in disabled_here}
+    given = {plugin.name: (index, plugin) for index, plugin in enumerate(custom.enabled or ())}
     replaced: set[int] = set()
     enabled: list[PluginSetEntry] = []
     for plugin in () if ALL in names else defaults.enabled or ():
         if plugin.name in names:
             continue
         if plugin.name in given:
-            at, reconfigured = given[plugin.name]
-            replaced.add(at)
+            index, reconfigured = given[plugin.name]
+            replaced.add(index)
             enabled.append(reconfigured)
         else:
             enabled.append(plugin)
-    enabled += [item for at, item in enumerate(custom.enabled or ()) if at not in replaced]
-    disabled = tuple(PluginSetEntry(plugin.name) for plugin in off)
+    enabled += [item for index, item in enumerate(custom.enabled or ()) if index not in replaced]
+    disabled = tuple(PluginSetEntry(plugin.name) for plugin in disabled_here)
     return PluginSet(tuple(enabled) or None, disabled or None)
 
 
@@ -136,13 +136,13 @@ def _expand_point(
     """
     chosen = plugin_set(plugins, point.key)
     own = [plugin.name for plugin in chosen.enabled or ()]
-    off = {plugin.name for plugin in chosen.disabled or ()}
-    if ALL in off:
+    disabled_here = {plugin.name for plugin in chosen.disabled or ()}
+    if ALL in disabled_here:
         return [(name, point.key) for name in own]
     from_multi_point: list[str] = []
     overridden: set[str] = set()
     for name in _extending(point, plugins, present):
-        if name in off:
+        if name in disabled_here:
             continue
         if name in own:
             overridden.add(name)

@@ -96,8 +96,8 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
         documents = list(islice(read_documents(text), 1))
         first = documents[0] if documents else Document(None, ())
     except YamlError as error:
-        at = Position(error.line, error.column or 1) if error.line else None
-        syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), at)
+        position = Position(error.line, error.column or 1) if error.line else None
+        syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), position)
         return ParsedText(error.message, None, SchedulerConfiguration(), syntax_error)
     return _decode_document(text, first, _count_documents(text), args_types)
 
@@ -212,12 +212,12 @@ def _decode_args(
     fatal: str | None = None
     strict: list[str] = []
     profiles: list[SchedulerProfile] = []
-    for at, profile in enumerate(configuration.profiles or ()):
+    for profile_index, profile in enumerate(configuration.profiles or ()):
         configs: list[PluginConfig] = []
         for index, config in enumerate(profile.plugin_config or ()):
             args, error, unstrict = _plugin_args(config, args_types)
             configs.append(replace(config, args=args))
-            where = f"decoding .profiles[{at}].pluginConfig[{index}]: "
+            where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]: "
             if error is not None and fatal is None:
                 fatal = where + error
             if unstrict:

@@ -9,48 +9,48 @@ def profile(plugins, registry=KNOWN):
     return load_configuration(text, "config.yaml", registry).profiles[0]
 
 
-def names(found, point):
-    return [ref.name for ref in found.plugins[point]]
+def names(effective, point):
+    return [ref.name for ref in effective.plugins[point]]
 
 
-def origins(found, point):
-    return {ref.name: ref.origin for ref in found.plugins[point]}
+def origins(effective, point):
+    return {ref.name: ref.origin for ref in effective.plugins[point]}
 
 
 def test_a_plugin_named_at_a_point_runs_first_with_its_own_weight():
-    found = profile("{score: {enabled: [{name: ImageLocality, weight: 5}]}}")
-    assert names(found, "score")[0] == "ImageLocality"
-    assert found.weights["ImageLocality"] == 5
-    assert origins(found, "score")["ImageLocality"] == "score"
-    assert origins(found, "score")["NodeAffinity"] == "default"
+    effective = profile("{score: {enabled: [{name: ImageLocality, weight: 5}]}}")
+    assert names(effective, "score")[0] == "ImageLocality"
+    assert effective.weights["ImageLocality"] == 5
+    assert origins(effective, "score")["ImageLocality"] == "score"
+    assert origins(effective, "score")["NodeAffinity"] == "default"
 
 
 def test_a_plugin_reconfigured_under_multi_point_keeps_its_place():
-    found = profile("{multiPoint: {enabled: [{name: NodeAffinity, weight: 9}]}}")
-    assert names(found, "score")[:2] == ["TaintToleration", "NodeAffinity"]
-    assert found.weights["NodeAffinity"] == 9
-    assert origins(found, "score")["NodeAffinity"] == "multiPoint"
+    effective = profile("{multiPoint: {enabled: [{name: NodeAffinity, weight: 9}]}}")
+    assert names(effective, "score")[:2] == ["TaintToleration", "NodeAffinity"]
+    assert effective.weights["NodeAffinity"] == 9
+    assert origins(effective, "score")["NodeAffinity"] == "multiPoint"
 
 
 def test_a_star_at_a_point_leaves_only_what_is_named_there():
-    found = profile("{score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity}]}}")
-    assert names(found, "score") == ["NodeAffinity"]
+    effective = profile("{score: {disabled: [{name: '*'}], enabled: [{name: NodeAffinity}]}}")
+    assert names(effective, "score") == ["NodeAffinity"]
 
 
 def test_a_star_under_multi_point_drops_the_defaults():
-    found = profile(
+    effective = profile(
         "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: NodeName}]},"
         " queueSort: {enabled: [{name: PrioritySort}]}, bind: {enabled: [{name: DefaultBinder}]}}"
     )
-    assert names(found, "filter") == ["NodeName"]
-    assert names(found, "score") == []
+    assert names(effective, "filter") == ["NodeName"]
+    assert names(effective, "score") == []
 
 
 def test_a_foreign_plugin_under_multi_point_runs_where_it_extends():
-    found = profile("{multiPoint: {enabled: [{name: Packing, weight: 2}]}}", FOREIGN)
-    assert names(found, "filter")[-1] == "Packing"
-    assert found.weights["Packing"] == 2
-    assert "Packing" not in names(found, "reserve")
+    effective = profile("{multiPoint: {enabled: [{name: Packing, weight: 2}]}}", FOREIGN)
+    assert names(effective, "filter")[-1] == "Packing"
+    assert effective.weights["Packing"] == 2
+    assert "Packing" not in names(effective, "reserve")
 
 
 def test_foreign_args_pass_as_plain_data():
@@ -58,5 +58,5 @@ def test_foreign_args_pass_as_plain_data():
         "profiles:\n- plugins: {score: {enabled: [{name: Packing}]}}\n"
         "  pluginConfig: [{name: Packing, args: {deep: [1, {a: b}]}}]\n"
     )
-    found = load_configuration(text, "config.yaml", FOREIGN).profiles[0]
-    assert found.args["Packing"] == {"deep": [1, {"a": "b"}]}
+    effective = load_configuration(text, "config.yaml", FOREIGN).profiles[0]
+    assert effective.args["Packing"] == {"deep": [1, {"a": "b"}]}

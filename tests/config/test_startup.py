@@ -16,19 +16,21 @@ def test_what_an_extender_manages_alone_the_fit_ignores():
         "extenders: [{urlPrefix: 'http://a', filterVerb: f,"
         " managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\n"
     )
-    found = load_configuration(text, "config.yaml", KNOWN)
-    assert found.profiles[0].args["NodeResourcesFit"].ignored_resources == ("example.com/x",)
-    assert found.extenders[0].http_timeout == 5 * 10**9
+    configuration = load_configuration(text, "config.yaml", KNOWN)
+    assert configuration.profiles[0].args["NodeResourcesFit"].ignored_resources == (
+        "example.com/x",
+    )
+    assert configuration.extenders[0].http_timeout == 5 * 10**9
 
 
 def test_extenders_come_before_profiles():
-    found = errors(
+    start_errors = errors(
         "extenders: [{urlPrefix: 'https://a', tlsConfig: {caFile: /nowhere/ca}}]\n"
         "profiles: [{plugins: {multiPoint: {enabled: [{name: Nowhere}]}}}]\n"
     )
-    assert found[0].extender == 0
-    assert "open /nowhere/ca: no such file or directory" in found[0].message
-    assert (found[1].profile, found[1].plugin) == (0, "Nowhere")
+    assert start_errors[0].extender == 0
+    assert "open /nowhere/ca: no such file or directory" in start_errors[0].message
+    assert (start_errors[1].profile, start_errors[1].plugin) == (0, "Nowhere")
 
 
 @pytest.mark.parametrize(

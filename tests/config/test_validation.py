@@ -34,10 +34,10 @@ def test_an_error_names_its_path(body, path):
 
 
 def test_all_errors_are_found_and_printed_sorted():
-    found = errors("podInitialBackoffSeconds: 0\nparallelism: -1\n")
-    assert [error.path for error in found] == ["parallelism", "podInitialBackoffSeconds"]
-    assert text(reversed(found)) == text(found)
-    assert len(text(found).splitlines()) == 2
+    field_errors = errors("podInitialBackoffSeconds: 0\nparallelism: -1\n")
+    assert [error.path for error in field_errors] == ["parallelism", "podInitialBackoffSeconds"]
+    assert text(reversed(field_errors)) == text(field_errors)
+    assert len(text(field_errors).splitlines()) == 2
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_all_errors_are_found_and_printed_sorted():
     ],
 )
 def test_args_are_checked_by_the_plugins_own_validation(plugin, args, path):
-    found = errors(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n")
-    assert [error.path for error in found] == [f"profiles[0].pluginConfig[0].args{path}"]
+    field_errors = errors(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n")
+    assert [error.path for error in field_errors] == [f"profiles[0].pluginConfig[0].args{path}"]
 
 
 def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin():

@@ -1,0 +1,65 @@
+"""kube-scheduler's refusals as findings; findings.yaml has cases of whole files."""
+
+import pytest
+
+from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.refusals import add_field_error, check_kind, unknown_plugin
+from ksched_cli.kube.field_errors import duplicate, invalid, required, unsupported
+from tests.config.known import KNOWN
+
+V1 = "kubescheduler.config.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("data", "rules", "is_configuration"),
+    [
+        ({"apiVersion": V1, "kind": "KubeSchedulerConfiguration"}, set(), True),
+        ({"kind": "KubeSchedulerConfiguration"}, {"no-version"}, True),
+        ({"apiVersion": V1}, {"no-kind"}, True),
+        ({"apiVersion": "v1", "kind": "Pod"}, {"wrong-kind"}, False),
+        ({"apiVersion": "v2", "kind": "KubeSchedulerConfiguration"}, {"wrong-version"}, True),
+        ([], {"not-an-object"}, False),
+        (None, {"not-an-object"}, False),
+    ],
+)
+def test_what_is_no_configuration_is_said_once(data, rules, is_configuration):
+    findings = Findings("")
+    assert check_kind(data, findings) is is_configuration
+    assert {finding.rule for finding in findings.sorted()} == rules
+
+
+@pytest.mark.parametrize(
+    ("error", "rule", "path", "message"),
+    [
+        (invalid("a.b", 0, "not in range"), "invalid-value", "x.a.b", "b: 0 is not in range"),
+        (required("a", ""), "missing-value", "x.a", "a is missing"),
+        (duplicate("a", "n"), "duplicate-value", "x.a", '"n" is given twice'),
+        (unsupported("a", "ab", ["abc"]), "unsupported-value", "x.a", '"ab" is not a value of a'),
+        (
+            invalid("scoringStrategy.shape[0].score", 11, "high"),
+            "invalid-value",
+            "x.scoringStrategy.requestedToCapacityRatio.shape[0].score",
+            "score: 11 is not valid: high",
+        ),
+    ],
+)
+def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(error, rule, path, message):
+    findings = Findings("")
+    add_field_error(error, ("x",), findings)
+    (finding,) = findings.sorted()
+    assert (finding.rule, finding.path, finding.message) == (rule, path, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("EBSLimits", "NodeVolumeLimits counts CSI volumes"),
+        ("LeastRequestedPriority", "NodeResourcesFit does its work"),
+        ("Coscheduling", "pip install ksched-coscheduling"),
+        ("NodeAfinity", 'did you mean "NodeAffinity"?'),
+        ("Zebra", "`ksched plugins` lists those there are"),
+        ("*", "in a disabled list"),
+    ],
+)
+def test_a_plugin_that_is_not_there_has_a_hint(name, hint):
+    assert hint in unknown_plugin(name, KNOWN)[1]
