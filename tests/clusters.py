@@ -27,11 +27,11 @@ def taints(draw):
 @st.composite
 def tolerations(draw):
     exists = draw(st.booleans())
-    found = {"key": draw(KEYS), "operator": "Exists" if exists else "Equal"}
+    toleration = {"key": draw(KEYS), "operator": "Exists" if exists else "Equal"}
     if not exists:
-        found["value"] = draw(VALUES)
+        toleration["value"] = draw(VALUES)
     effect = draw(st.one_of(st.none(), EFFECTS))
-    return found | _present(effect=effect)
+    return toleration | _present(effect=effect)
 
 
 @st.composite
@@ -56,12 +56,12 @@ def nodes(draw, name):
 @st.composite
 def requirements(draw):
     operator = draw(st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]))
-    found = {"key": draw(KEYS), "operator": operator}
+    requirement = {"key": draw(KEYS), "operator": operator}
     if operator in ("In", "NotIn"):
-        found["values"] = draw(st.lists(VALUES, min_size=1, max_size=2))
+        requirement["values"] = draw(st.lists(VALUES, min_size=1, max_size=2))
     elif operator in ("Gt", "Lt"):
-        found["values"] = [draw(st.sampled_from(["4", "5", "16"]))]
-    return found
+        requirement["values"] = [draw(st.sampled_from(["4", "5", "16"]))]
+    return requirement
 
 
 @st.composite
@@ -107,8 +107,8 @@ def states(draw, max_nodes=6, max_running=4, max_pending=4):
     running = [draw(pods(f"r{i}", names)) for i in range(draw(st.integers(0, max_running)))]
     pending = [draw(pods(f"p{i}")) for i in range(draw(st.integers(1, max_pending)))]
     twins = [
-        {**one, "metadata": {**one["metadata"], "name": one["metadata"]["name"] + "-twin"}}
-        for one in pending
+        {**twin, "metadata": {**twin["metadata"], "name": twin["metadata"]["name"] + "-twin"}}
+        for twin in pending
         if draw(st.booleans())
     ]
     return cluster(*(draw(nodes(name)) for name in names), *running, *pending, *twins)
@@ -183,7 +183,7 @@ def crowds(draw, pods_each=12):
     in_turn = [shapes[i % len(shapes)] for i in range(count)]
     in_blocks = [shapes[i * len(shapes) // count] for i in range(count)]
     chosen = draw(st.sampled_from([in_turn, in_blocks]))
-    many = [_named(one, f"n{i:03}", {HOST: f"n{i:03}"}) for i, one in enumerate(chosen)]
+    many = [_named(shape, f"n{i:03}", {HOST: f"n{i:03}"}) for i, shape in enumerate(chosen)]
     pending = []
     for i in range(pods_each * len(looks)):
         look, company = looks[i % len(looks)]

@@ -57,10 +57,10 @@ def test_a_recorded_run_is_repeated_without_the_server(run, serve, tmp_path):
     extender = {"urlPrefix": server.url, "filterVerb": "filter"}
     file = tmp_path / "calls.jsonl.gz"
     first = run("schedule", "-o", "json", "--record-extenders", file, extenders=[extender])
-    calls = len(server.asked)
+    calls = len(server.calls)
     again = run("schedule", "-o", "json", "--replay-extenders", file, extenders=[extender])
     assert again == first
-    assert len(server.asked) == calls == 2
+    assert len(server.calls) == calls == 2
     code, _, err = run("explain", "q", "--replay-extenders", file, extenders=[extender])
     assert (code, err) == (0, "")
 
@@ -79,7 +79,7 @@ def test_bindings_are_shown_and_sent_only_when_asked_for(run, serve):
     extender = {"urlPrefix": server.url, "bindVerb": "bind"}
     code, out, _ = run("schedule", "-o", "json", extenders=[extender])
     calls = valid("schedule_result.json", out)["extenderBindings"]
-    assert (code, server.asked) == (0, [])
+    assert (code, server.calls) == (0, [])
     assert [(call["request"]["PodName"], call["sent"]) for call in calls] == [
         ("p", False),
         ("q", False),
@@ -89,7 +89,7 @@ def test_bindings_are_shown_and_sent_only_when_asked_for(run, serve):
     assert "(--extender-bind sends them)" in out
     _, out, _ = run("schedule", "-o", "json", "--extender-bind", extenders=[extender])
     calls = valid("schedule_result.json", out)["extenderBindings"]
-    assert [call["request"] for call in calls] == [request.data for request in server.asked]
+    assert [call["request"] for call in calls] == [request.data for request in server.calls]
 
 
 def test_explain_names_the_extender(run, serve):
@@ -136,4 +136,4 @@ def test_the_example_runs_as_its_first_lines_say(ksched, serve, write_config):
     state = EXAMPLE / "cluster.yaml"
     _, out, _ = ksched("schedule", "--state", state, "--config", config, "-o", "json")
     assert json.loads(out)["placements"] == {"default/render": "cedar", "default/web": "apple"}
-    assert [request.path for request in server.asked] == ["/filter", "/prioritize"]
+    assert [request.path for request in server.calls] == ["/filter", "/prioritize"]

@@ -54,7 +54,7 @@ def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
     assert run.run().placements == {"default/p": "b"}
-    assert [request.data["NodeNames"] for request in server.asked] == [["a", "b", "c"], ["a", "b"]]
+    assert [request.data["NodeNames"] for request in server.calls] == [["a", "b", "c"], ["a", "b"]]
 
 
 def test_the_ignorable_ones_are_asked_last(serve, extended):
@@ -66,7 +66,7 @@ def test_the_ignorable_ones_are_asked_last(serve, extended):
         filtering(server, "/3", ignorable=True),
     )
     run.run()
-    assert [request.path[:2] for request in server.asked] == ["/2", "/1", "/3"]
+    assert [request.path[:2] for request in server.calls] == ["/2", "/1", "/3"]
 
 
 def test_nobody_is_asked_once_no_node_is_left(serve, extended):
@@ -74,7 +74,7 @@ def test_nobody_is_asked_once_no_node_is_left(serve, extended):
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
     run.run()
-    assert [request.path for request in server.asked] == ["/1/filter"]
+    assert [request.path for request in server.calls] == ["/1/filter"]
 
 
 def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):
@@ -105,7 +105,7 @@ def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
     run, _ = extended(cluster(*NODES, plain, asking), filtering(server, managedResources=managed))
     assert run.run().placements == {"default/plain": "a", "default/asking": "b"}
-    assert [request.data["Pod"]["metadata"]["name"] for request in server.asked] == ["asking"]
+    assert [request.data["Pod"]["metadata"]["name"] for request in server.calls] == ["asking"]
 
 
 def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):
@@ -121,7 +121,7 @@ def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
     promised = pod("p", status={"nominatedNodeName": "b"})
     run, _ = extended(cluster(*NODES, promised), filtering(server))
     assert run.run().placements == {"default/p": "a"}
-    assert [request.data["NodeNames"] for request in server.asked] == [["b"], ["a", "b", "c"]]
+    assert [request.data["NodeNames"] for request in server.calls] == [["b"], ["a", "b", "c"]]
 
 
 def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):
@@ -145,7 +145,7 @@ def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(s
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server), fields=fields)
     attempt = run.run().last["default/p"]
-    assert server.asked[0].data["NodeNames"] == ["a", "b", "c"]
+    assert server.calls[0].data["NodeNames"] == ["a", "b", "c"]
     assert (attempt.detail.totals, attempt.ties) == ({"a": 0, "b": 0, "c": 0}, ("a", "b", "c"))
     run, _ = extended(state, fields=fields)
     assert run.run().last["default/p"].detail.feasible == ("a",)
@@ -208,7 +208,7 @@ def test_nobody_ranks_a_single_node(serve, extended):
     server = serve({"/prioritize": scoring(a=1)})
     run, _ = extended(cluster(node("a"), pod("p")), ranking(server))
     assert run.run().placements == {"default/p": "a"}
-    assert server.asked == []
+    assert server.calls == []
 
 
 # -- preempt --------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_binding_is_shown_and_not_sent(serve, extended):
     run, _ = extended(cluster(*NODES, pod("p")), binding(server))
     record = run.run()
     assert record.placements == {"default/p": "a"}
-    assert server.asked == []
+    assert server.calls == []
     (call,) = record.extender_bindings
     assert (call.url, call.sent) == (f"{server.url}/bind", False)
     assert call.request == {
@@ -316,7 +316,7 @@ def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     (call,) = run.run().extender_bindings
     assert call.sent
-    assert [request.data for request in server.asked] == [dict(call.request)]
+    assert [request.data for request in server.calls] == [dict(call.request)]
 
 
 def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):
@@ -345,7 +345,7 @@ def test_extenders_can_be_left_out(serve, extended):
     server = serve({"/filter": keeping()})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server), used=False)
     assert run.run().placements == {"default/p": "a"}
-    assert server.asked == []
+    assert server.calls == []
 
 
 def test_explain_shows_what_each_said_per_node(serve, extended):

@@ -43,11 +43,11 @@ class ReceivedCall:
 
 
 class Server:
-    """answers: path → answer. `asked` keeps what came, in order."""
+    """answers: path → answer. calls: the requests received, in order."""
 
     def __init__(self, answers: Mapping[str, Answer], tls: ssl.SSLContext | None = None) -> None:
         self.answers = dict(answers)
-        self.asked: list[ReceivedCall] = []
+        self.calls: list[ReceivedCall] = []
         self._http = _HTTPServer(("127.0.0.1", 0), self._handler())
         if tls is not None:
             self._http.socket = tls.wrap_socket(
@@ -73,7 +73,7 @@ class Server:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 data = json.loads(body)
                 headers = dict(self.headers.items())
-                server.asked.append(ReceivedCall(self.path, data, headers, self.client_address))
+                server.calls.append(ReceivedCall(self.path, data, headers, self.client_address))
                 answer = server.answers.get(self.path, Code(404))
                 if isinstance(answer, Raw):
                     self.close_connection = True

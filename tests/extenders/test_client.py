@@ -32,7 +32,7 @@ def call():
 def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(serve, call):
     server = serve({"/x": {"a": 1}})
     assert call(f"{server.url}/x", b'{"b": 2}') == Reply(200, b'{"a": 1}')
-    (received,) = server.asked
+    (received,) = server.calls
     assert received.data == {"b": 2}
     assert received.headers["Content-Type"] == "application/json"
     assert received.headers["User-Agent"] == f"ksched/{__version__}"
@@ -51,7 +51,7 @@ def test_the_body_is_read_only_with_status_200(serve, call):
 def test_user_and_password_of_the_url_are_sent_as_basic_authentication(serve, call):
     server = serve({"/x": {}})
     call(server.url.replace("http://", "http://me:s%20t@") + "/x")
-    assert server.asked[0].headers["authorization"] == "Basic bWU6cyB0"
+    assert server.calls[0].headers["authorization"] == "Basic bWU6cyB0"
 
 
 def test_a_refused_connection_is_unreachable_in_gos_words(call):
@@ -111,5 +111,5 @@ def test_a_connection_is_used_again(serve, extended):
     }
     run, _ = extended(cluster(node("a"), node("b"), *(pod(f"p{i}") for i in range(5))), extender)
     run.run()
-    assert len(server.asked) == 10
-    assert len({call.connection for call in server.asked}) == 1
+    assert len(server.calls) == 10
+    assert len({call.connection for call in server.calls}) == 1

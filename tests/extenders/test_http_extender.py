@@ -222,8 +222,8 @@ def test_an_extender_with_a_cache_is_sent_names(serve, extended):
         },
     )
     run.run()
-    assert [call.path for call in server.asked] == ["/filter", "/prioritize"]
-    for call in server.asked:
+    assert [call.path for call in server.calls] == ["/filter", "/prioritize"]
+    for call in server.calls:
         assert (call.data["Nodes"], call.data["NodeNames"]) == (None, ["a", "b"])
 
 
@@ -235,7 +235,7 @@ def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):
     extender = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
     run, _ = extended(cluster(*nodes, pod("p"), pod("q")), extender)
     run.run()
-    assert server.asked[0].data["NodeNames"] == ["a", "c", "b"]
+    assert server.calls[0].data["NodeNames"] == ["a", "c", "b"]
 
 
 def victims_state():
@@ -251,7 +251,7 @@ def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):
         {"urlPrefix": server.url, "preemptVerb": "preempt", "nodeCacheCapable": cached},
     )
     run.run()
-    data = server.asked[0].data
+    data = server.calls[0].data
     assert list(data) == ["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"]
     absent, there = "NodeNameToVictims", "NodeNameToMetaVictims"
     if not cached:
@@ -277,17 +277,20 @@ def test_prioritizers_are_asked_at_the_same_time(serve, extended):
     servers = [serve({"/prioritize": wait}) for _ in range(3)]
     run, warnings = extended(
         cluster(node("a"), node("b"), pod("p")),
-        *({"urlPrefix": call.url, "prioritizeVerb": "prioritize", "weight": 1} for call in servers),
+        *(
+            {"urlPrefix": server.url, "prioritizeVerb": "prioritize", "weight": 1}
+            for server in servers
+        ),
     )
     record = run.run()
     assert warnings == []
     assert record.placements == {"default/p": "b"}
-    assert [len(call.asked) for call in servers] == [1, 1, 1]
+    assert [len(server.calls) for server in servers] == [1, 1, 1]
 
 
 def test_a_nomination_is_sent_with_the_pod(serve, extended):
     server = serve({"/filter": everything})
     run, _ = extended(victims_state(), {"urlPrefix": server.url, "filterVerb": "filter"})
     run.run()
-    (call,) = server.asked
+    (call,) = server.calls
     assert call.data["Pod"]["status"]["nominatedNodeName"] == "a"

@@ -30,7 +30,7 @@ def test_a_filter_is_sent_the_pod_and_the_nodes_whole(serve, extended):
     state = cluster(whole_node("a"), whole_node("b"), whole_pod("p", cpu="0.5"))
     run, _ = extended(state, {"urlPrefix": f"{server.url}/x/", "filterVerb": "filter"})
     run.run()
-    (call,) = server.asked
+    (call,) = server.calls
     assert call.headers["Content-Type"] == "application/json"
     assert list(call.data) == ["Pod", "Nodes", "NodeNames"]
     assert call.data["NodeNames"] is None
@@ -53,7 +53,7 @@ def test_requests_follow_limits_and_allocatable_follows_capacity(serve, extended
     state = cluster(bare, pod("p", spec={"containers": [container]}))
     run, _ = extended(state, {"urlPrefix": server.url, "filterVerb": "filter"})
     run.run()
-    (call,) = server.asked
+    (call,) = server.calls
     gpu = {"example.com/gpu": "0"}
     sent = call.data["Pod"]["spec"]["containers"][0]["resources"]
     assert sent == {"limits": gpu, "requests": gpu}

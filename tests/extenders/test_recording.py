@@ -30,10 +30,10 @@ def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, e
     run, _ = extended(STATE, config, record=file)
     recorded = run.run()
     run.close()
-    assert len(server.asked) == 4
+    assert len(server.calls) == 4
     run, _ = extended(STATE, config, replay=file)
     assert run.run() == recorded
-    assert len(server.asked) == 4
+    assert len(server.calls) == 4
 
 
 def test_failures_are_recorded_too(file, serve, extended):
@@ -56,7 +56,7 @@ def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
     (line,) = file.read_text().splitlines()
     exchange = json.loads(line)
     assert exchange["url"] == f"{server.url}/filter"
-    assert exchange["request"] == server.asked[0].data
+    assert exchange["request"] == server.calls[0].data
     assert (exchange["status"], json.loads(exchange["answer"])["NodeNames"]) == (200, ["a"])
 
 

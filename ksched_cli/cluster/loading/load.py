@@ -11,8 +11,6 @@ from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.sources import default_state_path, documents, read_sources
 from ksched_cli.cluster.state import ClusterState
 
-__all__ = ["default_state_path", "load_state"]
-
 
 def load_state(
     paths: Sequence[str] = (), stdin: BinaryIO | None = None, reads: Container[str] = ()

@@ -10,7 +10,7 @@ from tests.cluster.build import state
 
 
 @pytest.mark.parametrize(
-    ("api_version", "name", "known"),
+    ("api_version", "name", "expected"),
     [
         ("v1", "Pod", True),
         ("", "Pod", True),
@@ -21,8 +21,8 @@ from tests.cluster.build import state
         ("v1", "ConfigMap", False),
     ],
 )
-def test_a_kind_has_its_group_in_any_version(api_version: str, name: str, known: bool) -> None:
-    assert find_kind(api_version, name) is (KINDS[name] if known else None)
+def test_a_kind_has_its_group_in_any_version(api_version: str, name: str, expected: bool) -> None:
+    assert find_kind(api_version, name) is (KINDS[name] if expected else None)
 
 
 def test_every_kind_has_a_field_of_the_state_of_its_own() -> None:
