@@ -50,7 +50,7 @@ def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(serve, 
     state = cluster(node("a", cpu="0"), node("b"), node("c"), pod("p", cpu="1"))
     run, _ = extended(state, config)
     assert rejections(run) == {"a": ["NodeResourcesFit"], "b": [], "c": []}
-    assert [request.data["NodeNames"] for request in server.asked] == [["b", "c"]]
+    assert [request.data["NodeNames"] for request in server.calls] == [["b", "c"]]
 
 
 def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(serve, extended):
