@@ -27,7 +27,7 @@ percentageOfNodesToScore: {percentage}
 MIB = 1024
 
 
-def measure(state: str, percentage: int, remember: bool = True) -> dict[str, Any]:
+def measure(state: str, percentage: int, cache_answers: bool = True) -> dict[str, Any]:
     """percentage: 0 adapts to the number of nodes, 100 scores them all."""
     registry = discover(IN_TREE).registry
     text = CONFIGURATION.format(percentage=percentage)
@@ -35,7 +35,7 @@ def measure(state: str, percentage: int, remember: bool = True) -> dict[str, Any
     start = time.perf_counter()
     cluster = load_state([state])
     loaded = time.perf_counter()
-    simulation = Simulation(cluster, configuration, registry, Options(remember=remember))
+    simulation = Simulation(cluster, configuration, registry, Options(cache_answers=cache_answers))
     pods = len(simulation.pending())
     ready = time.perf_counter()
     run = simulation.run()

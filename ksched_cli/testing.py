@@ -259,8 +259,8 @@ def explanation(
 
 def check(run: Simulation) -> None:
     """Raises DefectError where a plugin raised an unexpected exception."""
-    if run.guard.defects:
-        raise DefectError("\n".join(defect.detail for defect in run.guard.defects.values()))
+    if run.caller.defects:
+        raise DefectError("\n".join(defect.detail for defect in run.caller.defects.values()))
 
 
 def find(run: Simulation, pod: str = "") -> PodInfo:

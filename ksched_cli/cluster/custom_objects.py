@@ -25,7 +25,9 @@ class Others(Mapping[str, tuple[Plain, ...]]):
 
     def __getitem__(self, kind: str) -> tuple[Plain, ...]:
         if kind not in self._decoded:
-            self._decoded[kind] = tuple(msgspec.json.decode(one) for one in self._raw[kind])
+            self._decoded[kind] = tuple(
+                msgspec.json.decode(document) for document in self._raw[kind]
+            )
         return self._decoded[kind]
 
     def __iter__(self) -> Iterator[str]:

@@ -116,4 +116,6 @@ def _pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _owners(references: Iterable[OwnerReference]) -> tuple[object, ...]:
-    return tuple((one.api_version, one.kind, one.name, one.controller) for one in references)
+    return tuple(
+        (owner.api_version, owner.kind, owner.name, owner.controller) for owner in references
+    )

@@ -57,8 +57,8 @@ class PodResources:
     others: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        asked = (self.requests.get(CPU, 0), self.requests.get(MEMORY, 0))
-        usage = np.array((*asked, 1, self.nonzero_cpu, self.nonzero_memory), dtype=np.int64)
+        requests = (self.requests.get(CPU, 0), self.requests.get(MEMORY, 0))
+        usage = np.array((*requests, 1, self.nonzero_cpu, self.nonzero_memory), dtype=np.int64)
         object.__setattr__(self, "usage", usage)
         others = {n: amount for n, amount in self.requests.items() if n not in (CPU, MEMORY)}
         object.__setattr__(self, "others", others)
@@ -66,8 +66,8 @@ class PodResources:
 
 def pod_resources(pod: Pod) -> PodResources:
     """What a pod takes of its node; the same object for pods of one spec, but for resized ones."""
-    told = pod.status.container_statuses or pod.status.init_container_statuses
-    if told and (granted := _granted(pod)):
+    statuses = pod.status.container_statuses or pod.status.init_container_statuses
+    if statuses and (granted := _granted(pod)):
         return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
     return _template_resources(pod.spec)
 
@@ -126,14 +126,14 @@ def aggregate(
 
 def _add(total: dict[str, Quantity], amounts: Amounts) -> None:
     for name, amount in amounts.items():
-        known = total.get(name)
-        total[name] = amount if known is None else known + amount
+        sum_before = total.get(name)
+        total[name] = amount if sum_before is None else sum_before + amount
 
 
 def _raise(greatest: dict[str, Quantity], amounts: Amounts) -> None:
     for name, amount in amounts.items():
-        known = greatest.get(name)
-        if known is None or amount > known:
+        maximum = greatest.get(name)
+        if maximum is None or amount > maximum:
             greatest[name] = amount
 
 
@@ -141,10 +141,10 @@ _by_template: WeakKeyDictionary[PodSpec, PodResources] = WeakKeyDictionary()
 
 
 def _template_resources(spec: PodSpec) -> PodResources:
-    known = _by_template.get(spec)
-    if known is None:
-        known = _by_template[spec] = _pod_resources(spec, {}, infeasible=False)
-    return known
+    resources = _by_template.get(spec)
+    if resources is None:
+        resources = _by_template[spec] = _pod_resources(spec, {}, infeasible=False)
+    return resources
 
 
 def _pod_resources(

@@ -112,15 +112,15 @@ def label_selector(selector: LabelSelector | None) -> Selector:
     """None matches nothing, an empty one everything. Raises SelectorError."""
     if selector is None:
         return NOTHING
-    found = []
+    requirements = []
     for key, value in selector.match_labels.items():
-        found.append(_checked(key, IN, (value,), ""))
+        requirements.append(_checked(key, IN, (value,), ""))
     for expression in selector.match_expressions:
         if expression.operator not in LABEL_OPERATORS:
-            said = quote(expression.operator)
-            raise SelectorError(f"{said} is not a valid label selector operator")
-        found.append(_checked(expression.key, expression.operator, expression.values, ""))
-    return _selector(found)
+            operator = quote(expression.operator)
+            raise SelectorError(f"{operator} is not a valid label selector operator")
+        requirements.append(_checked(expression.key, expression.operator, expression.values, ""))
+    return _selector(requirements)
 
 
 def _selector(requirements: Iterable[Requirement]) -> Selector:
@@ -139,9 +139,9 @@ def _requirement_errors(
 ) -> list[FieldError]:
     """Upstream: labels.NewRequirement."""
     errors = []
-    faults = qualified_name_problems(key)
-    if faults:
-        errors.append(invalid(child(path, "key"), key, "; ".join(faults)))
+    problems = qualified_name_problems(key)
+    if problems:
+        errors.append(invalid(child(path, "key"), key, "; ".join(problems)))
     values_path = child(path, "values")
     listed = list(values) or None
     if operator in (IN, NOT_IN):
@@ -155,9 +155,9 @@ def _requirement_errors(
     else:
         errors += _bound_errors(values, values_path)
     for i, value in enumerate(values):
-        faults = label_value_problems(value)
-        if faults:
-            errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(faults)))
+        problems = label_value_problems(value)
+        if problems:
+            errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(problems)))
     return errors
 
 
@@ -175,8 +175,8 @@ def _bound_errors(values: tuple[str, ...], path: str) -> list[FieldError]:
 
 def _aggregate(messages: Iterable[str]) -> str:
     """Several errors as Go's Aggregate prints them."""
-    said = list(dict.fromkeys(messages))
-    return said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    distinct = list(dict.fromkeys(messages))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +301,8 @@ class RequiredNodeAffinity:
 
 def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
     """Upstream: nodeaffinity.GetRequiredNodeAffinity."""
-    wanted = spec.affinity and spec.affinity.node_affinity
-    required = wanted and wanted.required_during_scheduling_ignored_during_execution
+    affinity = spec.affinity and spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
     return RequiredNodeAffinity(
         selector_of_map(spec.node_selector), node_terms(required) if required else None
     )
@@ -321,15 +321,15 @@ def preferred_terms(
 
     Upstream: nodeaffinity.NewPreferredSchedulingTerms.
     """
-    found = [
+    preferred_terms = [
         PreferredTerm(preferred.weight, _node_term(preferred.preference, f"{path}[{i}]"))
         for i, preferred in enumerate(terms)
         if preferred.weight and not _is_empty(preferred.preference)
     ]
-    errors = [error for preferred in found for error in preferred.term.errors]
+    errors = [error for preferred in preferred_terms for error in preferred.term.errors]
     if errors:
         raise SelectorError(_aggregate(errors))
-    return tuple(found)
+    return tuple(preferred_terms)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

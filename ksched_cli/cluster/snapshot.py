@@ -134,17 +134,17 @@ class Snapshot:
 
     def allocatable_range(self, resource: str) -> tuple[int, int]:
         """The least and the most that a node has of a resource."""
-        found = self._range.get(resource)
-        if found is None:
+        limits = self._range.get(resource)
+        if limits is None:
             column = self.allocatable(resource)
-            found = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-            self._range[resource] = found
-        return found
+            limits = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+            self._range[resource] = limits
+        return limits
 
     def has_resource(self, resource: str) -> Mask:
         """Which nodes list the resource at all, be it with an amount of 0."""
-        found = self._exists.get(resource)
-        return np.zeros(len(self), dtype=np.bool_) if found is None else found
+        mask = self._exists.get(resource)
+        return np.zeros(len(self), dtype=np.bool_) if mask is None else mask
 
     def requested(self, resource: str) -> Column:
         """Read-only; zeros for a resource that no pod asked for."""
@@ -178,8 +178,8 @@ class Snapshot:
         if self.sealed:
             raise SealedError("plugins may not take pods off nodes; that is the engine's part")
         pods = self.pods[row]
-        place = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
-        pods[place] = pods[-1]
+        index = next(i for i, other in enumerate(pods) if other.uid == pod.uid)
+        pods[index] = pods[-1]
         pods.pop()
         if pod.template.host_ports:
             self.free_ports(pod, row)
@@ -271,5 +271,5 @@ def zone_key(node: Node) -> tuple[str, str]:
 
 
 def _first(labels: dict[str, str], older: str, newer: str) -> str:
-    found = labels.get(older)
-    return labels.get(newer, "") if found is None else found
+    value = labels.get(older)
+    return labels.get(newer, "") if value is None else value

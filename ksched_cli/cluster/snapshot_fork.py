@@ -27,12 +27,15 @@ class PodUsageColumns:
         # Pods of one template share the object with their amounts.
         ids = np.array([id(pod.resources) for pod in pods], dtype=np.int64)
         _, first, kinds = np.unique(ids, return_index=True, return_inverse=True)
-        found = [pods[place].resources for place in first.tolist()]
-        names = dict.fromkeys(name for kind in found for name in kind.requests)
+        resources = [pods[index].resources for index in first.tolist()]
+        names = dict.fromkeys(name for kind in resources for name in kind.requests)
         return cls(
-            {name: _column(kind.requests.get(name, 0) for kind in found)[kinds] for name in names},
-            _column(kind.nonzero_cpu for kind in found)[kinds],
-            _column(kind.nonzero_memory for kind in found)[kinds],
+            {
+                name: _column(kind.requests.get(name, 0) for kind in resources)[kinds]
+                for name in names
+            },
+            _column(kind.nonzero_cpu for kind in resources)[kinds],
+            _column(kind.nonzero_memory for kind in resources)[kinds],
         )
 
     def gather(self, places: Rows) -> PodUsageColumns:

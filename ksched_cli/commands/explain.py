@@ -29,6 +29,6 @@ def explain(pod: PodName, options: StateOptions, in_turn: InTurn = False) -> Exi
         ),
         options.output,
     )
-    if explanation.error and simulation.guard.defects:
+    if explanation.error and simulation.caller.defects:
         return ExitCode.DEFECT
     return ExitCode.YES if explanation.node else ExitCode.NO

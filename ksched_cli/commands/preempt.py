@@ -44,6 +44,6 @@ def preempt(
         ),
         options.output,
     )
-    if answer.error and simulation.guard.defects:
+    if answer.error and simulation.caller.defects:
         return ExitCode.DEFECT
     return ExitCode.YES if answer.is_yes else ExitCode.NO

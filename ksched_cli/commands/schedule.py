@@ -46,7 +46,7 @@ def schedule(
             tie_break=session.tie_break(tie_break, seed),
             detailed=trace and options.output is not Form.TABLE,
             preempt=not no_preemption,
-            remember=not no_memory,
+            cache_answers=not no_memory,
             on_progress=on_progress,
         )
         simulation = session.open_simulation(options, run_options, extender_bind=extender_bind)

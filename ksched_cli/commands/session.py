@@ -52,7 +52,7 @@ def usable_plugins(sources: Sequence[str] | None = None) -> Registry:
     does not."""
     discovery = discover_plugins(sources)
     for broken in discovery.broken:
-        if broken.asked:
+        if broken.is_requested:
             raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
         warn(f"the plugins of {broken.origin} cannot be loaded: {broken.cause}")
     return discovery.registry
@@ -137,7 +137,7 @@ def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError
 
 def report_defects(simulation: Simulation, debug: bool) -> None:
     """Warns of every plugin that failed; with `debug` prints the tracebacks too."""
-    defects = simulation.guard.defects.values()
+    defects = simulation.caller.defects.values()
     for defect in defects:
         warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}")
         if debug:

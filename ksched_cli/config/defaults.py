@@ -85,17 +85,17 @@ def _client_connection(given: ClientConnection) -> ClientConnection:
 def _profile(profile: SchedulerProfile, registry: KnownPlugins) -> SchedulerProfile:
     """setDefaults_KubeSchedulerProfile: plugins merged, args defaulted, missing args appended."""
     plugins = merge_plugins(default_plugins(registry), profile.plugins)
-    known_args = in_tree_args(registry)
+    args_by_plugin = in_tree_args(registry)
     configs = [
-        replace(config, args=known_args[config.name].with_defaults(config.args))
-        if config.name in known_args
+        replace(config, args=args_by_plugin[config.name].with_defaults(config.args))
+        if config.name in args_by_plugin
         else config
         for config in profile.plugin_config or ()
     ]
     given = {config.name for config in configs}
     for name in plugin_names(plugins):
-        if name in known_args and name not in given:
-            args = known_args[name]
+        if name in args_by_plugin and name not in given:
+            args = args_by_plugin[name]
             configs.append(PluginConfig(name, args.with_defaults(args.type())))
     return replace(profile, plugins=plugins, plugin_config=tuple(configs))
 

@@ -56,7 +56,7 @@ def text(errors: Iterable[FieldError]) -> str:
     return "\n".join(sorted(error.text() for error in errors))
 
 
-def _errors(configuration: SchedulerConfiguration, known_args: ArgsByPlugin) -> Errors:
+def _errors(configuration: SchedulerConfiguration, args_by_plugin: ArgsByPlugin) -> Errors:
     yield from _client_connection(configuration.client_connection)
     yield from _leader_election(configuration.leader_election)
     parallelism = configuration.parallelism or 0
@@ -64,7 +64,7 @@ def _errors(configuration: SchedulerConfiguration, known_args: ArgsByPlugin) -> 
         detail = "should be an integer value greater than zero"
         yield invalid("parallelism", parallelism, detail)
     profiles = configuration.profiles or ()
-    yield from _profiles(profiles, known_args)
+    yield from _profiles(profiles, args_by_plugin)
     yield from _queue_sort(profiles)
     yield from _percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score)
     yield from _backoff(configuration)
@@ -111,7 +111,7 @@ def _backoff(configuration: SchedulerConfiguration) -> Errors:
         yield invalid("podMaxBackoffSeconds", longest, detail)
 
 
-def _profiles(profiles: tuple[SchedulerProfile, ...], known_args: ArgsByPlugin) -> Errors:
+def _profiles(profiles: tuple[SchedulerProfile, ...], args_by_plugin: ArgsByPlugin) -> Errors:
     seen = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
@@ -122,7 +122,7 @@ def _profiles(profiles: tuple[SchedulerProfile, ...], known_args: ArgsByPlugin) 
             f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
         )
         yield from _removed_plugins(path, profile)
-        yield from _plugin_config(path, profile.plugin_config or (), known_args)
+        yield from _plugin_config(path, profile.plugin_config or (), args_by_plugin)
         if name in seen:
             # Upstream hands over a path where a value belongs; as JSON it is an empty object.
             yield duplicate(f"{path}.schedulerName", {})
@@ -145,7 +145,7 @@ def _removed(path: str, name: str) -> FieldError:
 
 
 def _plugin_config(
-    path: str, configs: tuple[PluginConfig, ...], known_args: ArgsByPlugin
+    path: str, configs: tuple[PluginConfig, ...], args_by_plugin: ArgsByPlugin
 ) -> Errors:
     seen = set()
     for index, config in enumerate(configs):
@@ -157,8 +157,8 @@ def _plugin_config(
             yield _removed(where, config.name)
         elif config.name == _MISNAMED:
             yield invalid(f"{where}.args", config.args, "has to match plugin args")
-        elif config.name in known_args and config.name != _UNCHECKED:
-            yield from known_args[config.name].validate(config.args, f"{where}.args")
+        elif config.name in args_by_plugin and config.name != _UNCHECKED:
+            yield from args_by_plugin[config.name].validate(config.args, f"{where}.args")
 
 
 def _queue_sort(profiles: tuple[SchedulerProfile, ...]) -> Errors:

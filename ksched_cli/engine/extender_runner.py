@@ -94,13 +94,13 @@ class ExtenderRunner:
     sends_bindings: whether binders are really called
     """
 
-    def __init__(self, made: Extenders | None = None, sends_bindings: bool = False) -> None:
-        self.extenders: tuple[HTTPExtender, ...] = () if made is None else made.all
+    def __init__(self, extenders: Extenders | None = None, sends_bindings: bool = False) -> None:
+        self.extenders: tuple[HTTPExtender, ...] = () if extenders is None else extenders.all
         self.filters = any(extender.is_filter for extender in self.extenders)
         self.prioritizes = any(extender.is_prioritizer for extender in self.extenders)
         self._sends_bindings = sends_bindings
-        self._made = made
-        self._end = None if made is None else finalize(self, made.close)
+        self._extenders = extenders
+        self._end = None if extenders is None else finalize(self, extenders.close)
 
     @classmethod
     def of(
@@ -113,14 +113,14 @@ class ExtenderRunner:
         from ksched_cli.extenders.build import Extenders
 
         warn = options.warn or (lambda line: None)
-        made = Extenders.build(configured, nominator, warn, options.record, options.replay)
-        return cls(made, options.bind)
+        extenders = Extenders.build(configured, nominator, warn, options.record, options.replay)
+        return cls(extenders, options.bind)
 
     def check(self) -> None:
         """To be called after plugins have asked extenders, for a plugin's failure ends an attempt
         only. Raises UsageError where the run cannot go on."""
-        if self._made is not None and self._made.missing is not None:
-            raise self._made.missing
+        if self._extenders is not None and self._extenders.missing is not None:
+            raise self._extenders.missing
 
     def close(self) -> None:
         """Ends connections and files; at the latest this happens with the program's end."""

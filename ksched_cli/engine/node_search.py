@@ -106,9 +106,9 @@ class NodeSearch:
             first = start + done
             side_by_side = all_nodes and first + len(chunk) <= len(candidates)
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
-            if len(chunk) == limit and filtering.known_to_pass(state, pod, nodes, cached):
+            if len(chunk) == limit and filtering.passes_by_cache(state, pod, nodes, cached):
                 return SearchResult(nodes)
-            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=cached)
+            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
@@ -131,9 +131,9 @@ class NodeSearch:
     ) -> SearchResult | None:
         """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
-        if filtering.known_to_pass(state, pod, nodes, cached):
+        if filtering.passes_by_cache(state, pod, nodes, cached):
             return SearchResult(nodes)
-        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, known=cached)
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
         if _first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:

@@ -65,7 +65,7 @@ class Pipeline:
 
     def filter(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
         """Which nodes the pod fits on. Only SAMPLED uses and fills the framework's cache."""
-        cached = framework.memory.about(pod) if mode is Mode.SAMPLED else None
+        cached = framework.answer_cache.entry_for(pod) if mode is Mode.SAMPLED else None
         statuses = NodeStatuses(self.snapshot)
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached

@@ -116,8 +116,10 @@ class Entry:
         """Whether to try the pod again."""
         if self.waits:
             return False
-        found_no_room = not self.refused and self.seen.waiting_rejections < now.waiting_rejections
-        return self.activated or self.seen.changes < now.changes or found_no_room
+        rejected_waiting = (
+            not self.refused and self.seen.waiting_rejections < now.waiting_rejections
+        )
+        return self.activated or self.seen.changes < now.changes or rejected_waiting
 
 
 @dataclass(slots=True)

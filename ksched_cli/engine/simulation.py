@@ -37,14 +37,14 @@ PREEMPTOR = "DefaultPreemption"
 @dataclass(frozen=True, slots=True)
 class Options:
     """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
-    remember: keep plugins' answers for pods that look the same; changes nothing but the time.
+    cache_answers: reuse plugins' answers for pods that look the same; changes only the time.
     on_progress: called after each attempt with how many pods have a node, and of how many.
     extenders: whether and how they are asked."""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     preempt: bool = True
-    remember: bool = True
+    cache_answers: bool = True
     on_progress: Progress | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
 
@@ -66,7 +66,7 @@ class Simulation:
     configuration: Configuration
     registry: Mapping[str, PluginEntry]
     options: Options = field(default_factory=Options)
-    guard: PluginCaller = field(default_factory=PluginCaller)
+    caller: PluginCaller = field(default_factory=PluginCaller)
     catalog: PodCatalog = field(default_factory=PodCatalog)
     nominator: Nominator = field(default_factory=Nominator)
     waiting: WaitingPods = field(default_factory=WaitingPods)
@@ -104,7 +104,7 @@ class Simulation:
                     shared=shared,
                     waiting=self.waiting,
                 ),
-                self.guard,
+                self.caller,
             )
             for profile in self.configuration.profiles
         }
@@ -152,7 +152,7 @@ class Simulation:
     def queue(self) -> Queue:
         """Who waits for a node; the nominations that the state tells of are made."""
         queue = fill(self.pending(), self.frameworks)
-        self.waiting.clock.jump(max((one.timestamp for one in queue.queued), default=0.0))
+        self.waiting.clock.jump(max((queued.timestamp for queued in queue.queued), default=0.0))
         for pod in queue.active:
             if pod.pod.status.nominated_node_name:
                 self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
@@ -165,9 +165,9 @@ class Simulation:
         """
         queue = self.queue()
         active = [pod for pod in queue.active if leave_out is None or pod.uid != leave_out.uid]
-        if self.options.remember:
+        if self.options.cache_answers:
             for framework in self.frameworks.values():
-                framework.memory.expect(active)
+                framework.answer_cache.expect(active)
         loop = RetryLoop(
             self,
             Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else ""),
@@ -192,7 +192,7 @@ class Simulation:
     def outcomes(self, pod: PodInfo) -> list[Outcome]:
         """As `try_pod`, with what is still to be done."""
         framework = self.frameworks[pod.spec.scheduler_name]
-        noted = self.guard.noted
+        noted = self.caller.noted
         outcome = self.cycle.attempt(framework, pod)
         outcomes = [outcome]
         if self.options.preempt:
@@ -210,12 +210,12 @@ class Simulation:
         this decides."""
         if not self.waiting:
             return
-        noted = self.guard.noted
+        noted = self.caller.noted
         while (decided := self.waiting.decided()) is not None:
             outcome = self.cycle.binding.settle(decided, self.waiting.clock.now)
             self._conclude(decided.pod, outcome, noted)
             self.settled.append((decided.pod, outcome))
-            noted = self.guard.noted
+            noted = self.caller.noted
 
     def take_settled(self) -> list[tuple[PodInfo, Outcome]]:
         """The pods that wait no longer, since this was called last."""
@@ -232,7 +232,7 @@ class Simulation:
         if outcome.row is not None and not outcome.waits:
             self.placements[pod.key] = outcome.attempt.node
             self.changes += 1
-        if self.guard.noted > noted and outcome.row is None:
+        if self.caller.noted > noted and outcome.row is None:
             self.failed.add(pod.key)
         else:
             self.failed.discard(pod.key)

@@ -1,7 +1,7 @@
-"""What a PostFilter plugin wants done besides evictions, for the engine to carry out or to leave.
+"""Actions that a PostFilter plugin defers until after the attempt, besides evictions.
 
-An attempt must change nothing by itself: inquiries, and the attempt right after an eviction, only
-say what would be done.
+An attempt itself changes nothing, because some attempts are only inquiries (`ksched preempt`). The
+engine runs the deferred actions where it carries out what PostFilter decided.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ STATE_KEY = "ksched/afterwards"
 
 
 def defer(state: CycleState, action: Callable[[], None]) -> None:
-    """`action` is called after the attempt, if what PostFilter found is carried out at all."""
+    """Has `action` called after the attempt, if the engine carries out PostFilter's decision."""
     state.data.setdefault(STATE_KEY, []).append(action)
 
 
 def deferred(state: CycleState) -> tuple[Callable[[], None], ...]:
+    """The attempt's deferred actions, in order."""
     return tuple(state.data.get(STATE_KEY, ()))

@@ -1,7 +1,6 @@
 """Finds the plugins: the in-tree ones by an explicit list, the others by entry point or by hand.
 
-Each foreign source is loaded in a guard of its own, so that a broken one is reported and the rest
-still work.
+Each foreign source is loaded separately, so that one that fails is reported and the others work.
 """
 
 from __future__ import annotations
@@ -30,40 +29,43 @@ from ksched_cli.framework.status import PluginError
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A source whose plugins could not be had, and why.
+    """A source whose plugins could not be loaded, and why.
 
-    origin: the distribution and version, or what --plugin was given
-    asked:  it was asked for with --plugin
-    detail: the traceback, where there is one
+    origin: the distribution and version, or the argument of --plugin
+    cause:  one line
+    detail: the traceback, "" where there is none
+    is_requested: it was named with --plugin
     """
 
     origin: str
     cause: str
-    asked: bool = False
+    is_requested: bool = False
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
+    """The plugins that could be loaded, and the sources that could not."""
+
     registry: Registry
     broken: tuple[Broken, ...]
 
 
 class UnfitError(Exception):
-    """What was found is no plugin, or none that works with this version."""
+    """A source has no plugin, or one that does not work with this version of ksched."""
 
 
-def discover(in_tree: Iterable[PluginEntry], asked: Sequence[str] = ()) -> Discovery:
-    """asked: MODULE:NAME or FILE.py, for plugins that are not installed.
+def discover(in_tree: Iterable[PluginEntry], sources: Sequence[str] = ()) -> Discovery:
+    """sources: MODULE:NAME or FILE.py, of plugins that are not installed.
 
-    Raises UsageError where two sources bring a plugin of the same name.
+    Raises UsageError where two sources have a plugin of the same name.
     """
     entries = {entry.name: entry for entry in in_tree}
     broken: list[Broken] = []
     for point in entry_points(group=PROJECT):
         _register_source(entries, broken, _origin(point), partial(_installed, point))
-    for source in asked:
-        _register_source(entries, broken, source, partial(_by_hand, source), asked=True)
+    for source in sources:
+        _register_source(entries, broken, source, partial(_by_hand, source), is_requested=True)
     return Discovery(Registry(entries.values()), tuple(broken))
 
 
@@ -72,26 +74,26 @@ def _register_source(
     broken: list[Broken],
     origin: str,
     load: Callable[[], Mapping[str, Any]],
-    asked: bool = False,
+    is_requested: bool = False,
 ) -> None:
-    """One source's plugins, all of them or none."""
+    """Adds all plugins of one source to `entries`, or none and the reason to `broken`."""
     try:
-        found = [_entry(name, plugin, origin) for name, plugin in load().items()]
+        loaded = [_entry(name, plugin, origin) for name, plugin in load().items()]
     except UnfitError as error:
-        broken.append(Broken(origin, str(error), asked))
+        broken.append(Broken(origin, str(error), is_requested))
     except Exception as error:
         cause = f"{type(error).__name__}: {error}"
-        broken.append(Broken(origin, cause, asked, traceback.format_exc()))
+        broken.append(Broken(origin, cause, is_requested, traceback.format_exc()))
     else:
-        for entry in found:
+        for entry in loaded:
             _add(entries, entry)
 
 
 def _add(entries: dict[str, PluginEntry], entry: PluginEntry) -> None:
-    known = entries.get(entry.name)
-    if known is not None:
+    other = entries.get(entry.name)
+    if other is not None:
         raise UsageError(
-            f'two plugins are named "{entry.name}": one from {known.origin}, one from '
+            f'two plugins are named "{entry.name}": one from {other.origin}, one from '
             f"{entry.origin}; uninstall or leave out one of them"
         )
     entries[entry.name] = entry
@@ -116,21 +118,24 @@ def _entry(name: str, plugin: Any, origin: str) -> PluginEntry:
     return PluginEntry.of(plugin, origin)
 
 
-def tried(found: Discovery) -> Discovery:
-    """As `found`, with those among the broken that cannot be made, for an empty cluster and without
-    args. One that needs args is taken at its word."""
-    broken = list(found.broken)
-    kept: list[PluginEntry] = []
-    for entry in found.registry.values():
-        problem = _makes(entry) if entry.is_foreign and not entry.check_args(None) else None
+def tried(discovery: Discovery) -> Discovery:
+    """The discovery after creating each foreign plugin for an empty cluster, without args; those
+    that fail are among `broken`. Plugins that require args are not tried."""
+    broken = list(discovery.broken)
+    entries: list[PluginEntry] = []
+    for entry in discovery.registry.values():
+        problem = (
+            _creation_error(entry) if entry.is_foreign and not entry.check_args(None) else None
+        )
         if problem is None:
-            kept.append(entry)
+            entries.append(entry)
         else:
             broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
-    return Discovery(Registry(kept), tuple(broken))
+    return Discovery(Registry(entries), tuple(broken))
 
 
-def _makes(entry: PluginEntry) -> str | None:
+def _creation_error(entry: PluginEntry) -> str | None:
+    """Why the plugin cannot be created; None where it can, or refuses the empty cluster."""
     from ksched_cli.cluster.snapshot import Snapshot
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.framework.handle import Handle
@@ -164,10 +169,10 @@ def _installed(point: EntryPoint) -> Mapping[str, Any]:
 
 
 def _of_module(module: Any) -> Mapping[str, Any]:
-    """What the module's hook answers."""
-    wanted = getattr(module, API_ATTRIBUTE, API_VERSION)
-    if wanted != API_VERSION:
-        raise UnfitError(f"it is for plugin API {wanted}; this ksched has {API_VERSION}")
+    """What the module's hook returns: plugin name → class. Raises UnfitError."""
+    version = getattr(module, API_ATTRIBUTE, API_VERSION)
+    if version != API_VERSION:
+        raise UnfitError(f"it is for plugin API {version}; this ksched has {API_VERSION}")
     manager = pluggy.PluginManager(PROJECT)
     manager.add_hookspecs(Hooks)
     manager.register(module)
@@ -181,40 +186,40 @@ def _of_module(module: Any) -> Mapping[str, Any]:
 
 
 def _by_hand(source: str) -> Mapping[str, Any]:
-    """MODULE:NAME, FILE.py or FILE.py:NAME; without a name, what the module's hook answers, or else
-    all plugin classes that stand in it."""
-    place, colon, name = source.rpartition(":")
+    """source: MODULE:NAME, FILE.py or FILE.py:NAME. Without a name, the plugins that the module's
+    hook returns or, where it has no hook, all plugin classes that it defines."""
+    module_name, colon, name = source.rpartition(":")
     if not colon:
-        place, name = source, ""
-    if place.endswith(".py"):
-        module = _module_of(Path(place))
+        module_name, name = source, ""
+    if module_name.endswith(".py"):
+        module = _module_of(Path(module_name))
     elif name:
         _importable(Path.cwd())
-        module = import_module(place)
+        module = import_module(module_name)
     else:
         raise UnfitError("expected MODULE:NAME or FILE.py")
     if name:
         plugin = getattr(module, name, None)
         if plugin is None:
-            raise UnfitError(f"{place} has no {name}")
+            raise UnfitError(f"{module_name} has no {name}")
         return {getattr(plugin, "name", name): plugin}
     if hasattr(module, "ksched_plugins"):
         return _of_module(module)
-    found = {
-        one.name: one
-        for one in vars(module).values()
-        if inspect.isclass(one)
-        and issubclass(one, Plugin)
-        and one.__module__ == module.__name__
-        and hasattr(one, "name")
+    plugins = {
+        member.name: member
+        for member in vars(module).values()
+        if inspect.isclass(member)
+        and issubclass(member, Plugin)
+        and member.__module__ == module.__name__
+        and hasattr(member, "name")
     }
-    if not found:
+    if not plugins:
         raise UnfitError("there is no plugin class with a name in it")
-    return found
+    return plugins
 
 
 def _module_of(path: Path) -> ModuleType:
-    """A file as a module; what lies beside it can be imported too."""
+    """Imports a file as a module. It can import other files of its folder."""
     if not path.is_file():
         raise UnfitError("there is no such file")
     _importable(path.resolve().parent)
@@ -230,6 +235,6 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _importable(folder: Path) -> None:
-    """At the end, so that nothing installed is hidden."""
+    """Appends a folder to sys.path, at the end, so that it hides nothing installed."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

@@ -1,4 +1,4 @@
-"""What a plugin may ask of an extender: an external process that has its say in preemption too.
+"""What a plugin may call of an extender, an external process that takes part in preemption.
 
 Upstream: pkg/scheduler/framework/extender.go (Extender).
 """
@@ -15,12 +15,12 @@ from ksched_cli.framework.status import PluginError
 
 
 class ExtenderError(PluginError):
-    """An extender could not be asked, or its answer is of no use; the words are kube-scheduler's
-    where it has some."""
+    """A call to an extender failed, or its response is invalid. The message is kube-scheduler's
+    where it has one."""
 
 
 class PreemptionExtender(Protocol):
-    """name: the URL prefix. ignorable: a failure is as if the extender had not been asked."""
+    """name: the URL prefix. ignorable: a failed call is treated as if it had not been made."""
 
     @property
     def name(self) -> str: ...
@@ -32,11 +32,14 @@ class PreemptionExtender(Protocol):
     def supports_preemption(self) -> bool: ...
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """Whether the pod asks for what the extender manages."""
+        """Whether the pod requests a resource that the extender manages."""
         ...
 
     def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, Victims], snapshot: Snapshot
     ) -> dict[str, Victims]:
-        """victims: by node name; so is the answer, in order of name. Raises ExtenderError."""
+        """victims: by node name. Returns those that the extender accepts, sorted by node name.
+
+        Raises ExtenderError.
+        """
         ...

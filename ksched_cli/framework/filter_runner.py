@@ -49,7 +49,7 @@ class FilterRunner:
 
     # -- many nodes -----------------------------------------------------------------------------
 
-    def known_to_pass(
+    def passes_by_cache(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
     ) -> bool:
         """Whether all the nodes pass by the cache alone; False leaves it open."""
@@ -70,11 +70,11 @@ class FilterRunner:
         pod: PodInfo,
         nodes: Nodes,
         own_states: OwnStates | None = None,
-        known: CacheEntry | None = None,
+        entry: CacheEntry | None = None,
     ) -> Verdicts:
         """As `run_filters`, but on a node to which pods of no lower priority are nominated, the pod
         has to fit both with them there and without."""
-        verdicts = self.run_filters(state, pod, nodes, own_states, known)
+        verdicts = self.run_filters(state, pod, nodes, own_states, entry)
         if not self._nominator:
             return verdicts
         index = {int(row): i for i, row in enumerate(nodes.indices())}
@@ -95,17 +95,17 @@ class FilterRunner:
         pod: PodInfo,
         nodes: Nodes,
         own_states: OwnStates | None = None,
-        known: CacheEntry | None = None,
+        entry: CacheEntry | None = None,
     ) -> Verdicts:
         """Each plugin is called only for the nodes that the ones before it let pass.
 
         own_states: in a dry run, the states to use in place of `state`, by row
-        known:      the cache entry for the pod; only for nodes of the snapshot itself
+        entry:      the cache entry for the pod; only for nodes of the snapshot itself
         """
-        if known is None:
+        if entry is None:
             plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
         else:
-            cache = self._up_to_date(known, pod, nodes)
+            cache = self._up_to_date(entry, pod, nodes)
             plugins, verdicts = self.plugins[cache.plugin_count :], cache.verdicts(nodes)
         ids, statuses = verdicts.ids, verdicts.statuses
         passing, indices = nodes, None

@@ -11,7 +11,8 @@ from ksched_cli.framework.node_statuses import NodeStatuses
 
 
 def fit_error(statuses: NodeStatuses, pre_filter: str = "", post_filter: str = "") -> str:
-    """pre_filter: PreFilter's message, which takes the place of the nodes' reasons."""
+    """pre_filter: PreFilter's message, printed in place of the nodes' reasons;
+    post_filter: PostFilter's message, appended."""
     total = len(statuses)
     text = f"0/{total} nodes are available:"
     if pre_filter:

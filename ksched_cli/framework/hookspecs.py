@@ -1,4 +1,4 @@
-"""How plugins from outside make themselves known: one hook, in the entry-point group `ksched`."""
+"""The hook by which other distributions register plugins, in the entry-point group `ksched`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pluggy
 
 PROJECT = "ksched"
 
-# Where the entry point's module says which version of the plugin API it is for.
+# The attribute of an entry point's module with the version of the plugin API that it is for.
 API_ATTRIBUTE = "KSCHED_API"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -17,9 +17,9 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 class Hooks:
-    """Implement it in the module that the entry point names, marked with `hookimpl`."""
+    """Implemented in the module that the entry point names, marked with `hookimpl`."""
 
     @hookspec
     def ksched_plugins(self) -> Mapping[str, type[Any]]:
-        """Plugin name → class. The class is made with (args, handle) when a profile enables it."""
+        """Plugin name → class, which is called with (args, handle) when a profile enables it."""
         raise NotImplementedError

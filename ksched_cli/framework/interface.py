@@ -1,10 +1,15 @@
-"""The plugin contract: one class per extension point, in two depths.
+"""The plugin contract: one abstract class per extension point.
 
-The plain form answers for one node, as in kube-scheduler. The array form answers for many and is
-what the runtime calls; its default loops over the plain form. A plugin overrides either. Those of
-ksched itself may have both: then it is the plain form that is asked about a handful of nodes.
+A plugin is a class that extends one or more of them. Filter and Score have two forms: the plain
+form (`filter`, `score`) answers for one node, as in kube-scheduler; the array form (`filter_nodes`,
+`score_nodes`) answers for many nodes and is what the runtime calls. By default the array form calls
+the plain form for each node, so a plugin overrides either. An in-tree plugin may override both: the
+plain form is then called where there are only a few nodes.
 
-Upstream: pkg/scheduler/framework/interface.go. Nothing here loads NumPy before it is needed.
+An exception is a defect of the plugin and ends the pod's attempt with code Error; a plugin that
+cannot answer raises PluginError, whose message is shown without a traceback.
+
+Upstream: pkg/scheduler/framework/interface.go. Importing this module does not load NumPy.
 """
 
 from __future__ import annotations
@@ -27,9 +32,10 @@ if TYPE_CHECKING:
     from ksched_cli.framework.nodes import NodeInfo, Nodes
     from ksched_cli.framework.results import Scores, Verdicts
 
-# Counts up when a plugin that was written for the version before might not work any more.
+# Incremented when a plugin written for the previous version might no longer work.
 API_VERSION = 1
 
+# The range of normalized scores, both ends included.
 MIN_NODE_SCORE = 0
 MAX_NODE_SCORE = 100
 
@@ -37,9 +43,12 @@ MAX_NODE_SCORE = 100
 class Scope(Enum):
     """What a plugin's answer about a node depends on, besides the pod's own manifest.
 
-    NODE:    the node's labels, taints, images, capacity; it never changes in a run
-    ROW:     also the pods on that node
-    CLUSTER: pods or objects anywhere; asked again in every attempt
+    The runtime reuses an answer for pods with the same manifest until something in its scope
+    changes. A scope that is too narrow gives wrong results; a scope that is too wide costs time.
+
+    NODE:    the node's labels, taints, images and capacity, which do not change in a run
+    ROW:     the same, and the pods on that node
+    CLUSTER: pods or objects anywhere; the answer is never reused
     """
 
     NODE = 0
@@ -48,14 +57,15 @@ class Scope(Enum):
 
 
 class Plugin(ABC):
-    """Made with (args, handle) when a profile enables it.
+    """The base of every extension point. One instance is created per profile that enables the
+    plugin, by calling the class with (args, handle).
 
-    name:  as in a configuration
-    scope: holds for every answer the plugin gives, see Scope
-    args:  what the plugin's args are checked by: a JSON Schema, and the plugin is given plain data;
-           or a msgspec.Struct or a dataclass, and it is given an instance. None: not checked
-    reads: kinds of objects that ksched does not know and the plugin wants to see, as
-           "PodGroup.scheduling.x-k8s.io"; they are in handle.cluster.others
+    name:  the plugin's name in a configuration
+    scope: of every answer that the plugin gives, see Scope
+    args:  how the plugin's args are checked. A JSON Schema: the plugin receives plain data. A
+           msgspec.Struct or a dataclass: it receives an instance. None: they are not checked
+    reads: kinds of custom objects that the plugin reads, as "PodGroup.scheduling.x-k8s.io"; they
+           are loaded into handle.cluster.others
     """
 
     name: ClassVar[str]
@@ -68,25 +78,30 @@ class Plugin(ABC):
         adopt_renamed(cls)
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        """args: as `args` above says, None where nothing checks them and there are none.
+        """args: in the form that the class's `args` declares; None where it declares none and the
+        configuration has none.
 
-        Raises PluginError for what the plugin does not want to work with.
+        Raises PluginError where the plugin refuses its args or the cluster.
         """
         self.handle = handle
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """The scope for this very pod, where it is narrower: a pod without volumes does not care
-        about claims anywhere. It may depend on the pod's manifest only."""
+        """The scope of the answers about this pod, where it is narrower than `scope`: for a pod
+        without volumes, no claim matters. It may depend on nothing but the pod's manifest."""
         return self.scope
 
     def cache_key(self, pod: PodInfo) -> Hashable | None:
-        """All of the pod's manifest that the plugin's NODE answers depend on, where that is little:
-        pods that agree in it share them. None: only pods that look the same do."""
+        """The part of the pod's manifest that the plugin's NODE answers depend on: pods with equal
+        keys share these answers. None: only pods with the same manifest do."""
         return None
 
 
 class QueuedPod(NamedTuple):
-    """A pod in the queue. timestamp: seconds; sequence: its place in the state."""
+    """A pod in the queue.
+
+    timestamp: when it was created, in seconds since the epoch
+    sequence:  its index among the state's pods
+    """
 
     pod: PodInfo
     timestamp: float
@@ -94,67 +109,77 @@ class QueuedPod(NamedTuple):
 
 
 class PreEnqueuePlugin(Plugin):
-    """Holds pods back from the queue."""
+    """Decides whether a pod may enter the queue."""
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Anything but success keeps the pod gated."""
+        """Success lets the pod in; any other status keeps it gated."""
 
 
 class QueueSortPlugin(Plugin):
-    """Orders the queue. Exactly one per scheduler."""
+    """Orders the queue. Every profile enables exactly one, the same in all profiles."""
 
     @abstractmethod
     def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        """Whether `first` goes before `second`."""
+        """Whether `first` is tried before `second`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
-    """node_names: the only nodes worth asking about; None: all of them."""
+    """node_names: the only nodes that Filter has to look at; None: all nodes."""
 
     node_names: frozenset[str] | None = None
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod once, before any node."""
+    """Runs once per attempt, before Filter: rejects the pod, narrows the nodes, or stores in the
+    cycle state what Filter needs."""
 
     @abstractmethod
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
-        """Skip leaves the plugin's Filter out of this attempt."""
+        """nodes: all nodes of the cluster.
+
+        Status: success; Skip, and the plugin's Filter is not called in this attempt; or a
+        rejection, which holds for every node.
+        """
 
 
 class PreFilterExtensions(Plugin):
-    """Follows pods that come and go in a trial, without looking at everything again."""
+    """Updates what PreFilter stored in the cycle state when a dry run adds a pod to a node or
+    removes one, as the search for victims does. Extended together with PreFilterPlugin."""
 
     @abstractmethod
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """`added` is now on `node`, and `node` shows it."""
+        """Called after `added` was added to `node`. `pod` is the pod being scheduled."""
 
     @abstractmethod
     def remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> Status:
-        """`removed` has left `node`, and `node` no longer shows it."""
+        """Called after `removed` was removed from `node`. `pod` is the pod being scheduled."""
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether pods that look like `other` can change the answers about `pod` by coming or
-        going. Where not, `add_pod` and `remove_pod` are not called for them: a plugin that can tell
-        makes the search for victims faster."""
+        """Whether adding or removing pods with the manifest of `other` can change the answers about
+        `pod`. If not, `add_pod` and `remove_pod` are not called for them, which makes the search
+        for victims faster."""
         return True
 
 
 class FilterPlugin(Plugin):
-    """Says which nodes can run the pod."""
+    """Decides which nodes can run the pod."""
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Plain form: success, a rejection, or an error."""
+        """Plain form: success, a rejection, or an error.
+
+        Status.unschedulable where evicting pods from the node might help, Status.unresolvable
+        where it cannot.
+        """
         raise NotImplementedError(f"{type(self).__name__} has neither filter nor filter_nodes")
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
-        """Array form: one verdict per node of `nodes`, in its order."""
+        """Array form: one verdict per node of `nodes`, in the same order."""
         from ksched_cli.framework.results import Verdicts
 
         answers = [self.filter(state, pod, node) for node in nodes]
@@ -162,60 +187,62 @@ class FilterPlugin(Plugin):
             return Verdicts.of(answers)
         except AttributeError:
             wrong = next(i for i, answer in enumerate(answers) if type(answer) is not Status)
-            said, kind = nodes.names()[wrong], type(answers[wrong]).__name__
+            name, kind = nodes.names()[wrong], type(answers[wrong]).__name__
             raise MalformedError(
-                f"filter returned {kind} for node {said}, expected Status"
+                f"filter returned {kind} for node {name}, expected Status"
             ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
-    """nominated_node: the node made room on; "" takes a nomination back; None leaves it."""
+    """nominated_node: the node that the pod is nominated to; "" clears its nomination; None leaves
+    the nomination as it is."""
 
     nominated_node: str | None = None
 
 
 class PostFilterPlugin(Plugin):
-    """Looks for a way out when no node fits."""
+    """Runs when no node passed Filter, to make the pod schedulable, as preemption does."""
 
     @abstractmethod
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        """filtered: every node's status, those that PreFilter left out included."""
+        """filtered: the status of every node, including the nodes that PreFilter excluded."""
 
 
 class PreScorePlugin(Plugin):
-    """Prepares Score, with all feasible nodes in view."""
+    """Runs once per attempt, before Score, with all feasible nodes."""
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
-        """Skip leaves the plugin's Score out of this attempt."""
+        """nodes: the nodes that passed Filter. Skip: the plugin's Score is not called in this
+        attempt."""
 
 
 class ScorePlugin(Plugin):
     """Ranks the feasible nodes."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Plain form: after normalising, 0 to 100."""
+        """Plain form. Without NormalizeScore from 0 to 100; with it any integer."""
         raise NotImplementedError(f"{type(self).__name__} has neither score nor score_nodes")
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        """Array form: one score per node of `nodes`, in its order."""
+        """Array form: one score per node of `nodes`, in the same order."""
         import numpy as np
 
         scores = [self.score(state, pod, node) for node in nodes]
-        found = np.array(scores) if scores else np.empty(0, dtype=np.int64)
-        if found.dtype.kind not in "iu":
+        array = np.array(scores) if scores else np.empty(0, dtype=np.int64)
+        if array.dtype.kind not in "iu":
             _check_integers(scores, nodes)
-        return found
+        return array
 
 
 class NormalizeScore(Plugin):
-    """Brings a plugin's raw scores into 0 to 100, with all of them in view.
+    """Converts a plugin's raw scores to scores from 0 to 100. Extended together with ScorePlugin.
 
-    normalizes_by_min_max: a normalised score depends only on the raw score itself and on the lowest
-        and highest raw score. A plugin that says so is called less often, its raw scores cached
+    normalizes_by_min_max: each normalized score depends only on the raw score itself and on the
+        lowest and highest raw score. The runtime then normalizes again only when these change
     """
 
     normalizes_by_min_max: ClassVar[bool] = False
@@ -224,62 +251,69 @@ class NormalizeScore(Plugin):
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
     ) -> Scores:
-        """A new array; `scores` is left as it is."""
+        """scores: the raw scores of `nodes`, in the same order, not to be modified. Returns a new
+        array of the same length."""
 
 
 class ReservePlugin(Plugin):
-    """Takes what the pod needs besides its node, and gives it back."""
+    """Reserves what the pod needs besides the node's resources, and releases it where the pod is
+    not bound after all."""
 
     @abstractmethod
-    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Anything but success ends the attempt; every Reserve plugin's `unreserve` is called."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-        """Also called where `reserve` was not; must not fail."""
+        """Also called where `reserve` failed or was never called. It must not fail."""
 
 
 class PermitPlugin(Plugin):
-    """The last word before binding: yes, no, or wait."""
+    """Allows the pod to be bound, rejects it, or has it wait."""
 
     @abstractmethod
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
-        """With Wait, for how many seconds at most."""
+        """Success, a rejection, or Wait; with Wait also the timeout in seconds."""
 
 
 class PreBindPlugin(Plugin):
-    """Does what must be done before the pod is bound."""
+    """Does what must be done before the pod is bound, such as binding its volumes."""
 
     @abstractmethod
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Anything but success ends the attempt, and the pod is not bound."""
 
 
 class BindPlugin(Plugin):
-    """Binds the pod. Skip leaves it to the next one."""
+    """Binds the pod to the node."""
 
     @abstractmethod
-    def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status: ...
+    def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        """Skip: the next Bind plugin is called. Otherwise this plugin's status decides."""
 
 
 class PostBindPlugin(Plugin):
-    """Is told that a pod was bound."""
+    """Runs after a pod was bound, to update the plugin's own records."""
 
     @abstractmethod
-    def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None: ...
+    def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        """Cannot change the outcome."""
 
 
 class Explains(Plugin):
-    """Says more than the status does, when `explain` asks. Called after the attempt's own calls."""
+    """Gives details of a plugin's answers to `ksched explain`. Called after the attempt, with its
+    cycle state."""
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-        """Why `node` was rejected: numbers, names. One line each."""
+        """Why `node` was rejected: the numbers and names behind the status, one line each."""
         return ()
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[str]:
-        """Where the raw score comes from."""
+        """How the raw score was computed, one line each."""
         return ()
 
 
-# What a plugin implements says which extension points it extends.
+# Extension point, as in a configuration → the class that a plugin for it extends.
 CONTRACTS: Mapping[str, type[Plugin]] = {
     "preFilter": PreFilterPlugin,
     "filter": FilterPlugin,
@@ -297,17 +331,17 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
 
 
 def _check_integers(scores: Sequence[Any], nodes: Nodes) -> None:
-    """Raises MalformedError, rather than have a float cut off."""
+    """Raises MalformedError for a score that is no integer: NumPy would truncate a float."""
     for score, node in zip(scores, nodes, strict=True):
         try:
             index(score)
         except TypeError:
-            said = f"score returned {type(score).__name__} for node {node.name}, expected int"
-            raise MalformedError(said) from None
+            message = f"score returned {type(score).__name__} for node {node.name}, expected int"
+            raise MalformedError(message) from None
 
 
 def points_of(plugin: type[Any]) -> frozenset[str]:
-    """The extension points that a plugin class extends."""
+    """The keys of CONTRACTS whose classes a plugin class extends."""
     return frozenset(key for key, contract in CONTRACTS.items() if issubclass(plugin, contract))
 
 

@@ -91,13 +91,13 @@ class NodeStatuses(Mapping[str, Status]):
     def count(self) -> dict[Status, int]:
         """How many nodes have each status, absent ones left out."""
         counts = np.bincount(self.ids[self.has_status], minlength=len(self.statuses))
-        found: dict[Status, int] = {}
+        totals: dict[Status, int] = {}
         for status, count in zip(self.statuses, counts.tolist(), strict=True):
             if count:
-                found[status] = found.get(status, 0) + count
+                totals[status] = totals.get(status, 0) + count
         for status in self.foreign.values():
-            found[status] = found.get(status, 0) + 1
-        return found
+            totals[status] = totals.get(status, 0) + 1
+        return totals
 
     def own(self) -> dict[str, Status]:
         """The nodes that have a status of their own, by name."""
@@ -106,8 +106,8 @@ class NodeStatuses(Mapping[str, Status]):
         return {names[row]: self.statuses[self.ids[row]] for row in rows} | self.foreign
 
     def at(self, row: int) -> Status:
-        found = self.ids[row]
-        return self.absent if found == ABSENT else self.statuses[found]
+        status_id = self.ids[row]
+        return self.absent if status_id == ABSENT else self.statuses[status_id]
 
     def __getitem__(self, name: str) -> Status:
         row = self.snapshot.row.get(name)

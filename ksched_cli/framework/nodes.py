@@ -22,7 +22,7 @@ AsLists: TypeAlias = dict[str, list[int]]
 MANY_ROWS = 64
 
 # Where a snapshot keeps them; no trial takes them for its own.
-_KNOWN = "framework.nodes"
+_NODES_KEY = "framework.nodes"
 
 
 class NodeInfo(Struct, frozen=True, eq=False):
@@ -90,8 +90,8 @@ class Nodes(Struct, frozen=True, eq=False):
 
     def __iter__(self) -> Iterator[NodeInfo]:
         if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
-            known = _nodes_of(self.snapshot)
-            return iter(known if self.rows is None else [known[row] for row in self.rows])
+            nodes = _nodes_of(self.snapshot)
+            return iter(nodes if self.rows is None else [nodes[row] for row in self.rows])
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
         return (NodeInfo(self.snapshot, row) for row in rows)
 
@@ -118,10 +118,10 @@ class Nodes(Struct, frozen=True, eq=False):
 
 def _nodes_of(snapshot: Snapshot) -> list[NodeInfo]:
     """All its nodes, made once."""
-    found: list[NodeInfo] | None = vars(snapshot).get(_KNOWN)
-    if found is None:
+    nodes: list[NodeInfo] | None = vars(snapshot).get(_NODES_KEY)
+    if nodes is None:
         whole: AsLists = {}
-        found = vars(snapshot)[_KNOWN] = [
+        nodes = vars(snapshot)[_NODES_KEY] = [
             NodeInfo(snapshot, row, whole, snapshot.requested_lists) for row in range(len(snapshot))
         ]
-    return found
+    return nodes

@@ -1,7 +1,8 @@
-"""A plugin's args: checked by what the plugin brings, and made into what it wants to be given.
+"""A plugin's args: checked against the spec that the plugin declares, and converted to it.
 
-A JSON Schema checks plain data. A msgspec.Struct or a dataclass checks types, fills in defaults,
-and refuses in its `__post_init__` with a ValueError. A dataclass's fields are camelCase there.
+A JSON Schema checks plain data. A msgspec.Struct or a dataclass checks types and fills in defaults;
+its `__post_init__` may raise ValueError for values that it refuses. A dataclass's field `max_pods`
+is written maxPods in a configuration.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 
 from ksched_cli.kube.field_errors import ErrorType, FieldError, bad_value_text
 
-# What a plugin class has as `args`.
+# The `args` of a plugin class.
 ArgsSpec: TypeAlias = Mapping[str, Any] | type[Any] | None
 
 _META = ("apiVersion", "kind")
@@ -26,7 +27,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]+)`")
 
 
 def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
-    """What is wrong with args as a configuration has them; None stands for none given."""
+    """The errors of args as a configuration has them; given: None where it has none."""
     if spec is None:
         return ()
     if given is not None and not isinstance(given, Mapping):
@@ -44,7 +45,7 @@ def check(spec: ArgsSpec, given: Any) -> tuple[FieldError, ...]:
 
 
 def make(spec: ArgsSpec, given: Any) -> Any:
-    """What the plugin is made with. Raises ValueError for what `check` finds fault with."""
+    """The args to pass to the plugin. Raises ValueError where `check` returns errors."""
     if spec is None:
         return given
     data = _without_meta(given)
@@ -60,22 +61,24 @@ def make(spec: ArgsSpec, given: Any) -> Any:
 
 
 def _without_meta(given: Any) -> dict[str, Any]:
-    """Args may carry an apiVersion and kind, which are not the plugin's."""
+    """Args without apiVersion and kind, which a configuration may give and no plugin declares."""
     return {key: value for key, value in (given or {}).items() if key not in _META}
 
 
 def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...]:
     from jsonschema import Draft202012Validator
 
-    problems = sorted(Draft202012Validator(schema).iter_errors(data), key=lambda one: one.json_path)
+    problems = sorted(
+        Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path
+    )
     return tuple(
         FieldError(
-            one.json_path.removeprefix("$").removeprefix("."),
+            error.json_path.removeprefix("$").removeprefix("."),
             ErrorType.INVALID,
-            bad_value_text(one.instance),
-            one.message,
+            bad_value_text(error.instance),
+            error.message,
         )
-        for one in problems
+        for error in problems
     )
 
 
@@ -84,45 +87,45 @@ def _struct_of(cls: type[Any]) -> type[msgspec.Struct]:
     """A Struct with the fields of a dataclass."""
     hints = get_type_hints(cls)
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for one in dataclasses.fields(cls):
-        if one.default is not dataclasses.MISSING:
-            fields.append((one.name, hints[one.name], one.default))
-        elif one.default_factory is not dataclasses.MISSING:
-            default = msgspec.field(default_factory=one.default_factory)
-            fields.append((one.name, hints[one.name], default))
+    for member in dataclasses.fields(cls):
+        if member.default is not dataclasses.MISSING:
+            fields.append((member.name, hints[member.name], member.default))
+        elif member.default_factory is not dataclasses.MISSING:
+            default = msgspec.field(default_factory=member.default_factory)
+            fields.append((member.name, hints[member.name], default))
         else:
-            fields.append((one.name, hints[one.name]))
+            fields.append((member.name, hints[member.name]))
     return msgspec.defstruct(
         cls.__name__, fields, rename="camel", forbid_unknown_fields=True, kw_only=True
     )
 
 
 def _refuse_unknown(spec: type[msgspec.Struct], data: Mapping[str, Any]) -> None:
-    known = set(spec.__struct_encode_fields__)
+    field_names = set(spec.__struct_encode_fields__)
     for key in data:
-        if key not in known:
+        if key not in field_names:
             raise msgspec.ValidationError(f"Object contains unknown field `{key}`")
 
 
 def _field_error(text: str, data: Mapping[str, Any]) -> FieldError:
-    """From msgspec's words and place."""
+    """From the text of a msgspec.ValidationError, which ends in the path."""
     at = _AT.search(text)
     path = at["path"] if at else ""
-    said = _AT.sub("", text)
-    for pattern, fault, detail in (
+    message = _AT.sub("", text)
+    for pattern, error_type, detail in (
         (_MISSING, ErrorType.REQUIRED, ""),
         (_UNKNOWN, ErrorType.FORBIDDEN, "the plugin knows no such field"),
     ):
-        found = pattern.match(said)
-        if found:
-            inner = f"{path}.{found['field']}" if path else found["field"]
-            return FieldError(inner, fault, "", detail)
-    plain = said.replace("`", "")
+        match = pattern.match(message)
+        if match:
+            inner = f"{path}.{match['field']}" if path else match["field"]
+            return FieldError(inner, error_type, "", detail)
+    plain = message.replace("`", "")
     return FieldError(path, ErrorType.INVALID, bad_value_text(_value_at(data, path)), plain)
 
 
 def _value_at(data: Any, path: str) -> Any:
-    """The value at a path such as "weights[0].name"; None where it leads nowhere."""
+    """The value at a path such as "weights[0].name"; None where there is none."""
     for key, position in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
         try:
             data = data[int(position)] if position else data[key]

@@ -1,4 +1,4 @@
-"""What a PostFilter plugin found out about making room, for the engine to carry out and report."""
+"""The result of a PostFilter plugin's search for victims, for the engine to carry out or report."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ REQUEST_KEY = "ksched/preemption/request"
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRequest:
-    """What an inquiry wants of a PostFilter plugin, left in the CycleState under REQUEST_KEY.
+    """How a PostFilter plugin should search; the caller writes it to the CycleState under
+    REQUEST_KEY.
 
-    detailed:   also who may stay on a node, and why the others may not
-    everything: do not stop at as many candidates as are enough
+    detailed:   also record which pods may stay on a node, and why the others may not
+    everything: look at every node, not only until there are enough candidates
     """
 
     detailed: bool = False
@@ -29,11 +30,12 @@ class PreemptionRequest:
 class Victims:
     """The pods that would leave a node, most important first.
 
-    reprieved: those of lower priority that may stay, in the order they were put back
-    rejections:  by a victim's UID, why it may not
-    pdb_violated_by: by a victim's UID, the budgets that its eviction violates
+    pdb_violations:  how many evictions violate a disruption budget
+    reprieved:       the pods of lower priority that may stay, in the order they were put back
+    rejections:      victim's UID → why it may not stay
+    pdb_violated_by: victim's UID → the budgets that its eviction violates
 
-    The last three only where detail is kept.
+    The last three are empty unless the request was detailed.
     """
 
     pods: tuple[PodInfo, ...]
@@ -44,7 +46,7 @@ class Victims:
 
 
 class Criterion(StrEnum):
-    """What one candidate node is preferred for, in the order it is asked."""
+    """The criteria for choosing a candidate node, in the order they are applied."""
 
     FEWEST_VIOLATIONS = "fewest violations of disruption budgets"
     LOWEST_VICTIM = "lowest priority of the most important victim"
@@ -56,7 +58,7 @@ class Criterion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CriterionStep:
-    """One criterion at work. best: the best value, as text; left: how many nodes have it."""
+    """One criterion as applied. best: the best value, as text; left: how many nodes have it."""
 
     criterion: Criterion
     best: str
@@ -65,15 +67,16 @@ class CriterionStep:
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """The search for room, and its outcome.
+    """The search for victims and its outcome.
 
     ineligible: why the pod may not preempt at all, or ""
-    num_candidates: how many candidates are enough
-    candidates: by node name, every node found that could be made room on
-    rejected:   of the nodes looked at, why the others could not
-    node:       the one taken, or ""; victims: the pods that leave it
-    ties:       the equally good nodes by name, where more than one
-    steps:      the criteria asked, the last one decided; none where there was one candidate
+    num_candidates: the number of candidates after which the search stops
+    candidates: node name → the victims there, of every node on which evictions help
+    rejected:   node name → why evictions do not help, of the other nodes looked at
+    node:       the chosen node, or ""
+    victims:    the pods to evict from it
+    ties:       the names of the equally good nodes, where there are several
+    steps:      the criteria applied, of which the last decided; empty with a single candidate
     """
 
     ineligible: str = ""

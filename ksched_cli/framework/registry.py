@@ -1,7 +1,7 @@
-"""Every plugin known by name: where it comes from, what it extends, how to load it.
+"""The plugins by name: where each comes from, which points it extends, how to load it.
 
-Nothing here imports a plugin before it is asked for, so that `validate` and `plugins` need no NumPy
-for the in-tree ones.
+An in-tree plugin's module is imported by `load` only, so that `validate` and `plugins` do not load
+NumPy.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ IN_TREE_ORIGIN = "in-tree"
 
 @dataclass(frozen=True, slots=True)
 class PluginEntry:
-    """One plugin that a configuration may name; of an in-tree one, the whole descriptor.
+    """One plugin that a configuration may name.
 
     name:    as in a configuration
     points:  keys of kube.extension_points.POINTS that it extends
-    origin:  "in-tree", or the distribution and version that brought it
+    origin:  "in-tree", the distribution and version, or the argument of --plugin
     target:  "module:Class" of an in-tree plugin, or the class itself
-    enabled_by_default: it stands in the default multiPoint list, in the registry's order
-    default_weight:     its weight there
-    short_name:         heading of its column in a table; empty for the name itself
+    enabled_by_default: it is in the default multiPoint list, which has the registry's order
+    default_weight:     its weight in that list
+    short_name:         heading of its column in a table; "": the name itself
     in_tree_args:       type, defaults and checks of an in-tree plugin's args
     """
 
@@ -54,15 +54,15 @@ class PluginEntry:
     ) -> PluginEntry:
         """The descriptor of an in-tree plugin, enabled by default.
 
-        module: where the class of this name is; points: keys, with spaces between them;
-        weight: None for a plugin that the default list gives none
+        module: has the class of this name; points: keys separated by spaces; weight: None where
+        the default list has no weight for it
         """
         target, keys = f"{module}:{name}", frozenset(points.split())
         return cls(name, keys, IN_TREE_ORIGIN, target, True, weight, short_name, args)
 
     @classmethod
     def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
-        """The entry of a plugin that is no in-tree one."""
+        """The entry of an out-of-tree plugin."""
         return cls(plugin.name, points_of(plugin), origin, plugin)
 
     @property
@@ -71,11 +71,11 @@ class PluginEntry:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The kinds of objects that the plugin wants to see, besides those that ksched knows."""
+        """The kinds of custom objects that the plugin reads, see Plugin.reads."""
         return getattr(self.target, "reads", ())
 
     def load(self) -> Callable[..., Any]:
-        """The class: called with (args, handle) it makes the plugin."""
+        """The plugin's class, to be called with (args, handle)."""
         if not isinstance(self.target, str):
             return self.target
         module, _, attribute = self.target.partition(":")
@@ -83,7 +83,7 @@ class PluginEntry:
         return factory
 
     def check_args(self, given: Any) -> tuple[FieldError, ...]:
-        """What is wrong with args as a configuration has them, an in-tree plugin's typed."""
+        """The errors of args; given: typed for an in-tree plugin, else plain data."""
         if self.in_tree_args is not None:
             return tuple(self.in_tree_args.validate(given, ""))
         spec = getattr(self.target, "args", None)
@@ -94,7 +94,8 @@ class PluginEntry:
         return check(spec, given)
 
     def make(self, given: Any, handle: Any) -> Any:
-        """The plugin, with args as a configuration has them. Raises what its `__init__` raises."""
+        """Creates the plugin, with args as a configuration has them. Raises what its `__init__`
+        raises."""
         spec = getattr(self.target, "args", None)
         if spec is not None:
             from ksched_cli.framework.plugin_args import make
@@ -120,5 +121,5 @@ class Registry(Mapping[str, PluginEntry]):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The kinds of objects that any of the plugins wants to see."""
+        """The kinds of custom objects that any of the plugins reads."""
         return frozenset(kind for entry in self.values() for kind in entry.reads)

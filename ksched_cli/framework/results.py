@@ -1,4 +1,4 @@
-"""Answers for many nodes at once: an id per node into a small table of statuses."""
+"""Answers for many nodes: arrays with one element per node, in the order of the nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ Scores: TypeAlias = NDArray[np.int64]
 
 @dataclass(slots=True)
 class Verdicts:
-    """ids[i] is the index in `statuses` of the answer for the i-th node asked about; 0 passes."""
+    """The Filter statuses of n nodes.
+
+    ids:      shape (n,); ids[i] is the index in `statuses` of the i-th node's status
+    statuses: the distinct statuses; the first is success, so a node with id 0 passes
+    """
 
     ids: Ids
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
@@ -29,12 +33,12 @@ class Verdicts:
 
     @classmethod
     def rejecting(cls, rejected: Mask, status: Status) -> Verdicts:
-        """The nodes where `rejected` is true get `status`, the others pass."""
+        """The nodes where `rejected` is true have `status`, the others pass."""
         return cls(rejected.astype(np.int32), [SUCCESS, status])
 
     @classmethod
     def of(cls, answers: list[Status]) -> Verdicts:
-        """From one status per node."""
+        """From a list of one status per node."""
         table: dict[Status, int] = {SUCCESS: 0}
         # Most nodes get one of a few statuses, and hashing each costs more than all the rest.
         keys = np.fromiter(map(id, answers), np.int64, len(answers))
@@ -47,7 +51,7 @@ class Verdicts:
         return cls(ids[kinds], list(table))
 
     def reject(self, rejected: Mask, status: Status) -> None:
-        """Gives `status` to the nodes of `rejected` that still pass."""
+        """Sets `status` for the nodes where `rejected` is true and that passed so far."""
         if len(self.statuses) == 1:
             self.ids = rejected.astype(np.int32)
         else:

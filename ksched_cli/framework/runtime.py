@@ -107,21 +107,21 @@ class Framework:
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
         self._all_nodes = Nodes(handle.snapshot)
-        self.memory = AnswerCache(handle.snapshot)
+        self.answer_cache = AnswerCache(handle.snapshot)
         self.filtering = FilterRunner(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
             handle.snapshot,
             handle.nominator,
             caller,
-            self.memory,
+            self.answer_cache,
         )
         self.scoring = ScoreRunner(
             self._at("preScore", PreScorePlugin),
             self._at("score", ScorePlugin),
             profile.weights,
             caller,
-            self.memory,
+            self.answer_cache,
         )
         handle.framework = self
 
@@ -148,18 +148,18 @@ class Framework:
         return SUCCESS
 
     def pre_filter(
-        self, state: CycleState, pod: PodInfo, known: CacheEntry | None = None
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
     ) -> PreFilterOutcome:
         """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
         others, because preemption needs what they prepare."""
-        if known is None:
+        if entry is None:
             return self._run_pre_filters(self._pre_filters, state, pod)
-        if known.pre_filters is None:
-            known.pre_filters = self._run_cacheable_pre_filters(known.static_state, pod)
-        if known.pre_filters:
-            state.data.update(known.static_state.data)
-            state.skip_filter.update(known.static_state.skip_filter)
-            outcome = self._run_pre_filters(known.pre_filters, state, pod)
+        if entry.pre_filters is None:
+            entry.pre_filters = self._run_cacheable_pre_filters(entry.static_state, pod)
+        if entry.pre_filters:
+            state.data.update(entry.static_state.data)
+            state.skip_filter.update(entry.static_state.skip_filter)
+            outcome = self._run_pre_filters(entry.pre_filters, state, pod)
             if outcome.status.is_success and outcome.node_names is None:
                 return outcome
             # Now it matters which of the others came before: run them all, in order.
@@ -329,7 +329,7 @@ class Framework:
 
     def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
         """See AnswerCache.dry_runs."""
-        return self.memory.dry_runs(pod)
+        return self.answer_cache.dry_runs(pod)
 
 
 def _none_left(narrowed: list[str]) -> Status:

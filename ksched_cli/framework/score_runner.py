@@ -75,17 +75,17 @@ class ScoreRunner:
         return scores
 
     def totals(
-        self, state: CycleState, pod: PodInfo, nodes: Nodes, known: CacheEntry | None = None
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None = None
     ) -> Scores:
         """The weighted sums alone, as `run` has them. Raises as `run`."""
-        if known is None:
+        if entry is None:
             return total(self.run(state, pod, nodes), len(nodes))
-        if known.pre_scores is None:
-            known.pre_scores = self._run_cacheable_pre_scores(known.static_state, pod)
-        state.data.update(known.static_state.data)
-        state.skip_score.update(known.static_state.skip_score)
-        self._pre_score(known.pre_scores, state, pod, nodes)
-        cache = self._up_to_date(known, pod, nodes)
+        if entry.pre_scores is None:
+            entry.pre_scores = self._run_cacheable_pre_scores(entry.static_state, pod)
+        state.data.update(entry.static_state.data)
+        state.skip_score.update(entry.static_state.skip_score)
+        self._pre_score(entry.pre_scores, state, pod, nodes)
+        cache = self._up_to_date(entry, pod, nodes)
         sums = nodes.gather(cache.sums)
         for plugin in cache.normalized_plugins:
             raw = nodes.gather(cache.raw[plugin.name])

@@ -1,4 +1,4 @@
-"""What a plugin answers: a code, its reasons, and who said it.
+"""A plugin's answer: a code, its reasons, and the plugin's name.
 
 Upstream: k8s.io/kube-scheduler/framework/interface.go (Code, Status).
 """
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """kube-scheduler's codes, by its own numbers."""
+    """kube-scheduler's status codes, with its numbers."""
 
     SUCCESS = 0
     ERROR = 1
@@ -36,7 +36,7 @@ _TEXTS = {
     Code.PENDING: "Pending",
 }
 
-# Found more quickly than members of the class.
+# A global is read faster than a member of an Enum.
 _SUCCESS, _SKIP, _WAIT = Code.SUCCESS, Code.SKIP, Code.WAIT
 
 _REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
@@ -44,7 +44,10 @@ _REJECTIONS = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One answer. Equal statuses are interchangeable; compare them with ==."""
+    """One answer of a plugin. Compare statuses with ==.
+
+    reasons: the messages shown to users; plugin: the name, set by the runtime
+    """
 
     code: Code = Code.SUCCESS
     reasons: tuple[str, ...] = ()
@@ -52,17 +55,17 @@ class Status:
 
     @classmethod
     def unschedulable(cls, *reasons: str) -> Status:
-        """No, but pods that leave might change it."""
+        """A rejection that evicting pods from the node might lift."""
         return cls(Code.UNSCHEDULABLE, reasons)
 
     @classmethod
     def unresolvable(cls, *reasons: str) -> Status:
-        """No, whatever pods leave: preemption does not look at the node."""
+        """A rejection that no eviction can lift: preemption does not look at the node."""
         return cls(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
     @classmethod
     def error(cls, message: str) -> Status:
-        """The question could not be answered; the pod's attempt ends."""
+        """The plugin failed; the pod's attempt ends."""
         return cls(Code.ERROR, (message,))
 
     @property
@@ -86,14 +89,14 @@ class Status:
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> Status:
-        """The same answer with its author."""
+        """The same status with the plugin's name."""
         return Status(self.code, self.reasons, plugin)
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A plugin's rejection of a node. details: the numbers and names behind the status's reasons,
-    where they are asked for."""
+    """A plugin's rejection of a node. details: the numbers and names behind the status's reasons;
+    empty where they were not requested."""
 
     status: Status
     details: tuple[str, ...] = ()
@@ -104,7 +107,7 @@ SKIP = Status(Code.SKIP)
 
 
 class MalformedError(Exception):
-    """A plugin's answer is of the wrong type or length. The text says all: no traceback helps."""
+    """A plugin's answer is of the wrong type or length. It is reported without a traceback."""
 
 
 class PluginError(Exception):

@@ -86,15 +86,16 @@ class WaitingPods:
     def decided(self) -> WaitingPod | None:
         """The first that was allowed or rejected; where there is none, the first whose time is up,
         rejected now."""
-        found = next((one for one in self._pods.values() if one.decision is not None), None)
-        if found is None and self._pods:
-            found = min(self._pods.values(), key=lambda one: one.deadline)
-            if found.deadline > self.clock.now:
+        waiting = self._pods.values()
+        first = next((pod for pod in waiting if pod.decision is not None), None)
+        if first is None and waiting:
+            first = min(waiting, key=lambda pod: pod.deadline)
+            if first.deadline > self.clock.now:
                 return None
-            found.expire()
-        return found
+            first.expire()
+        return first
 
     @property
     def next_deadline(self) -> float | None:
         """When the next pod's time is up."""
-        return min((one.deadline for one in self._pods.values()), default=None)
+        return min((waiting.deadline for waiting in self._pods.values()), default=None)

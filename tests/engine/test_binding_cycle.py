@@ -141,9 +141,9 @@ def test_a_bind_plugin_may_refuse():
 def test_what_unreserve_and_postbind_do_wrong_changes_nothing():
     run, record, _ = once(plugin("A", [], post_bind=ValueError("odd")))
     assert record.placements == {"default/p": "n"}
-    assert [defect.point for defect in run.guard.defects.values()] == ["postBind"]
+    assert [defect.point for defect in run.caller.defects.values()] == ["postBind"]
     refused = Status.unschedulable("no")
     run, record, _ = once(plugin("A", [], unreserve=ValueError("odd"), pre_bind=refused))
     assert record.placements == {}
     assert run.snapshot.pod_count.tolist() == [0]
-    assert [defect.point for defect in run.guard.defects.values()] == ["unreserve"]
+    assert [defect.point for defect in run.caller.defects.values()] == ["unreserve"]

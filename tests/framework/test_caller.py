@@ -75,7 +75,7 @@ def test_an_exception_is_told_with_plugin_point_and_cause(method):
     one, record = run(doing(method, act))
     assert "plugin P failed in" in words(record)
     assert "KeyError: 'odd'" in words(record)
-    (defect,) = one.guard.defects.values()
+    (defect,) = one.caller.defects.values()
     assert "in act" in defect.detail
     assert record.placements == {}
 
@@ -102,7 +102,7 @@ def test_nothing_is_no_answer(method):
 def test_answers_of_the_wrong_type_or_length_are_told(method, answer, said):
     one, record = run(doing(method, lambda *given: answer))
     assert said in words(record)
-    assert len(one.guard.defects) == 1
+    assert len(one.caller.defects) == 1
 
 
 def mutations():
@@ -219,7 +219,7 @@ def test_a_queue_sort_that_fails_leaves_the_order_of_the_state():
     one = simulation(cluster(node("n"), pod("b", cpu=1), pod("a")), plugins=[Confused])
     record = one.run()
     assert list(record.placements) == ["default/b", "default/a"]
-    assert [defect.point for defect in one.guard.defects.values()] == ["queueSort"]
+    assert [defect.point for defect in one.caller.defects.values()] == ["queueSort"]
 
 
 def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
@@ -236,7 +236,7 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
     state = cluster(node("n"), pod("a"), pod("b"))
     one = simulation(state, profile(Unsure), [Unsure])
     assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.guard.defects.values()] == ["scope_for"]
+    assert [defect.point for defect in one.caller.defects.values()] == ["scope_for"]
 
 
 @pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
@@ -254,7 +254,7 @@ def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
     state = cluster(node("n"), pod("a"), pod("b"))
     one = simulation(state, profile(Vague), [Vague])
     assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.guard.defects.values()] == ["cache_key"]
+    assert [defect.point for defect in one.caller.defects.values()] == ["cache_key"]
 
 
 def test_explaining_goes_on_where_a_plugin_cannot_explain_itself():

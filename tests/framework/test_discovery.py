@@ -195,7 +195,7 @@ def test_a_file_that_brings_none_is_reported(tmp_path, text, said):
     file.write_text(text)
     (broken,) = by_hand(str(file)).broken
     assert said in broken.cause
-    assert broken.asked
+    assert broken.is_requested
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def error_of(plugin):
     run = simulation(state, profile(plugin, SCORING), [plugin, SCORING])
     found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
     assert found.node == ""
-    return found.error, [defect.problem for defect in run.guard.defects.values()]
+    return found.error, [defect.problem for defect in run.caller.defects.values()]
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4))

@@ -112,7 +112,7 @@ def test_an_exception_in_prescore_is_a_defect():
     run = simulation(state(), profile(Raises, scoring("S", {})), [Raises, scoring("S", {})])
     found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
     assert "plugin P failed in preScore: ValueError: odd" in found.error
-    assert [defect.plugin for defect in run.guard.defects.values()] == ["P"]
+    assert [defect.plugin for defect in run.caller.defects.values()] == ["P"]
 
 
 def test_a_single_feasible_node_is_not_scored():

@@ -141,13 +141,13 @@ class Tally:
     def at(self, domains: Domains, rows: Rows | None) -> Counts:
         """The counts of some rows' domains, as `domains` places the rows; 0 for none. rows: None
         means all. Do not write to it."""
-        found = domains.look_up(self.counts, rows)
+        counts = domains.look_up(self.counts, rows)
         if self.changes:
-            found = found.copy()
+            counts = counts.copy()
             codes = domains.codes if rows is None else domains.codes[rows]
             for code, number in self.changes.items():
-                found[codes == code] += number
-        return found
+                counts[codes == code] += number
+        return counts
 
     def current(self) -> Counts:
         """Per domain, the changes included. Do not write to it."""

@@ -28,9 +28,9 @@ class LabelColumn:
     def present(self) -> Mask:
         return self.codes != MISSING
 
-    def isin(self, wanted: Sequence[str]) -> Mask:
-        """The nodes whose value is one of `wanted`."""
-        codes = [self.index[value] for value in dict.fromkeys(wanted) if value in self.index]
+    def isin(self, values: Sequence[str]) -> Mask:
+        """The nodes whose value is one of `values`."""
+        codes = [self.index[value] for value in dict.fromkeys(values) if value in self.index]
         if not codes:
             return np.zeros(len(self.codes), dtype=np.bool_)
         if len(codes) == 1:

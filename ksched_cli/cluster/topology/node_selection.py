@@ -22,20 +22,20 @@ from ksched_cli.cluster.selectors import (
 from ksched_cli.cluster.snapshot import Mask, Snapshot
 
 
-def matches_required(snapshot: Snapshot, wanted: RequiredNodeAffinity) -> Mask:
+def matches_required(snapshot: Snapshot, affinity: RequiredNodeAffinity) -> Mask:
     """The nodes that a pod's nodeSelector and required node affinity both allow."""
     mask = np.ones(len(snapshot), dtype=np.bool_)
-    for requirement in wanted.labels.requirements:
+    for requirement in affinity.labels.requirements:
         mask &= meets(snapshot, requirement)
-    if wanted.affinity is not None:
-        mask &= matches_any(snapshot, wanted.affinity)
+    if affinity.affinity is not None:
+        mask &= matches_any(snapshot, affinity.affinity)
     return mask
 
 
-def matches_any(snapshot: Snapshot, wanted: NodeTerms) -> Mask:
+def matches_any(snapshot: Snapshot, selector: NodeTerms) -> Mask:
     """The nodes that match at least one term. A term that cannot be parsed matches none."""
     mask = np.zeros(len(snapshot), dtype=np.bool_)
-    for term in wanted.terms:
+    for term in selector.terms:
         mask |= matches_term(snapshot, term)
     return mask
 

@@ -143,12 +143,12 @@ class PodIndex:
             group = self._groups[key] = PodGroup(pod.namespace, pod.labels, pod.pod.deleting)
             for pair in pod.labels.items():
                 self._by_label.setdefault(pair, []).append(group)
-            for selected in self._about(group):
+            for selected in self._possible_selections(group):
                 if selected.matches(group):
                     selected.join(group)
         return group
 
-    def _about(self, group: PodGroup) -> Iterator[_Selected]:
+    def _possible_selections(self, group: PodGroup) -> Iterator[_Selected]:
         """The selections that the group may match, each once: its anchors are of one key."""
         yield from self._loose
         for pair in group.labels.items():
@@ -206,16 +206,16 @@ class PodIndex:
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` returned the first time that it was asked for under this key."""
         try:
-            found: T = self._once[key]
+            value: T = self._once[key]
         except KeyError:
-            found = self._once[key] = make()
-        return found
+            value = self._once[key] = make()
+        return value
 
     def derived(self, make: Callable[[PodInfo], T], pod: PodInfo) -> T:
         """What `make` returned for the first pod of this signature."""
         key = (make, pod.signature)
         try:
-            found: T = self._once[key]
+            value: T = self._once[key]
         except KeyError:
-            found = self._once[key] = make(pod)
-        return found
+            value = self._once[key] = make(pod)
+        return value

@@ -58,16 +58,16 @@ class PodSelection:
     @cached_property
     def anchors(self) -> tuple[LabelPair, ...] | None:
         """Labels of which a matching pod has one, all of the same key; None: it may have any."""
-        found: tuple[LabelPair, ...] | None = None
+        fewest: tuple[LabelPair, ...] | None = None
         for clause in self.clauses:
             if not clause.selector.selectable:
                 return ()
             for requirement in clause.selector.requirements:
-                fewer = found is None or len(requirement.values) < len(found)
+                fewer = fewest is None or len(requirement.values) < len(fewest)
                 if requirement.operator == IN and fewer:
                     values = dict.fromkeys(requirement.values)
-                    found = tuple((requirement.key, value) for value in values)
-        return found
+                    fewest = tuple((requirement.key, value) for value in values)
+        return fewest
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.clauses))

@@ -84,12 +84,12 @@ def check_args_kind(
     configuration: SchedulerConfiguration, data: Any, registry: KnownPlugins, findings: Findings
 ) -> None:
     """Args may repeat kind and apiVersion, and then rightly."""
-    known_args = in_tree_args(registry)
+    args_by_plugin = in_tree_args(registry)
     for profile_index, profile in enumerate(configuration.profiles or ()):
         for index, config in enumerate(profile.plugin_config or ()):
             path: Path = ("profiles", profile_index, "pluginConfig", index, "args")
             args = _at(data, path)
-            if config.name not in known_args or not isinstance(args, dict):
+            if config.name not in args_by_plugin or not isinstance(args, dict):
                 continue
             kind, version = args.get("kind"), args.get("apiVersion")
             if isinstance(kind, str) and kind not in ("", f"{config.name}Args"):

@@ -65,7 +65,7 @@ class AnswerCache:
         """The pods that will come."""
         self._expected.update(pod.signature for pod in pods)
 
-    def about(self, pod: PodInfo) -> CacheEntry | None:
+    def entry_for(self, pod: PodInfo) -> CacheEntry | None:
         """The entry for the pod's signature; None where no other pod has the same."""
         entry = self._entries.get(pod.signature)
         if entry is None and self._expected[pod.signature] > 1:
@@ -75,7 +75,7 @@ class AnswerCache:
     def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
         """By row, results of dry runs on nodes that have not changed since; the caller reads them
         and fills them in. None where no other pod has the same signature."""
-        entry = self.about(pod)
+        entry = self.entry_for(pod)
         if entry is None:
             return None
         for row in self.snapshot.log[entry.dry_runs_version :]:

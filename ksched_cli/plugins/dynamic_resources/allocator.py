@@ -153,7 +153,7 @@ class DeviceAllocator:
         ]
 
     def _validate_request(
-        self, claim: int, request: RequestAlternative, known_matches: dict[int, bool] | None
+        self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
         """known_matches: by signature, results for devices that are reused unchecked.
 
@@ -181,7 +181,7 @@ class DeviceAllocator:
             return RequestData(request, number, request.count), {}
         if request.mode != ALL:
             raise self._error(claim, request.name, f"unsupported count mode {request.mode}")
-        matched = dict(known_matches or {})
+        matched = dict(earlier_matches or {})
         all_devices = self._all_devices(claim, request, number, matched)
         return RequestData(request, number, len(all_devices), all_devices), matched
 

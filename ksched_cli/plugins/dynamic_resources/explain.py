@@ -61,17 +61,17 @@ class AllocationExplanation:
         if not any(pool.devices for pool in self._node_pools.pools):
             yield "no ResourceSlice brings a device within this node's reach"
             return
-        too_few = False
+        is_short = False
         for claim, demand in zip(self._claims, self._view.demand.claims, strict=True):
             for alternatives in demand.alternatives:
                 counts_by_request = [
                     (request, self._count_devices(request)) for request in alternatives.requests
                 ]
                 enough = [_is_enough(request, counts) for request, counts in counts_by_request]
-                too_few = too_few or not any(enough)
+                is_short = is_short or not any(enough)
                 for request, counts in counts_by_request:
                     yield f"claim {claim}, {self._request_line(request, counts)}"
-        if not too_few:
+        if not is_short:
             yield from self._constraint_lines()
 
     def _pool_lines(self) -> Iterator[str]:

@@ -80,10 +80,10 @@ class Devices:
     @classmethod
     def of(cls, handle: Handle) -> Devices:
         """The run's own, made when the first pod wants devices."""
-        found = handle.shared.get(SHARED_KEY)
-        if found is None:
-            found = handle.shared[SHARED_KEY] = cls(handle)
-        return cast(Devices, found)
+        devices = handle.shared.get(SHARED_KEY)
+        if devices is None:
+            devices = handle.shared[SHARED_KEY] = cls(handle)
+        return cast(Devices, devices)
 
     def view(self, demand: Demand) -> DemandView:
         view = self._views.get(demand)

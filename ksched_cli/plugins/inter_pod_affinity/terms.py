@@ -139,8 +139,8 @@ class ExistingTerms:
 
     @classmethod
     def of(cls, snapshot: Snapshot, namespaces: Mapping[str, Namespace]) -> ExistingTerms:
-        found = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
-        return found or cls(PodIndex.of(snapshot), namespaces)
+        existing = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
+        return existing or cls(PodIndex.of(snapshot), namespaces)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         for term in self.terms_of(pod):

@@ -147,9 +147,9 @@ def _validate_values(expression: NodeSelectorRequirement, path: str) -> Iterator
         case "Exists" | "DoesNotExist" if values:
             yield invalid(path, shown, "values set must be empty for exists and does not exist")
         case "Gt" | "Lt":
-            one = "for 'Gt', 'Lt' operators, exactly one value is required"
+            message = "for 'Gt', 'Lt' operators, exactly one value is required"
             if len(values) != 1:
-                yield invalid(path, shown, one)
+                yield invalid(path, shown, message)
             for index, value in enumerate(values):
                 if not _INT64.fullmatch(value) or not -(2**63) <= int(value) < 2**63:
                     integer = "for 'Gt', 'Lt' operators, the value must be an integer"

@@ -56,10 +56,10 @@ class StorageCapacity:
 
 
 def storage_capacity(handle: Handle) -> StorageCapacity:
-    found: StorageCapacity | None = handle.shared.get(SHARED_KEY)
-    if found is None:
-        found = handle.shared[SHARED_KEY] = StorageCapacity(handle)
-    return found
+    capacity: StorageCapacity | None = handle.shared.get(SHARED_KEY)
+    if capacity is None:
+        capacity = handle.shared[SHARED_KEY] = StorageCapacity(handle)
+    return capacity
 
 
 def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:

@@ -65,12 +65,12 @@ class DiskUse:
     @classmethod
     def of(cls, snapshot: Snapshot) -> DiskUse:
         """The snapshot's, made when it is first wanted; it follows the pods."""
-        found = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
-        if found is None:
-            found = cls()
-            found._add_all(Nodes(snapshot))
-            snapshot.watchers.append(found)
-        return found
+        disk_use = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
+        if disk_use is None:
+            disk_use = cls()
+            disk_use._add_all(Nodes(snapshot))
+            snapshot.watchers.append(disk_use)
+        return disk_use
 
     @classmethod
     def on(cls, nodes: Nodes) -> DiskUse:

@@ -60,13 +60,13 @@ class CSINodes:
 
 def csi_nodes(handle: Handle) -> CSINodes:
     """One for the whole run."""
-    found: CSINodes | None = handle.shared.get(SHARED_KEY)
-    if found is None:
+    nodes: CSINodes | None = handle.shared.get(SHARED_KEY)
+    if nodes is None:
         rows = handle.snapshot.row
         objects = handle.cluster.csi_nodes
-        known = {rows[name]: node for name, node in objects.items() if name in rows}
-        found = handle.shared[SHARED_KEY] = CSINodes(handle.snapshot, known)
-    return found
+        by_row = {rows[name]: node for name, node in objects.items() if name in rows}
+        nodes = handle.shared[SHARED_KEY] = CSINodes(handle.snapshot, by_row)
+    return nodes
 
 
 def _migrated_plugins(node: CSINode) -> list[str]:

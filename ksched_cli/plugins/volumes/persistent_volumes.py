@@ -153,11 +153,11 @@ class PersistentVolumes:
 
 def persistent_volumes(handle: Handle) -> PersistentVolumes:
     """One for the whole run."""
-    found: PersistentVolumes | None = handle.shared.get(SHARED_KEY)
-    if found is None:
+    shared: PersistentVolumes | None = handle.shared.get(SHARED_KEY)
+    if shared is None:
         volumes = handle.cluster.persistent_volumes.values()
-        found = handle.shared[SHARED_KEY] = PersistentVolumes(handle.snapshot, volumes)
-    return found
+        shared = handle.shared[SHARED_KEY] = PersistentVolumes(handle.snapshot, volumes)
+    return shared
 
 
 def capacity(volume: PersistentVolume) -> Quantity:

@@ -21,7 +21,7 @@ from ksched_cli.testing import cluster, node, pod, simulate
 @given(states(max_nodes=5, max_pending=3))
 def test_a_run_comes_out_the_same_without_memory(state):
     remembered = simulate(state)
-    with mock.patch.object(AnswerCache, "about", return_value=None):
+    with mock.patch.object(AnswerCache, "entry_for", return_value=None):
         anew = simulate(state)
     assert remembered == anew
 
@@ -38,7 +38,7 @@ def run_of(state, percentage, remember):
     registry = discover(IN_TREE).registry
     text = CONFIGURATION.format(percentage=percentage)
     configuration = load_configuration(text, "the test", registry)
-    return Simulation(state, configuration, registry, Options(remember=remember)).run()
+    return Simulation(state, configuration, registry, Options(cache_answers=remember)).run()
 
 
 @settings(max_examples=60)

@@ -139,5 +139,5 @@ def test_of_the_pending_pods_one_of_highest_priority_always_goes_first(state):
 @given(crowded(choosy=True))
 def test_what_is_remembered_of_trials_changes_nothing(state):
     fresh = simulation(state)
-    fresh.options = replace(fresh.options, remember=False)
+    fresh.options = replace(fresh.options, cache_answers=False)
     assert simulation(state).run() == fresh.run()

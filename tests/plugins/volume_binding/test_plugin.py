@@ -244,7 +244,7 @@ def test_unreserve_where_nothing_was_reserved_is_no_harm():
     state = CycleState()
     framework.pre_filter(state, asked)
     framework.unreserve(state, asked, place)
-    assert not run.guard.defects
+    assert not run.caller.defects
 
 
 def test_giving_back_a_shared_claim_takes_it_from_the_pod_that_has_it_too():

@@ -115,13 +115,13 @@ class Groups:
     @classmethod
     def of(cls, handle: Handle) -> Groups:
         """One for the whole run."""
-        found: Groups | None = handle.shared.get(KIND)
-        if found is None:
-            found = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
+        groups: Groups | None = handle.shared.get(KIND)
+        if groups is None:
+            groups = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
             for pod in handle.cluster.pods:
                 group = group_of(pod.metadata.labels, pod.metadata.namespace)
                 if group:
-                    found.members[group] += 1
-                    found.gated[group] += bool(pod.spec.scheduling_gates)
-            handle.shared[KIND] = found
-        return found
+                    groups.members[group] += 1
+                    groups.gated[group] += bool(pod.spec.scheduling_gates)
+            handle.shared[KIND] = groups
+        return groups
