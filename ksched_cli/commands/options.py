@@ -26,8 +26,9 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="PATH",
-        help="Cluster state: a file, a folder of files, or - for standard input; repeatable. "
-        "Without it: $KSCHED_STATE, else cluster.yaml, cluster.yml or cluster.json here.",
+        help="Cluster state: a file, a folder with its sub-folders, or - for standard input; "
+        "gzipped or not; repeatable. Without it: $KSCHED_STATE, else cluster.yaml, cluster.yml or "
+        "cluster.json (or .gz) here.",
     ),
     Before("plugin"),
 ]

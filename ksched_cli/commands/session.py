@@ -6,6 +6,7 @@ What loads NumPy is imported where it is used: `validate` and `config` come here
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Iterable, Sequence
@@ -106,7 +107,7 @@ def open_simulation(
 
     run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     registry = usable_plugins(options.plugin)
-    state = load_state(options.state or (), reads=registry.reads)
+    state = load_state(options.state or [_default_state_path()], reads=registry.reads)
     configuration = read_configuration(options.config, registry, options.plugin)
     try:
         simulation = Simulation(state, configuration, registry, run)
@@ -118,6 +119,16 @@ def open_simulation(
     for line in (*state.warnings, *_device_warnings(simulation)):
         warn(line)
     return simulation
+
+
+def _default_state_path() -> str:
+    """The state to read without --state; says which, unless the environment names it."""
+    from ksched_cli.cluster.loading.files import STATE_VARIABLE, default_state_path
+
+    path = default_state_path()
+    if path != os.environ.get(STATE_VARIABLE):
+        print(f"reading {path}", file=sys.stderr)
+    return path
 
 
 def _device_warnings(simulation: Simulation) -> list[str]:

@@ -89,3 +89,13 @@ def test_a_plugin_file_that_does_not_load_is_refused_with_its_line(tmp_path):
     file.write_text("import nothing_like_this\n")
     with pytest.raises(UsageError, match=r"ModuleNotFoundError.*\n  at File .*, line 1"):
         session.usable_plugins([str(file)])
+
+
+def test_a_state_that_was_not_given_is_named(ksched, write_state, monkeypatch):
+    node = {"kind": "Node", "metadata": {"name": "n"}}
+    path = write_state(node, {"kind": "Pod", "metadata": {"name": "p"}})
+    monkeypatch.chdir(path.parent)
+    assert "reading cluster.json\n" in ksched("schedule")[2]
+    assert "reading" not in ksched("schedule", "--state", path)[2]
+    monkeypatch.setenv("KSCHED_STATE", str(path))
+    assert "reading" not in ksched("schedule")[2]

@@ -3,7 +3,8 @@ duplicates."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import re
+from collections.abc import Container, Iterator
 from typing import Any
 
 import msgspec
@@ -21,11 +22,14 @@ from ksched_cli.cluster.loading.object_errors import (
 from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
 from ksched_cli.cluster.loading.sources import Document
 from ksched_cli.cluster.loading.state_warnings import state_warnings
-from ksched_cli.cluster.objects import KubeObject, Node, Pod
+from ksched_cli.cluster.objects import KubeObject, Node, ObjectMeta, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 
 _BETA = "/v1beta1"
+_ARRAY = re.compile(rb"\s*\[")
+# How many names of repeated objects a warning lists.
+_MAX_LISTED = 3
 
 # In maps of strings and of quantities a null is a value, which Go reads as the zero value.
 _ZERO_BY_MAP = {
@@ -66,25 +70,41 @@ class Collector:
         self._custom_objects: dict[str, list[msgspec.Raw]] = {}
         self._header = msgspec.json.Decoder(_Header)
         self._type_meta = msgspec.json.Decoder(_TypeMeta)
+        self._array = msgspec.json.Decoder(list[msgspec.Raw])
         self._pods = PodDecoder()
         self._objects: dict[str, dict[Any, Any]] = {kind.attribute: {} for kind in KINDS.values()}
         self._skipped: dict[str, int] = {}
+        self._repeated: list[str] = []
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
 
     def add(self, document: Document) -> None:
-        """Raises InputError."""
-        self._add(document.data, ObjectLocation(document, ()), _Header())
+        """Adds the object in a document, or the objects of an array. Raises InputError."""
+        location = ObjectLocation(document, ())
+        if _ARRAY.match(document.data) is None:
+            self._add(document.data, location, _Header())
+            return
+        for index, item in enumerate(self._array.decode(document.data)):
+            self._add(item, ObjectLocation(document, (index,)), _Header())
 
-    def finish(self) -> ClusterState:
-        """Raises InputError for a pod of an unknown priority class."""
+    def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
+        """The state. warnings: about its files. Raises InputError for a pod of an unknown priority
+        class."""
         self._set_priorities()
         fields: dict[str, Any] = dict(self._objects)
         fields["nodes"] = tuple(fields["nodes"].values())
         fields["pods"] = tuple(fields["pods"].values())
         fields["others"] = Others(self._custom_objects)
         state = ClusterState(**fields, skipped=self._skipped)
-        return ClusterState(**fields, skipped=self._skipped, warnings=tuple(state_warnings(state)))
+        warnings = (*warnings, *self._repeated_warning(), *state_warnings(state))
+        return ClusterState(**fields, skipped=self._skipped, warnings=warnings)
+
+    def _repeated_warning(self) -> Iterator[str]:
+        count = len(self._repeated)
+        if count:
+            names = ", ".join(self._repeated[:_MAX_LISTED]) + (", …" if count > _MAX_LISTED else "")
+            objects = "1 object is" if count == 1 else f"{count} objects are"
+            yield f"{objects} in the state more than once (same uid); the first is read: {names}"
 
     def _add(self, data: msgspec.Raw, location: ObjectLocation, implied: _Header) -> None:
         """implied: the kind and version that items of a typed list need not repeat."""
@@ -186,6 +206,11 @@ class Collector:
         objects = self._objects[kind.attribute]
         key = (meta.namespace, meta.name) if kind.namespaced else meta.name
         if key in objects:
+            if _is_same(meta, objects[key].metadata):
+                # must-gather writes a pod into its namespace's list and into a file of its own.
+                namespace = f"{meta.namespace}/" if kind.namespaced else ""
+                self._repeated.append(f"{kind.name} {namespace}{meta.name}")
+                return
             raise _InvalidObjectError(
                 f"there is another {kind.name} of this name", ("metadata", "name")
             )
@@ -212,6 +237,11 @@ class Collector:
             f'no PriorityClass "{name}" in the state, and the pod has no priority of its own',
             hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
         )
+
+
+def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:
+    """Whether both have one uid, which the API server gave: pods without have it from their key."""
+    return meta.uid not in ("", f"{meta.namespace}/{meta.name}") and meta.uid == other.uid
 
 
 def _without_nulls(data: msgspec.Raw | bytes) -> bytes | None:

@@ -6,10 +6,14 @@ import sys
 from collections.abc import Container, Sequence
 from typing import BinaryIO
 
+import msgspec
+
 from ksched_cli.cluster.loading.collector import Collector
+from ksched_cli.cluster.loading.files import StateFiles, default_state_path, has_state_suffix
 from ksched_cli.cluster.loading.gc_control import gc_paused
-from ksched_cli.cluster.loading.sources import default_state_path, documents, read_sources
+from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
 
 
 def load_state(
@@ -25,7 +29,53 @@ def load_state(
     """
     with gc_paused():
         collector = Collector(reads)
-        for source in read_sources(paths or [default_state_path()], stdin or sys.stdin.buffer):
-            for document in documents(source):
-                collector.add(document)
-        return collector.finish()
+        files = StateFiles(paths or [default_state_path()], stdin or sys.stdin.buffer)
+        for source in files.sources():
+            if not source.in_folder:
+                for document in documents(source):
+                    collector.add(document)
+            elif not _add_folder_file(collector, source):
+                files.passed_over.append(source.name)
+        return collector.finish(tuple(files.warnings()))
+
+
+class _Typed(msgspec.Struct):
+    """Any object; kind: whatever it is."""
+
+    kind: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_typed = msgspec.json.Decoder(_Typed | list[msgspec.Raw])
+
+
+def _add_folder_file(collector: Collector, source: Source) -> bool:
+    """Adds the documents of a folder's file, unless none of them is an object with a kind.
+
+    Returns whether they were added. Raises InputError.
+    """
+    foreign: list[Document] = []
+    has_objects = False
+    try:
+        for document in documents(source):
+            has_objects = has_objects or _has_kind(document.data)
+            foreign.append(document)
+            while has_objects and foreign:
+                collector.add(foreign.pop(0))
+    except NoObjectError:
+        return False
+    except InputError:
+        # What is not named as YAML or JSON is read only in case it is one of them.
+        if has_objects or has_state_suffix(source.name):
+            raise
+    return has_objects
+
+
+def _has_kind(data: msgspec.Raw) -> bool:
+    """Whether it is an object with a kind, or a list with such an object."""
+    try:
+        value = _typed.decode(data)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    if isinstance(value, list):
+        return any(_has_kind(item) for item in value)
+    return value.kind is not msgspec.UNSET

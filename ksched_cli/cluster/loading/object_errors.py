@@ -39,9 +39,6 @@ _TYPE_NAMES: dict[type, str] = {
     type(None): "null",
 }
 
-# Positions in JSON take a pass over the text in Python, which larger texts are spared. Nor can they
-# be had in the second of several documents.
-_MAX_LOCATED_JSON = 4_000_000
 _ANY_KEY = "..."  # how msgspec writes a key of a map in a path
 
 
@@ -86,7 +83,7 @@ def object_error(
         location.document.source.name,
         problem,
         subject=subject,
-        position=_position(location, path),
+        position=object_position(location, data, path),
         hint=hint,
     )
 
@@ -112,13 +109,23 @@ def path_text(path: Path) -> str:
     return text
 
 
-def _position(location: ObjectLocation, path: Path) -> Position | None:
+def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> Position | None:
+    """Line and column of the field at a path in an object; of its nearest parent where it is
+    absent. data: the object's JSON."""
     source = location.document.source
-    is_located = not location.document.index and len(source.data) <= _MAX_LOCATED_JSON
-    if looks_like_json(source) and not is_located:
-        return None
-    text = decode_text(source.data, source.name)
-    return locate(text, location.document.index, location.path + path)
+    content = bytes(data)
+    offset = source.data.find(content) if looks_like_json(source) else -1
+    if offset < 0:
+        text = decode_text(source.data, source.name)
+        return locate(text, location.document.index, location.path + path)
+    position = locate(content.decode(), 0, path)
+    if position is None or position.line > 1:
+        before = 0
+    else:
+        line_start = source.data.rfind(b"\n", 0, offset) + 1
+        before = len(source.data[line_start:offset].decode("utf-8-sig"))
+    line = source.data.count(b"\n", 0, offset)
+    return position and Position(line + position.line, before + position.column)
 
 
 def _plain(data: msgspec.Raw) -> Any:

@@ -1,4 +1,4 @@
-"""Reads a state's files and splits them into documents of JSON.
+"""Splits the text of a state's files into documents of JSON.
 
 Documents of JSON are slices of their file. YAML is parsed and encoded as JSON, so that objects are
 decoded in one way and extenders get JSON from both.
@@ -6,24 +6,17 @@ decoded in one way and extenders get JSON from both.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, position_at
 
-STDIN = "-"
 STDIN_NAME = "standard input"
-DEFAULT_FILES = ("cluster.yaml", "cluster.yml", "cluster.json")
-STATE_VARIABLE = "KSCHED_STATE"
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _AT_BYTE = re.compile(r"(?:JSON is malformed: )?(.*?) \(byte (\d+)\)")
 _TRAILING = "trailing characters"
@@ -33,15 +26,24 @@ class _Object(msgspec.Struct):
     """Any object: msgspec checks the syntax and skips all fields."""
 
 
-_scanner = msgspec.json.Decoder(_Object)
+_scanner = msgspec.json.Decoder(_Object | list[msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The bytes of a file. name: its path, or "standard input", for messages."""
+    """The bytes of a file, without gzip's packing.
+
+    name:      its path, or "standard input", for messages
+    in_folder: it was found in a folder and may hold anything
+    """
 
     name: str
     data: bytes
+    in_folder: bool = False
+
+
+class NoObjectError(InputError):
+    """A source has no content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,61 +55,12 @@ class Document:
     data: msgspec.Raw
 
 
-def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path = Path()) -> str:
-    """The state to read without --state. Raises UsageError that lists where it was looked for."""
-    path = environment.get(STATE_VARIABLE)
-    if path:
-        return path
-    for name in DEFAULT_FILES:
-        if (folder / name).is_file():
-            return str(folder / name)
-    file_names = ", ".join(DEFAULT_FILES)
-    raise UsageError(
-        f"no cluster state: --state is not given, ${STATE_VARIABLE} is not set, and none of "
-        f"{file_names} is in this folder\n"
-        "  kubectl get nodes,pods -A -o json > cluster.json   writes one"
-    )
-
-
-def read_sources(paths: Sequence[str], stdin: BinaryIO) -> Iterator[Source]:
-    """The files at the paths, in order; a folder's in order of name.
-
-    Raises InputError.
-    """
-    for path in paths:
-        if path == STDIN:
-            yield Source(STDIN_NAME, stdin.read())
-        elif os.path.isdir(path):
-            yield from (_read(name) for name in _folder_files(path))
-        else:
-            yield _read(path)
-
-
-def _folder_files(folder: str) -> list[str]:
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(_SUFFIXES))
-    except OSError as error:
-        raise InputError(folder, f"the folder cannot be read: {error.strerror}") from None
-    files = [path for name in names if os.path.isfile(path := os.path.join(folder, name))]
-    if not files:
-        raise InputError(folder, "the folder holds no .yaml, .yml or .json file")
-    return files
-
-
-def _read(path: str) -> Source:
-    try:
-        with open(path, "rb") as file:
-            return Source(path, file.read())
-    except FileNotFoundError:
-        raise InputError(path, "there is no such file or folder") from None
-    except OSError as error:
-        raise InputError(path, f"the file cannot be read: {error.strerror}") from None
-
-
 def documents(source: Source) -> Iterator[Document]:
-    """Splits a source. Raises InputError where it is not UTF-8, neither JSON nor YAML, or empty."""
+    """Splits a source. Raises InputError where it is not UTF-8, or neither JSON nor YAML,
+    NoObjectError where it is empty."""
     if _is_blank(source.data):
-        raise InputError(source.name, "the file is empty", hint="Expected YAML or JSON objects.")
+        hint = "Expected YAML or JSON objects."
+        raise NoObjectError(source.name, "the file is empty", hint=hint)
     if looks_like_json(source):
         yield from _json_documents(source, source.data.removeprefix(_UTF8_BOM))
     else:
@@ -145,7 +98,7 @@ def _end_of_document(rest: memoryview) -> int:
     try:
         _scanner.decode(rest)
     except msgspec.ValidationError:
-        pass  # JSON, but not an object, which the decoder reports
+        pass  # JSON, but neither an object nor an array, which the decoder reports
     except msgspec.DecodeError as error:
         match = _AT_BYTE.fullmatch(str(error))
         if match is None or match[1] != _TRAILING:
@@ -160,7 +113,7 @@ def _yaml_or_error(source: Source, error: msgspec.DecodeError, offset: int) -> I
 
     Raises InputError for the JSON error in any other source.
     """
-    if source.name.endswith((".yaml", ".yml")) and not offset:
+    if source.name.removesuffix(".gz").endswith((".yaml", ".yml")) and not offset:
         yield from _yaml_documents(source)
         return
     match = _AT_BYTE.fullmatch(str(error))
@@ -188,4 +141,5 @@ def _yaml_documents(source: Source) -> Iterator[Document]:
         except (RecursionError, ValueError):
             raise InputError(source.name, "nested too deeply") from None
     if index < 0:
-        raise InputError(source.name, "the file holds no object, only comments or empty documents")
+        problem = "the file holds no object, only comments or empty documents"
+        raise NoObjectError(source.name, problem)

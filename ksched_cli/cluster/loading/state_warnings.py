@@ -21,11 +21,21 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     """The warnings about a state, in a fixed order."""
     pods = [pod for pod in state.pods if not pod.finished]
     specs = Counter(pod.spec for pod in pods)
+    yield from _empty_warnings(state)
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
     yield from _selector_warnings(state, specs)
     yield from _owner_warnings(state, pods)
+
+
+def _empty_warnings(state: ClusterState) -> Iterator[str]:
+    if not state.nodes and not state.pods:
+        yield "no Nodes and no Pods in the state: there is nothing to schedule"
+    elif not state.nodes:
+        yield "no Nodes in the state: no pod finds one"
+    elif not state.pods:
+        yield "no Pods in the state: there is nothing to schedule"
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:

@@ -33,9 +33,23 @@ YAML_A, YAML_B = "{kind: Node, metadata: {name: a}}", "{kind: Node, metadata: {n
         f'{{"kind": "List", "items": [{A}, {B}]}}',
         f"{A}\n{B}\n",
         f"\ufeff{A}{B}",
+        f" [{A}, {B}]",
+        f"[{A}] {B}",
+        f"- {YAML_A}\n- {YAML_B}\n",
         f'{{"kind": "List", "items": [{{"kind": "NodeList", "items": [{A}]}}, {B}]}}',
     ],
-    ids=["documents", "list", "typed list", "JSON list", "JSON lines", "byte order mark", "nested"],
+    ids=[
+        "documents",
+        "list",
+        "typed list",
+        "JSON list",
+        "JSON lines",
+        "byte order mark",
+        "array",
+        "array and object",
+        "YAML array",
+        "nested",
+    ],
 )
 def test_the_same_objects_come_out_of_every_form(text: str) -> None:
     assert names(read(text)) == ["a", "b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import yaml
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.loading.object_errors import path_text
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, Position
 
 CASES = yaml.safe_load((Path(__file__).parent / "data" / "bad_states.yaml").read_text())
 
@@ -49,7 +50,18 @@ def test_a_path_has_indices_and_keys_that_are_no_words_in_brackets(
     assert path_text(path) == text
 
 
-def test_the_second_value_of_json_has_no_position(tmp_path: Path) -> None:
-    good, bad = b'{"kind": "Node", "metadata": {"name": "a"}}', b'{"kind": "Node", "spec": 1}'
-    assert failure(tmp_path, good + b"\n" + bad, "state.json").position is None
-    assert failure(tmp_path, bad, "state.json").position is not None
+@pytest.mark.parametrize("name", ["state.json", "state.json.gz"])
+def test_every_value_of_json_has_positions(name: str, tmp_path: Path) -> None:
+    good = '{"kind": "Node", "metadata": {"name": "ä"}}'
+    bad = '{"kind": "Node",\n "metadata": {"name": "b"}, "spec": 1}'
+    content = f"\ufeff{good} {bad}".encode()
+    error = failure(tmp_path, gzip.compress(content) if name.endswith(".gz") else content, name)
+    assert error.position == Position(2, 29)
+    error = failure(tmp_path, f'{good} {good[:-1]}, "spec": 1}}'.encode(), "state.json")
+    assert error.position == Position(1, len(good) + 1 + len(good) + 2)
+
+
+def test_an_item_of_an_array_has_its_position(tmp_path: Path) -> None:
+    node = '{"kind": "Node", "metadata": {"name": "a"}}'
+    error = failure(tmp_path, f"[\n{node},\n[]]".encode(), "state.json")
+    assert (error.position, error.problem) == (Position(3, 1), "expected an object, got a list")

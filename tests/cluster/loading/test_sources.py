@@ -1,4 +1,4 @@
-"""Paths become documents of JSON, whatever the files are written in."""
+"""Texts become documents of JSON, whatever they are written in."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import pytest
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.loading.sources import (
-    STDIN_NAME,
     Source,
-    default_state_path,
     documents,
     looks_like_json,
-    read_sources,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError
 
 NODE = '{"kind": "Node", "metadata": {"name": "%s"}}'
 
@@ -43,13 +40,6 @@ def failure(folder: Path, content: bytes, name: str = "state.yaml") -> InputErro
     return caught.value
 
 
-def test_files_and_standard_input_are_read_in_the_order_of_the_paths(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text("{}")
-    sources = list(read_sources(["-", str(path)], BytesIO(b"kind: Node")))
-    assert sources == [Source(STDIN_NAME, b"kind: Node"), Source(str(path), b"{}")]
-
-
 def test_values_of_json_are_split_where_they_end() -> None:
     assert split('{"a": 1} {"b": 2}\n{"c": 3}\n') == [{"a": 1}, {"b": 2}, {"c": 3}]
 
@@ -70,35 +60,6 @@ def test_flow_yaml_is_read_only_in_a_file_named_as_yaml() -> None:
 )
 def test_json_begins_with_a_brace_or_a_bracket(text: str, expected: bool) -> None:
     assert looks_like_json(Source("state", text.encode())) is expected
-
-
-def test_a_folder_gives_its_files_in_order_of_name(tmp_path: Path) -> None:
-    (tmp_path / "2.json").write_text(NODE % "b")
-    (tmp_path / "1.yml").write_text(NODE % "a")
-    (tmp_path / "0.txt").write_text("no state")
-    (tmp_path / "deeper").mkdir()
-    (tmp_path / "deeper" / "3.yaml").write_text(NODE % "c")
-    assert names(load_state([str(tmp_path)])) == ["a", "b"]
-
-
-def test_without_a_path_the_variable_counts_then_a_file_that_lies_here(tmp_path: Path) -> None:
-    assert default_state_path({"KSCHED_STATE": "x.yaml"}, tmp_path) == "x.yaml"
-    (tmp_path / "cluster.json").write_text("{}")
-    assert default_state_path({}, tmp_path) == str(tmp_path / "cluster.json")
-    (tmp_path / "cluster.yaml").write_text("")
-    assert default_state_path({}, tmp_path) == str(tmp_path / "cluster.yaml")
-
-
-def test_where_there_is_no_state_the_error_says_what_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"KSCHED_STATE.*cluster\.yaml, cluster\.yml, cluster"):
-        default_state_path({}, tmp_path)
-
-
-def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        load_state([str(tmp_path / "gone.yaml")])
-    with pytest.raises(InputError, match=r"holds no \.yaml"):
-        load_state([str(tmp_path)])
 
 
 def test_yaml_gives_extenders_json() -> None:
