@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import (
     CSIDriver,
@@ -42,6 +43,7 @@ class ClusterState:
     others:       kinds that ksched does not know and a plugin reads → the objects as plain data
     skipped:      kind that no plugin reads → how many there were
     warnings:     one line each, about what the state lacks
+    changes:      what was done to it since it was loaded (scenario/)
     """
 
     nodes: tuple[Node, ...] = ()
@@ -67,3 +69,4 @@ class ClusterState:
     others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    changes: tuple[ChangeRecord, ...] = ()

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ksched_cli.cluster.objects import Container, KubeObject, Node, encode_hook
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodInfo
 
 _PARTS = ("metadata", "spec", "status")
@@ -37,6 +38,8 @@ def pod_json(info: PodInfo, node: str = "", nominated: str = "") -> msgspec.Raw:
     ):
         for container_data, container in zip(data["spec"].get(key) or (), containers, strict=False):
             _set_resources(container_data, container)
+    if pod.status is PENDING_AGAIN:
+        data["status"] = {"phase": "Pending"}
     _set_fields(data["status"], {"nominatedNodeName": nominated})
     return msgspec.Raw(msgspec.json.encode(data))
 

@@ -178,6 +178,10 @@ class PodStatus(Record, frozen=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
+# The status of a pod that a change made pending again; compared by identity.
+PENDING_AGAIN = PodStatus()
+
+
 class Pod(KubeObject, frozen=True):
     """A pod, with the API server's defaults.
 

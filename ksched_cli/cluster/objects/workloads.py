@@ -28,6 +28,7 @@ class PodDisruptionBudgetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     min_available: int | str | None = None
     max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(Record, frozen=True):

@@ -1,0 +1,37 @@
+"""What changes did to a state, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change did to one object.
+
+    subject: the object, as "node-3" or "default/web-1"
+    action:  the same words for the same thing, as "pending again": tables group by them
+    detail:  about this object, as "was on node-3"
+    """
+
+    subject: str
+    action: str
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        """One line of all."""
+        return f"{self.subject}: {self.action}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """text: the change as it was written. effects: in the order in which they came about."""
+
+    text: str
+    effects: tuple[Effect, ...]
+
+    @property
+    def did(self) -> tuple[str, ...]:
+        """A line for every effect."""
+        return tuple(effect.text for effect in self.effects)

@@ -1,0 +1,32 @@
+"""What changes did to the state: a list in every result, a table before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ksched_cli.cluster.change_record import ChangeRecord
+from ksched_cli.report.table import Limit, cut_columns, listed
+
+
+def document(records: Sequence[ChangeRecord]) -> list[dict[str, Any]]:
+    """The field `changes`."""
+    return [{"text": record.text, "did": list(record.did)} for record in records]
+
+
+def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
+    """A row per change and action, with the objects of that action; "" without changes."""
+    rows: list[tuple[str, str, str]] = []
+    for record in records:
+        subjects: dict[tuple[str, str], list[str]] = {}
+        for effect in record.effects:
+            detail = effect.detail if not effect.detail.startswith("was ") else ""
+            subjects.setdefault((effect.action, detail), []).append(effect.subject)
+        text = record.text
+        for (action, detail), names in subjects.items():
+            what = f"{action} ({detail})" if detail else action
+            rows.append((text, str(len(names)), f"{what}: {listed(names, limit)}"))
+            text = ""
+        if not subjects:
+            rows.append((text, "0", "nothing to do"))
+    return cut_columns(("CHANGE", "#", "DID"), rows, limit) if rows else ""

@@ -1,0 +1,112 @@
+"""Splits the line of a change into names and flags, as kubectl does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from ksched_cli.scenario.change import ChangeError
+
+_SHORT = {
+    "-n": "--namespace",
+    "-l": "--selector",
+    "-c": "--containers",
+    "-p": "--patch",
+    "-f": "--filename",
+    "-A": "--all-namespaces",
+}
+_EVERY_VERB = {"--namespace": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The line of a change without its verb.
+
+    text:      the whole line
+    names:     what is no flag, in order
+    flags:     long name → value, "true" for a flag that takes none
+    namespace: of -n, else the one that holds for all changes; "" where neither is given
+    folder:    what paths in the line are relative to
+    """
+
+    text: str
+    names: tuple[str, ...]
+    flags: Mapping[str, str]
+    namespace: str = ""
+    folder: Path = Path()
+
+    def error(self, problem: str) -> ChangeError:
+        return ChangeError(self.text, problem)
+
+    def has(self, flag: str) -> bool:
+        """Whether a flag without a value is on."""
+        return self.flags.get(flag, "false") != "false"
+
+    def count(self, flag: str) -> int:
+        """A whole number of zero or more. Raises ChangeError."""
+        text = self.flags.get(flag)
+        if text is None:
+            raise self.error(f"{flag}=N is missing")
+        if not text.isdecimal():
+            raise self.error(f'{flag} is "{text}"; it takes a whole number')
+        return int(text)
+
+
+def split_line(text: str) -> tuple[str, ...]:
+    """The words of a line, quotes undone, without a leading "kubectl". Raises ChangeError."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ChangeError(text, f"cannot be read: {str(error).lower()}") from None
+    return tuple(words[1:] if words[:1] == ["kubectl"] else words)
+
+
+def read_arguments(
+    text: str,
+    words: Sequence[str],
+    takes_value: Mapping[str, bool],
+    namespace: str,
+    folder: Path,
+) -> Arguments:
+    """words: the line after its verb. takes_value: the verb's flags, and which have a value.
+
+    Raises ChangeError.
+    """
+    takes_value = {**_EVERY_VERB, **takes_value}
+    names: list[str] = []
+    flags: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            flag, value = _read_flag(text, word, takes_value, rest)
+            flags[flag] = value
+        else:
+            names.append(word)
+    namespace = flags.pop("--namespace", namespace)
+    return Arguments(text, tuple(names), flags, namespace, folder)
+
+
+def _read_flag(
+    text: str, word: str, takes_value: Mapping[str, bool], rest: Iterator[str]
+) -> tuple[str, str]:
+    """The flag's long name and its value, which may be the next word."""
+    written, has_value, value = word.partition("=")
+    if not word.startswith("--") and word[:2] in _SHORT and len(word) > 2:
+        written, has_value, value = word[:2], "=", word[2:].removeprefix("=")
+    flag = _SHORT.get(written, written)
+    flag = "--containers" if flag == "--container" else flag
+    if flag not in takes_value:
+        near = get_close_matches(flag, takes_value, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(takes_value)}"
+        raise ChangeError(text, f'unknown flag "{written}"{hint}')
+    if has_value:
+        return flag, value
+    if not takes_value[flag]:
+        return flag, "true"
+    value = next(rest, "")
+    if not value:
+        raise ChangeError(text, f"{written} takes a value")
+    return flag, value

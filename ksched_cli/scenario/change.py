@@ -1,0 +1,76 @@
+"""A change to a cluster state: data that is parsed from a line or a file, and applied."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from ksched_cli.cluster.change_record import ChangeRecord, Effect
+from ksched_cli.cluster.loading.state_warnings import state_warnings
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import UsageError
+
+Changed = tuple[ClusterState, list[Effect]]
+"""The state after a change, and what the change did."""
+
+
+class ChangeError(UsageError):
+    """A change that cannot be read, or names what is not there.
+
+    text: the change as it was written. problem: what is wrong, and what to write instead
+    """
+
+    def __init__(self, text: str, problem: str) -> None:
+        self.text, self.problem = text, problem
+        super().__init__(f'change "{text}": {problem}')
+
+
+@dataclass(frozen=True, slots=True)
+class Change(ABC):
+    """One change. text: as it was written."""
+
+    text: str
+
+    @abstractmethod
+    def apply(self, state: ClusterState) -> Changed:
+        """The changed state; objects that do not change are shared. Raises ChangeError."""
+
+    def error(self, problem: str) -> ChangeError:
+        return ChangeError(self.text, problem)
+
+    def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
+        """The error for a name that is not in the state. names: of the objects of that kind."""
+        near = get_close_matches(name, dict.fromkeys(names), n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        count = f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
+        return self.error(f'no {kind} "{name}" in the state ({count}){hint}')
+
+
+def apply_changes(
+    state: ClusterState, changes: Sequence[Change]
+) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
+    """The state after all changes, one after the other, and what each did.
+
+    The records are in the state's `changes` too, after those it has; its warnings are renewed.
+    Raises ChangeError.
+    """
+    if not changes:
+        return state, ()
+    records = []
+    before = state
+    for change in changes:
+        state, effects = change.apply(state)
+        records.append(ChangeRecord(change.text, tuple(effects)))
+    state = replace(
+        state, changes=(*before.changes, *records), warnings=_warnings_after(before, state)
+    )
+    return state, tuple(records)
+
+
+def _warnings_after(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
+    """The loader's warnings stay; those about what the state lacks are made anew."""
+    lacking = set(state_warnings(before))
+    kept = tuple(line for line in before.warnings if line not in lacking)
+    return (*kept, *state_warnings(after))

@@ -1,0 +1,191 @@
+"""drain NODE...: cordon, and the nodes' pods pending again.
+
+Upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go (which pods), and
+pkg/registry/core/pod/storage/eviction.go (what budgets allow).
+"""
+
+from __future__ import annotations
+
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.nodes import check_nodes, cordon, node_names
+from ksched_cli.scenario.pods import (
+    is_of_daemon_set,
+    is_ready,
+    is_static,
+    matches_budget,
+    pending_again,
+    without_pods,
+)
+
+LEFT = "left where it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain(Change):
+    """drain NODE...
+
+    Without flags as if told to go on: pods without a controller and those with emptyDir volumes
+    leave too, and the record says that kubectl would refuse them.
+
+    force:               pods without a controller are deleted, and nobody makes them anew
+    delete_emptydir:     kubectl's flag; the record is silent about such volumes
+    disable_eviction:    pods are deleted, whatever budgets allow
+    """
+
+    nodes: tuple[str, ...]
+    force: bool = False
+    delete_emptydir: bool = False
+    disable_eviction: bool = False
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Drain:
+        return Drain(
+            arguments.text,
+            node_names(arguments, arguments.names),
+            arguments.has("--force"),
+            arguments.has("--delete-emptydir-data"),
+            arguments.has("--disable-eviction"),
+        )
+
+    def apply(self, state: ClusterState) -> Changed:
+        check_nodes(self, state, self.nodes)
+        state, effects = cordon(state, self.nodes)
+        chosen = set(self.nodes)
+        pods = [pod for pod in state.pods if pod.node_name in chosen]
+        pods.sort(key=lambda pod: (self.nodes.index(pod.node_name), pod.key))
+        budgets = Evictions(state)
+        leaving: list[Pod] = []
+        gone: list[Pod] = []
+        for pod in pods:
+            refusal = _never_leaves(pod)
+            if not refusal and not self.disable_eviction:
+                refusal = budgets.evict(pod)
+            if refusal:
+                effects.append(Effect(pod.key, LEFT, refusal))
+                continue
+            (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
+            effects += self._effects(pod)
+        # Evictions counted the budgets down; pods that count as healthy are not counted twice.
+        state = _with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
+        return state, effects
+
+    def _effects(self, pod: Pod) -> list[Effect]:
+        effects = []
+        has_controller = pod.metadata.controller is not None
+        if self.force and not has_controller:
+            effects.append(Effect(pod.key, "deleted", f"was on {pod.node_name}; no controller"))
+        else:
+            effects.append(Effect(pod.key, "pending again", f"was on {pod.node_name}"))
+            if not has_controller:
+                effects.append(
+                    Effect(
+                        pod.key,
+                        "kubectl would refuse without --force",
+                        "no controller, so that nobody makes it anew",
+                    )
+                )
+        if not self.delete_emptydir and _has_empty_dir(pod):
+            effects.append(Effect(pod.key, "kubectl would refuse without --delete-emptydir-data"))
+        return effects
+
+
+def _never_leaves(pod: Pod) -> str:
+    """Why a drain passes the pod over, or ""."""
+    if pod.finished:
+        return f"finished: {pod.status.phase}"
+    if is_static(pod):
+        return "static pod"
+    if is_of_daemon_set(pod):
+        owner = pod.metadata.controller
+        return f"DaemonSet {owner.name}" if owner else ""
+    return "is being deleted" if pod.deleting else ""
+
+
+class _Volume(msgspec.Struct, rename="camel"):
+    empty_dir: dict[str, Any] | None = None
+
+
+class _Spec(msgspec.Struct):
+    volumes: list[_Volume] | None = None
+
+
+class _WithVolumes(msgspec.Struct):
+    spec: _Spec | None = None
+
+
+def _has_empty_dir(pod: Pod) -> bool:
+    """Read from the pod's JSON: the scheduler does not look at such volumes."""
+    if b'"emptyDir"' not in bytes(pod.raw):
+        return False
+    spec = msgspec.json.decode(pod.raw, type=_WithVolumes).spec
+    return any(v.empty_dir is not None for v in (spec and spec.volumes) or ())
+
+
+class Evictions:
+    """What the disruption budgets of a state allow, as evictions use it up.
+
+    Upstream: EvictionREST.Create.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        self.budgets = dict(state.pod_disruption_budgets)
+
+    def evict(self, pod: Pod) -> str:
+        """Why the eviction is refused; "" where it is granted, which uses the budget up."""
+        if pod.status.phase == "Pending" and pod.status.conditions:
+            return ""
+        keys = [key for key, budget in self.budgets.items() if matches_budget(budget, pod)]
+        if len(keys) > 1:
+            names = ", ".join(name for _, name in keys)
+            return f"matches several disruption budgets ({names}), which evictions do not support"
+        if not keys:
+            return ""
+        budget = self.budgets[keys[0]]
+        status = budget.status
+        if not is_ready(pod) and self._may_leave_unready(budget):
+            return ""
+        if status.disruptions_allowed <= 0:
+            return (
+                f"disruption budget {budget.key} allows no more disruptions: it needs "
+                f"{status.desired_healthy} healthy pods and has {status.current_healthy}"
+            )
+        self.budgets[keys[0]] = structs.replace(
+            budget,
+            status=structs.replace(status, disruptions_allowed=status.disruptions_allowed - 1),
+        )
+        return ""
+
+    def _may_leave_unready(self, budget: PodDisruptionBudget) -> bool:
+        if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+            return True
+        status = budget.status
+        return status.current_healthy >= status.desired_healthy > 0
+
+
+def _with_budgets(
+    after: ClusterState, before: ClusterState, evictions: Evictions
+) -> ClusterState:
+    """Of each budget the lower of what evictions left of it and what its healthy pods leave."""
+    budgets = dict(after.pod_disruption_budgets)
+    for key, evicted in evictions.budgets.items():
+        if evicted is before.pod_disruption_budgets[key]:
+            continue
+        status = budgets[key].status
+        allowed = min(status.disruptions_allowed, evicted.status.disruptions_allowed)
+        budgets[key] = structs.replace(
+            budgets[key], status=structs.replace(status, disruptions_allowed=allowed)
+        )
+    return replace(after, pod_disruption_budgets=budgets)
+
+

@@ -1,0 +1,110 @@
+"""label nodes|pods NAME... KEY=VALUE | KEY-"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from msgspec import structs
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
+from ksched_cli.scenario.nodes import check_nodes, edited_raw, node_names, replace_nodes
+
+_KINDS = {
+    **dict.fromkeys(("node", "nodes", "no"), "node"),
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+}
+_Labelled = TypeVar("_Labelled", Node, Pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Change):
+    """kind: "node" or "pod". selector: of -l, "" for none. removed: keys."""
+
+    kind: str
+    names: tuple[str, ...]
+    everything: bool
+    selector: str
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    removed: tuple[str, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Label:
+        words = list(arguments.names)
+        kind_word, _, first = words.pop(0).partition("/") if words else ("", "", "")
+        kind = _KINDS.get(kind_word)
+        if kind is None:
+            raise arguments.error('expected "label nodes NAME... KEY=VALUE", or pods')
+        words = [first, *words] if first else words
+        names = tuple(word for word in words if "=" not in word and not word.endswith("-"))
+        pairs = [word.partition("=") for word in words if "=" in word]
+        removed = tuple(word[:-1] for word in words if "=" not in word and word.endswith("-"))
+        if not pairs and not removed:
+            raise arguments.error("expected a label: KEY=VALUE, or KEY- to remove one")
+        selector = arguments.flags.get("--selector", "")
+        everything = arguments.has("--all")
+        if not names and not selector and not everything:
+            raise arguments.error(f"expected the name of a {kind}, -l SELECTOR or --all")
+        read_selector(arguments.text, selector)
+        return Label(
+            arguments.text,
+            kind,
+            node_names(arguments, names) if names and kind == "node" else names,
+            everything,
+            selector,
+            arguments.namespace,
+            tuple((key, value) for key, _, value in pairs),
+            removed,
+        )
+
+    def apply(self, state: ClusterState) -> Changed:
+        return self._nodes(state) if self.kind == "node" else self._pods(state)
+
+    def _nodes(self, state: ClusterState) -> Changed:
+        names = self.names
+        check_nodes(self, state, names)
+        if not names:
+            selector = read_selector(self.text, self.selector)
+            names = tuple(n.name for n in state.nodes if selector.matches(n.metadata.labels))
+        nodes = {node.name: node for node in state.nodes}
+        effects = [effect for name in names for effect in self._effects(nodes[name])]
+        return replace_nodes(state, names, self._labelled), effects
+
+    def _pods(self, state: ClusterState) -> Changed:
+        if self.names:
+            pods = find_pods(self, state, self.names, self.namespace)
+        else:
+            pods = matching_pods(state, read_selector(self.text, self.selector), self.namespace)
+        effects = [effect for pod in pods for effect in self._effects(pod)]
+        chosen = {id(pod) for pod in pods}
+        changed = tuple(self._labelled(pod) if id(pod) in chosen else pod for pod in state.pods)
+        return replace(state, pods=changed), effects
+
+    def _labelled(self, obj: _Labelled) -> _Labelled:
+        labels = {k: v for k, v in obj.metadata.labels.items() if k not in self.removed}
+        labels |= dict(self.labels)
+
+        def edit(data: dict[str, Any]) -> None:
+            data["metadata"]["labels"] = labels
+
+        metadata = structs.replace(obj.metadata, labels=labels)
+        return structs.replace(obj, metadata=metadata, raw=edited_raw(obj.raw, edit))
+
+    def _effects(self, obj: Node | Pod) -> list[Effect]:
+        labels = obj.metadata.labels
+        effects = []
+        for key, value in self.labels:
+            detail = f"was {labels[key]}" if labels.get(key, value) != value else ""
+            effects.append(Effect(obj.key, f"labelled {key}={value}", detail))
+        for key in self.removed:
+            if key in labels:
+                effects.append(Effect(obj.key, f"label {key} removed", f"was {labels[key]}"))
+            else:
+                effects.append(Effect(obj.key, f"has no label {key}"))
+        return effects

@@ -1,0 +1,288 @@
+"""Changes to nodes: cordon, uncordon, taint, add-nodes; and editing a node for other changes.
+
+Upstream: staging/src/k8s.io/kubectl/pkg/cmd/{drain,taint}, and the node lifecycle controller, which
+keeps the taint of unschedulable nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.objects import CSINode, Node, Taint
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+
+UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def node_names(arguments: Arguments, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of nodes, "node/NAME" allowed. Raises ChangeError where there is none."""
+    if not names:
+        raise arguments.error("expected the name of a node")
+    return tuple(name.removeprefix("nodes/").removeprefix("node/") for name in names)
+
+
+def check_nodes(change: Change, state: ClusterState, names: Iterable[str]) -> None:
+    """Raises ChangeError for a name that no node has."""
+    existing = [node.name for node in state.nodes]
+    lookup = set(existing)
+    for name in names:
+        if name not in lookup:
+            raise change.unknown("node", name, existing)
+
+
+def replace_nodes(
+    state: ClusterState, names: Iterable[str], edit: Callable[[Node], Node]
+) -> ClusterState:
+    """The state with the nodes of these names edited."""
+    chosen = set(names)
+    return replace(
+        state, nodes=tuple(edit(node) if node.name in chosen else node for node in state.nodes)
+    )
+
+
+def with_spec(node: Node, taints: tuple[Taint, ...], unschedulable: bool) -> Node:
+    """The node with other taints, in its JSON too."""
+    spec = structs.replace(node.spec, taints=taints, unschedulable=unschedulable)
+
+    def edit(data: dict[str, Any]) -> None:
+        part = data["spec"] = data.get("spec") or {}
+        part["taints"] = [
+            {key: value for key, value in _taint_fields(taint).items() if value} for taint in taints
+        ]
+        part["unschedulable"] = unschedulable
+
+    return structs.replace(node, spec=spec, raw=edited_raw(node.raw, edit))
+
+
+def _taint_fields(taint: Taint) -> dict[str, str]:
+    return {
+        "key": taint.key,
+        "value": taint.value,
+        "effect": taint.effect,
+        "timeAdded": taint.time_added,
+    }
+
+
+def edited_raw(raw: msgspec.Raw, edit: Callable[[dict[str, Any]], None]) -> msgspec.Raw:
+    """An object's JSON after an edit; an object without JSON stays without."""
+    if not bytes(raw):
+        return raw
+    data = msgspec.json.decode(raw)
+    edit(data)
+    return msgspec.Raw(msgspec.json.encode(data))
+
+
+def cordon(state: ClusterState, names: Sequence[str]) -> Changed:
+    """The nodes unschedulable, and what that did."""
+    nodes = {node.name: node for node in state.nodes}
+    effects = [
+        Effect(name, "already cordoned" if nodes[name].spec.unschedulable else "cordoned")
+        for name in names
+    ]
+
+    def edit(node: Node) -> Node:
+        taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
+        return with_spec(node, (*taints, UNSCHEDULABLE), unschedulable=True)
+
+    return replace_nodes(state, names, edit), effects
+
+
+def _is_unschedulable(taint: Taint) -> bool:
+    return (taint.key, taint.effect) == (UNSCHEDULABLE.key, UNSCHEDULABLE.effect)
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon(Change):
+    """cordon NODE..."""
+
+    nodes: tuple[str, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Cordon:
+        return Cordon(arguments.text, node_names(arguments, arguments.names))
+
+    def apply(self, state: ClusterState) -> Changed:
+        check_nodes(self, state, self.nodes)
+        return cordon(state, self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncordon(Change):
+    """uncordon NODE..."""
+
+    nodes: tuple[str, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Uncordon:
+        return Uncordon(arguments.text, node_names(arguments, arguments.names))
+
+    def apply(self, state: ClusterState) -> Changed:
+        check_nodes(self, state, self.nodes)
+        nodes = {node.name: node for node in state.nodes}
+        effects = [
+            Effect(name, "uncordoned" if nodes[name].spec.unschedulable else "already uncordoned")
+            for name in self.nodes
+        ]
+
+        def edit(node: Node) -> Node:
+            taints = tuple(taint for taint in node.spec.taints if not _is_unschedulable(taint))
+            return with_spec(node, taints, unschedulable=False)
+
+        return replace_nodes(state, self.nodes, edit), effects
+
+
+@dataclass(frozen=True, slots=True)
+class TaintNodes(Change):
+    """taint nodes NODE... KEY[=VALUE]:EFFECT | KEY[:EFFECT]-
+
+    removed: key and effect, "" for every effect
+    """
+
+    nodes: tuple[str, ...]
+    every_node: bool
+    added: tuple[Taint, ...]
+    removed: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> TaintNodes:
+        if not arguments.names or arguments.names[0] not in ("node", "nodes", "no"):
+            raise arguments.error('expected "taint nodes NODE... KEY=VALUE:EFFECT"')
+        specs = [name for name in arguments.names[1:] if _is_taint(name)]
+        names = [name for name in arguments.names[1:] if not _is_taint(name)]
+        if not specs:
+            raise arguments.error("expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one")
+        every_node = arguments.has("--all")
+        added = tuple(_read_taint(arguments, spec) for spec in specs if not spec.endswith("-"))
+        removed = tuple(
+            _read_removal(arguments, spec[:-1]) for spec in specs if spec.endswith("-")
+        )
+        nodes = () if every_node else node_names(arguments, names)
+        return TaintNodes(arguments.text, nodes, every_node, added, removed)
+
+    def apply(self, state: ClusterState) -> Changed:
+        check_nodes(self, state, self.nodes)
+        names = tuple(node.name for node in state.nodes) if self.every_node else self.nodes
+        effects: list[Effect] = []
+        nodes = {node.name: node for node in state.nodes}
+        for name in names:
+            effects += self._effects(nodes[name])
+
+        def edit(node: Node) -> Node:
+            return with_spec(node, self._taints(node), node.spec.unschedulable)
+
+        return replace_nodes(state, names, edit), effects
+
+    def _taints(self, node: Node) -> tuple[Taint, ...]:
+        """An added taint takes the place of one of the same key and effect."""
+        replaced = {(taint.key, taint.effect) for taint in self.added}
+        remaining = tuple(
+            taint
+            for taint in node.spec.taints
+            if not self._removes(taint) and (taint.key, taint.effect) not in replaced
+        )
+        return (*self.added, *remaining)
+
+    def _removes(self, taint: Taint) -> bool:
+        return any(taint.key == key and effect in ("", taint.effect) for key, effect in self.removed)
+
+    def _effects(self, node: Node) -> list[Effect]:
+        for key, effect in self.removed:
+            if not any(t.key == key and effect in ("", t.effect) for t in node.spec.taints):
+                suffix = f":{effect}" if effect else ""
+                raise self.error(f'node {node.name} has no taint "{key}{suffix}"')
+        effects = [Effect(node.name, f"tainted {_taint_text(taint)}") for taint in self.added]
+        gone = [taint for taint in node.spec.taints if self._removes(taint)]
+        return effects + [Effect(node.name, f"taint {_taint_text(t)} removed") for t in gone]
+
+
+def _is_taint(word: str) -> bool:
+    return "=" in word or ":" in word or word.endswith("-")
+
+
+def _taint_text(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def _read_taint(arguments: Arguments, spec: str) -> Taint:
+    pair, _, effect = spec.partition(":")
+    key, _, value = pair.partition("=")
+    if not key or effect not in _EFFECTS:
+        raise arguments.error(
+            f'"{spec}" is no taint: expected KEY=VALUE:EFFECT, with one of {", ".join(_EFFECTS)}'
+        )
+    return Taint(key, value, effect)
+
+
+def _read_removal(arguments: Arguments, spec: str) -> tuple[str, str]:
+    key, _, effect = spec.partition(":")
+    if not key or (effect and effect not in _EFFECTS):
+        raise arguments.error(f'"{spec}-" removes no taint: expected KEY- or KEY:EFFECT-')
+    return key, effect
+
+
+@dataclass(frozen=True, slots=True)
+class AddNodes(Change):
+    """add-nodes NAME --like NODE --count N"""
+
+    name: str
+    like: str
+    count: int
+
+    @staticmethod
+    def parse(arguments: Arguments) -> AddNodes:
+        if len(arguments.names) != 1 or "--like" not in arguments.flags:
+            raise arguments.error('expected "add-nodes NAME --like NODE --count N"')
+        count = arguments.count("--count") if "--count" in arguments.flags else 1
+        return AddNodes(arguments.text, arguments.names[0], arguments.flags["--like"], count)
+
+    def apply(self, state: ClusterState) -> Changed:
+        check_nodes(self, state, [self.like])
+        existing = {node.name for node in state.nodes}
+        names = [f"{self.name}-{number}" for number in range(1, self.count + 1)]
+        for name in names:
+            if name in existing:
+                raise self.error(f'there is a node "{name}" already; choose another NAME')
+        model = next(node for node in state.nodes if node.name == self.like)
+        csi_nodes = dict(state.csi_nodes)
+        if self.like in csi_nodes:
+            csi_nodes |= {name: _renamed_csi_node(csi_nodes[self.like], name) for name in names}
+        nodes = (*state.nodes, *(copy_of_node(model, name) for name in names))
+        effects = [Effect(name, "added", f"like {self.like}") for name in names]
+        return replace(state, nodes=nodes, csi_nodes=csi_nodes), effects
+
+
+def copy_of_node(model: Node, name: str) -> Node:
+    """A new node like another one: its labels with its own host name, its taints but those of
+    cordoning and of conditions, its capacity and images."""
+    labels = dict(model.metadata.labels)
+    if HOSTNAME_LABEL in labels:
+        labels[HOSTNAME_LABEL] = name
+    taints = tuple(t for t in model.spec.taints if not t.key.startswith("node.kubernetes.io/"))
+    metadata = structs.replace(
+        model.metadata, name=name, uid="", labels=labels, creation_timestamp="", resource_version=""
+    )
+
+    def edit(data: dict[str, Any]) -> None:
+        part = data["metadata"]
+        for key in ("uid", "creationTimestamp", "resourceVersion"):
+            part.pop(key, None)
+        part["name"] = name
+        part["labels"] = labels
+
+    renamed = structs.replace(model, metadata=metadata, raw=edited_raw(model.raw, edit))
+    return with_spec(renamed, taints, unschedulable=False)
+
+
+def _renamed_csi_node(csi_node: CSINode, name: str) -> CSINode:
+    return structs.replace(csi_node, metadata=structs.replace(csi_node.metadata, name=name, uid=""))

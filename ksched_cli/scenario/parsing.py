@@ -1,0 +1,66 @@
+"""From the line of a change to a Change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
+from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.drain import Drain
+from ksched_cli.scenario.labels import Label
+from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes, Uncordon
+from ksched_cli.scenario.reschedule import Reschedule
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """parse: makes the change. flags: long name → whether it takes a value."""
+
+    parse: Callable[[Arguments], Change]
+    flags: Mapping[str, bool] = field(default_factory=dict)
+
+
+_DRAIN_FLAGS = {
+    "--force": False,
+    "--ignore-daemonsets": False,
+    "--delete-emptydir-data": False,
+    "--disable-eviction": False,
+}
+
+VERBS: Mapping[str, Verb] = {
+    "drain": Verb(Drain.parse, _DRAIN_FLAGS),
+    "cordon": Verb(Cordon.parse),
+    "uncordon": Verb(Uncordon.parse),
+    "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False}),
+    "label": Verb(
+        Label.parse, {"--all": False, "--overwrite": False, "--selector": True}
+    ),
+    "add-nodes": Verb(AddNodes.parse, {"--like": True, "--count": True}),
+    "reschedule": Verb(
+        Reschedule.parse, {"--all": False, "--selector": True, "--all-namespaces": False}
+    ),
+}
+
+
+def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> Change:
+    """The change of a line in kubectl's words.
+
+    namespace: of names without -n; "" to look everywhere
+    folder:    what paths are relative to; the current one unless given
+    Raises ChangeError.
+    """
+    words = split_line(text)
+    if not words:
+        raise ChangeError(text, f"expected one of {', '.join(VERBS)}")
+    length = 2 if " ".join(words[:2]) in VERBS else 1
+    name = " ".join(words[:length])
+    verb = VERBS.get(name)
+    if verb is None:
+        near = get_close_matches(name, VERBS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
+        raise ChangeError(text, f'"{name}" is no change; {hint}')
+    arguments = read_arguments(text, words[length:], verb.flags, namespace, folder or Path())
+    return verb.parse(arguments)

@@ -1,0 +1,143 @@
+"""Pods that leave their nodes: pending again, or gone; and what follows for budgets and claims.
+
+What follows is what the controllers do: the disruption controller counts healthy pods again, the
+resource claim controller takes back what nobody reserves any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from msgspec import structs
+
+from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, PodStatus, ResourceClaim
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
+from ksched_cli.cluster.selectors import SelectorError, label_selector
+from ksched_cli.cluster.state import ClusterState
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+
+
+def is_ready(pod: Pod) -> bool:
+    """Upstream: podutil.IsPodReady."""
+    return any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions)
+
+
+def is_static(pod: Pod) -> bool:
+    """A node's own pod, of which the API server has only a mirror."""
+    if MIRROR_ANNOTATION in pod.metadata.annotations:
+        return True
+    owner = pod.metadata.controller
+    return owner is not None and owner.kind == "Node"
+
+
+def is_of_daemon_set(pod: Pod) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and owner.kind == "DaemonSet"
+
+
+def is_running(pod: Pod) -> bool:
+    """It holds room on a node and may hold it further."""
+    return bool(pod.node_name) and not pod.finished and not pod.deleting
+
+
+def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
+    """The state with these pods made anew by their controllers: the last in the queue, in the order
+    in which they were queued before."""
+    if not pods:
+        return state
+    newest = max(pod.metadata.creation_timestamp for pod in state.pods)
+    leaving = {id(pod) for pod in pods}
+    ordered = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp)
+    renewed = (_renewed(pod, newest) for pod in ordered)
+    remaining = (pod for pod in state.pods if id(pod) not in leaving)
+    return _after_leaving(replace(state, pods=(*remaining, *renewed)), pods, made_anew=True)
+
+
+def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
+    """The state with these pods pending, each at its place in the queue."""
+    leaving = {id(pod) for pod in pods}
+    changed = tuple(
+        _renewed(pod, pod.metadata.creation_timestamp) if id(pod) in leaving else pod
+        for pod in state.pods
+    )
+    return _after_leaving(replace(state, pods=changed), pods, made_anew=True)
+
+
+def without_pods(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
+    """The state without these pods."""
+    leaving = {id(pod) for pod in pods}
+    remaining = tuple(pod for pod in state.pods if id(pod) not in leaving)
+    return _after_leaving(replace(state, pods=remaining), pods, made_anew=False)
+
+
+def _renewed(pod: Pod, created: str) -> Pod:
+    metadata = pod.metadata
+    if metadata.creation_timestamp != created:
+        metadata = structs.replace(metadata, creation_timestamp=created)
+    status = PENDING_AGAIN
+    if pod.status.resource_claim_statuses:
+        status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return Pod(metadata, pod.spec, status, "", pod.raw)
+
+
+def _after_leaving(
+    state: ClusterState, pods: Collection[Pod], *, made_anew: bool
+) -> ClusterState:
+    """made_anew: the pods are pending now, and the claims made for them stay."""
+    budgets = _budgets_after(state, pods)
+    claims = _claims_after(state, pods, made_anew=made_anew)
+    return replace(state, pod_disruption_budgets=budgets, resource_claims=claims)
+
+
+def _budgets_after(
+    state: ClusterState, pods: Iterable[Pod]
+) -> dict[tuple[str, str], PodDisruptionBudget]:
+    """Upstream: pkg/controller/disruption (trySync), for the pods that are healthy no more."""
+    budgets = dict(state.pod_disruption_budgets)
+    if not budgets:
+        return budgets
+    healthy = [pod for pod in pods if is_ready(pod)]
+    for key, budget in budgets.items():
+        lost = sum(1 for pod in healthy if matches_budget(budget, pod))
+        if lost:
+            status = budget.status
+            status = structs.replace(
+                status,
+                current_healthy=max(0, status.current_healthy - lost),
+                disruptions_allowed=max(0, status.disruptions_allowed - lost),
+            )
+            budgets[key] = structs.replace(budget, status=status)
+    return budgets
+
+
+def matches_budget(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    if budget.namespace != pod.namespace:
+        return False
+    try:
+        return label_selector(budget.spec.selector).matches(pod.metadata.labels)
+    except SelectorError:
+        return False
+
+
+def _claims_after(
+    state: ClusterState, pods: Iterable[Pod], *, made_anew: bool
+) -> dict[tuple[str, str], ResourceClaim]:
+    """Upstream: pkg/controller/resourceclaim (syncClaim): a claim that nobody reserves is
+    deallocated; one that was made for a pod goes with it."""
+    claims = dict(state.resource_claims)
+    if not claims:
+        return claims
+    uids = {pod.uid for pod in pods}
+    for key, claim in state.resource_claims.items():
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not made_anew:
+            del claims[key]
+            continue
+        reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)
+        if len(reserved) < len(claim.status.reserved_for):
+            allocation = claim.status.allocation if reserved else None
+            status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
+            claims[key] = structs.replace(claim, status=status)
+    return claims
