@@ -16,6 +16,7 @@ def explain(pod: PodName, options: StateOptions, in_turn: InTurn = False) -> Exi
     from ksched_cli.commands import session
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import explanation as renderer
+    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
 
     simulation = session.open_simulation(options)
@@ -23,9 +24,13 @@ def explain(pod: PodName, options: StateOptions, in_turn: InTurn = False) -> Exi
     explanation = analysis.explain(simulation, info)
     session.report_defects(simulation, options.debug)
     show(
-        Report(
-            document=lambda: renderer.document(explanation),
-            table=lambda: renderer.table(explanation, limit(options.everything)),
+        with_changes(
+            Report(
+                document=lambda: renderer.document(explanation),
+                table=lambda: renderer.table(explanation, limit(options.everything)),
+            ),
+            simulation.state.changes,
+            limit(options.everything),
         ),
         options.output,
     )

@@ -42,6 +42,25 @@ Config = Annotated[
     ),
     Before("plugin"),
 ]
+ChangeOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--change",
+        metavar="TEXT",
+        help="Something to do to the state first, in kubectl's words, as 'drain node-3'; "
+        "repeatable.",
+    ),
+    Before("plugin"),
+]
+ScenarioOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scenario",
+        metavar="FILE",
+        help="A file of changes, done before those of --change; repeatable.",
+    ),
+    Before("plugin"),
+]
 Plugin = Annotated[
     list[str] | None,
     typer.Option(
@@ -122,6 +141,8 @@ class StateOptions(CommonOptions):
 
     state: State = None
     config: Config = None
+    change: ChangeOption = None
+    scenario: ScenarioOption = None
     no_extenders: NoExtenders = False
     record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""

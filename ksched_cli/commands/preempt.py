@@ -31,6 +31,7 @@ def preempt(
     from ksched_cli.commands import session
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import preemption as renderer
+    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
 
     simulation = session.open_simulation(options)
@@ -38,9 +39,13 @@ def preempt(
     answer = analysis.preempt(simulation, info, everything=all_candidates)
     session.report_defects(simulation, options.debug)
     show(
-        Report(
-            document=lambda: renderer.document(answer),
-            table=lambda: renderer.table(answer, limit(options.everything)),
+        with_changes(
+            Report(
+                document=lambda: renderer.document(answer),
+                table=lambda: renderer.table(answer, limit(options.everything)),
+            ),
+            simulation.state.changes,
+            limit(options.everything),
         ),
         options.output,
     )

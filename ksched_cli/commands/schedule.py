@@ -39,6 +39,7 @@ def schedule(
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine.simulation import Options
     from ksched_cli.report import schedule as renderer
+    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
 
     with progress.of_pods() as on_progress:
@@ -53,9 +54,13 @@ def schedule(
         run = simulation.run()
     session.report_defects(simulation, options.debug)
     show(
-        Report(
-            document=lambda: renderer.document(run, trace=trace),
-            table=lambda: renderer.table(run, limit(options.everything)),
+        with_changes(
+            Report(
+                document=lambda: renderer.document(run, trace=trace),
+                table=lambda: renderer.table(run, limit(options.everything)),
+            ),
+            simulation.state.changes,
+            limit(options.everything),
         ),
         options.output,
     )

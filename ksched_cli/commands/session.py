@@ -28,6 +28,7 @@ from ksched_cli.plugins import IN_TREE
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.snapshot import Rows
+    from ksched_cli.cluster.state import ClusterState
     from ksched_cli.commands.options import StateOptions
     from ksched_cli.engine.extender_runner import ExtenderOptions
     from ksched_cli.engine.scheduling_cycle import TieBreak
@@ -94,6 +95,29 @@ def _plugins_from(registry: Registry, sources: Sequence[str]) -> Iterable[Plugin
 # -- simulation -----------------------------------------------------------------------------------
 
 
+def load_base_state(options: StateOptions, registry: Registry) -> ClusterState:
+    """The state that the options name, before any change. Raises KschedError."""
+    from ksched_cli.cluster.loading.load import load_state
+
+    return load_state(options.state or [_default_state_path()], reads=registry.reads)
+
+
+def changed_state(state: ClusterState, options: StateOptions) -> ClusterState:
+    """The state after the changes of --scenario, then of --change; its `changes` say what they did.
+
+    Raises KschedError.
+    """
+    if not options.scenario and not options.change:
+        return state
+    from ksched_cli.scenario.change import apply_changes
+    from ksched_cli.scenario.file import read_scenario
+    from ksched_cli.scenario.parsing import parse_change
+
+    changes = [change for path in options.scenario or () for change in read_scenario(path)]
+    changes += [parse_change(text) for text in options.change or ()]
+    return apply_changes(state, changes)[0]
+
+
 def open_simulation(
     options: StateOptions, run: Options | None = None, *, extender_bind: bool = False
 ) -> Simulation:
@@ -102,12 +126,11 @@ def open_simulation(
     run: how to run it; what the options tell of extenders is added
     Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
-    from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.engine.simulation import Options, Simulation
 
     run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     registry = usable_plugins(options.plugin)
-    state = load_state(options.state or [_default_state_path()], reads=registry.reads)
+    state = changed_state(load_base_state(options, registry), options)
     configuration = read_configuration(options.config, registry, options.plugin)
     try:
         simulation = Simulation(state, configuration, registry, run)

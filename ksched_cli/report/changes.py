@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.cluster.change_record import ChangeRecord
+from ksched_cli.report.forms import Report
 from ksched_cli.report.table import Limit, cut_columns, listed
 
 
@@ -30,3 +31,15 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
         if not subjects:
             rows.append((text, "0", "nothing to do"))
     return cut_columns(("CHANGE", "#", "DID"), rows, limit) if rows else ""
+
+
+def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) -> Report:
+    """The report with what changes did: the field `changes`, and a table before its own."""
+
+    def whole_document() -> dict[str, Any]:
+        return {**report.document(), "changes": document(records)}
+
+    def whole_table() -> str:
+        return "\n\n".join(part for part in (table(records, limit), report.table()) if part)
+
+    return Report(document=whole_document, table=whole_table)

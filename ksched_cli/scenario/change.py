@@ -42,7 +42,7 @@ class Change(ABC):
 
     def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
         """The error for a name that is not in the state. names: of the objects of that kind."""
-        near = get_close_matches(name, dict.fromkeys(names), n=3)
+        near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         count = f"{len(names)} {kind}{'' if len(names) == 1 else 's'}"
         return self.error(f'no {kind} "{name}" in the state ({count}){hint}')

@@ -6,7 +6,6 @@ pkg/registry/core/pod/storage/eviction.go (what budgets allow).
 
 from __future__ import annotations
 
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -173,9 +172,7 @@ class Evictions:
         return status.current_healthy >= status.desired_healthy > 0
 
 
-def _with_budgets(
-    after: ClusterState, before: ClusterState, evictions: Evictions
-) -> ClusterState:
+def _with_budgets(after: ClusterState, before: ClusterState, evictions: Evictions) -> ClusterState:
     """Of each budget the lower of what evictions left of it and what its healthy pods leave."""
     budgets = dict(after.pod_disruption_budgets)
     for key, evicted in evictions.budgets.items():
@@ -187,5 +184,3 @@ def _with_budgets(
             budgets[key], status=structs.replace(status, disruptions_allowed=allowed)
         )
     return replace(after, pod_disruption_budgets=budgets)
-
-

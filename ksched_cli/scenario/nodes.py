@@ -163,9 +163,7 @@ class TaintNodes(Change):
             raise arguments.error("expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one")
         every_node = arguments.has("--all")
         added = tuple(_read_taint(arguments, spec) for spec in specs if not spec.endswith("-"))
-        removed = tuple(
-            _read_removal(arguments, spec[:-1]) for spec in specs if spec.endswith("-")
-        )
+        removed = tuple(_read_removal(arguments, spec[:-1]) for spec in specs if spec.endswith("-"))
         nodes = () if every_node else node_names(arguments, names)
         return TaintNodes(arguments.text, nodes, every_node, added, removed)
 
@@ -193,7 +191,9 @@ class TaintNodes(Change):
         return (*self.added, *remaining)
 
     def _removes(self, taint: Taint) -> bool:
-        return any(taint.key == key and effect in ("", taint.effect) for key, effect in self.removed)
+        return any(
+            taint.key == key and effect in ("", taint.effect) for key, effect in self.removed
+        )
 
     def _effects(self, node: Node) -> list[Effect]:
         for key, effect in self.removed:

@@ -35,9 +35,7 @@ VERBS: Mapping[str, Verb] = {
     "cordon": Verb(Cordon.parse),
     "uncordon": Verb(Uncordon.parse),
     "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False}),
-    "label": Verb(
-        Label.parse, {"--all": False, "--overwrite": False, "--selector": True}
-    ),
+    "label": Verb(Label.parse, {"--all": False, "--overwrite": False, "--selector": True}),
     "add-nodes": Verb(AddNodes.parse, {"--like": True, "--count": True}),
     "reschedule": Verb(
         Reschedule.parse, {"--all": False, "--selector": True, "--all-namespaces": False}

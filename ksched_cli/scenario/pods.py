@@ -82,9 +82,7 @@ def _renewed(pod: Pod, created: str) -> Pod:
     return Pod(metadata, pod.spec, status, "", pod.raw)
 
 
-def _after_leaving(
-    state: ClusterState, pods: Collection[Pod], *, made_anew: bool
-) -> ClusterState:
+def _after_leaving(state: ClusterState, pods: Collection[Pod], *, made_anew: bool) -> ClusterState:
     """made_anew: the pods are pending now, and the claims made for them stay."""
     budgets = _budgets_after(state, pods)
     claims = _claims_after(state, pods, made_anew=made_anew)

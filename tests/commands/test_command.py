@@ -61,7 +61,8 @@ def test_the_help_is_that_of_the_function_with_its_options_in_order():
 
 def test_own_options_stand_after_output():
     names = list(signature(as_command(merely)).parameters)
-    assert names[: names.index("own") + 1] == ["state", "config", "plugin", "output", "own"]
+    before = ["state", "config", "change", "scenario", "plugin", "output"]
+    assert names[: names.index("own") + 1] == [*before, "own"]
 
 
 def test_the_object_has_its_defaults():

@@ -1,0 +1,47 @@
+"""--change and --scenario, as a user gives them."""
+
+import json
+
+from ksched_cli.testing import node, pod
+from report.schemas import conforms
+
+SCENARIO = "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon n1]\n"
+
+
+def test_every_result_lists_what_changes_did(ksched, write_state, tmp_path):
+    state = write_state(node("n1"), node("n2"), pod("a", node="n1"), pod("b"))
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO)
+    options = ("--state", state, "--scenario", scenario, "--change", "drain n1", "-o", "json")
+    for command, name in (
+        (("schedule",), "schedule_result"),
+        (("explain", "a"), "explanation"),
+        (("preempt", "a"), "preemption_result"),
+    ):
+        code, out, _ = ksched(*command, *options)
+        result = json.loads(out)
+        conforms(result, name)
+        assert code == 0
+        assert result["changes"][0] == {"text": "cordon n1", "did": ["n1: cordoned"]}
+        assert result["changes"][1]["did"][:2] == [
+            "n1: already cordoned",
+            "default/a: pending again (was on n1)",
+        ]
+    _, out, _ = ksched("schedule", "--state", state, "-o", "json")
+    assert json.loads(out)["changes"] == []
+
+
+def test_the_table_says_what_changes_did_first(ksched, write_state):
+    state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
+    code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")
+    assert code == 0
+    assert out.splitlines()[1].split() == ["drain", "n1", "--force", "1", "cordoned:", "n1"]
+
+
+def test_a_name_that_is_not_there_is_an_error_with_near_names(ksched, write_state):
+    state = write_state(node("n1"))
+    code, out, err = ksched("schedule", "--state", state, "--change", "drain n7")
+    assert (code, out) == (2, "")
+    assert err == (
+        'error: change "drain n7": no node "n7" in the state (1 node); did you mean n1?\n'
+    )

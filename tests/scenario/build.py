@@ -1,0 +1,43 @@
+"""States for tests of changes, and what a change makes of them."""
+
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.parsing import parse_change
+from ksched_cli.testing import pod
+
+
+def changed(state, *lines):
+    """The state after these lines, and all that they did."""
+    state, records = apply_changes(state, [parse_change(line) for line in lines])
+    return state, [text for record in records for text in record.did]
+
+
+def owned(name, kind="ReplicaSet", owner="web", **fields):
+    """A pod with a controller. status, annotations, created: beside what `pod` takes."""
+    status, annotations = fields.pop("status", {}), fields.pop("annotations", {})
+    created = fields.pop("created", "")
+    manifest = pod(name, **fields)
+    metadata = manifest["metadata"]
+    metadata["ownerReferences"] = [{"kind": kind, "name": owner, "controller": True}]
+    metadata["annotations"] = annotations
+    if created:
+        metadata["creationTimestamp"] = created
+    return {**manifest, "status": {**manifest.get("status", {}), **status}}
+
+
+def ready():
+    return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def budget(name, labels, **status):
+    return {
+        "kind": "PodDisruptionBudget",
+        "apiVersion": "policy/v1",
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}},
+        "status": status,
+    }
+
+
+def nodes_of(state):
+    """Pod → node, "" for one that is pending."""
+    return {pod.key: pod.node_name for pod in state.pods}

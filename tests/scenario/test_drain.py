@@ -1,0 +1,121 @@
+"""drain, against what kubectl drain and the eviction API do."""
+
+import pytest
+
+from ksched_cli.testing import cluster, node, pod, simulate
+from tests.scenario.build import budget, changed, nodes_of, owned, ready
+
+
+def drained(*objects, line="drain n1"):
+    state, did = changed(cluster(node("n1"), node("n2"), *objects), line)
+    return nodes_of(state), did[1:], state
+
+
+@pytest.mark.parametrize(
+    ("manifest", "node_after", "did"),
+    [
+        (owned("p", node="n1"), "", ["default/p: pending again (was on n1)"]),
+        (owned("p", node="n2"), "n2", []),
+        (
+            owned("p", "DaemonSet", "ds", node="n1"),
+            "n1",
+            ["default/p: left where it is (DaemonSet ds)"],
+        ),
+        (
+            owned("p", "Node", "n1", node="n1", annotations={"kubernetes.io/config.mirror": "x"}),
+            "n1",
+            ["default/p: left where it is (static pod)"],
+        ),
+        (
+            owned("p", "Job", "j", node="n1", status={"phase": "Succeeded"}),
+            "n1",
+            ["default/p: left where it is (finished: Succeeded)"],
+        ),
+        (
+            pod("p", node="n1"),
+            "",
+            [
+                "default/p: pending again (was on n1)",
+                "default/p: kubectl would refuse without --force "
+                "(no controller, so that nobody makes it anew)",
+            ],
+        ),
+    ],
+)
+def test_each_kind_of_pod_is_treated_as_by_kubectl(manifest, node_after, did):
+    nodes, effects, _ = drained(manifest)
+    assert nodes == {"default/p": node_after}
+    assert effects == did
+
+
+def test_with_force_a_pod_without_a_controller_is_gone():
+    nodes, did, _ = drained(pod("p", node="n1"), owned("q", node="n1"), line="drain n1 --force")
+    assert nodes == {"default/q": ""}
+    assert did[0] == "default/p: deleted (was on n1; no controller)"
+
+
+def test_local_storage_is_told_unless_kubectl_was_told_to_delete_it():
+    manifest = owned("p", node="n1")
+    manifest["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+    _, did, _ = drained(manifest)
+    assert did[1] == "default/p: kubectl would refuse without --delete-emptydir-data"
+    _, did, _ = drained(manifest, line="drain n1 --ignore-daemonsets --delete-emptydir-data")
+    assert did == ["default/p: pending again (was on n1)"]
+
+
+def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest():
+    pods = [
+        owned(name, node="n1", labels={"app": "web"}, status=ready()) for name in ("c", "a", "b")
+    ]
+    web = budget("web", {"app": "web"}, disruptionsAllowed=2, currentHealthy=3, desiredHealthy=1)
+    nodes, did, state = drained(*pods, web)
+    assert nodes == {"default/a": "", "default/b": "", "default/c": "n1"}
+    assert did[-1] == (
+        "default/c: left where it is (disruption budget default/web allows no more disruptions: "
+        "it needs 1 healthy pods and has 3)"
+    )
+    status = state.pod_disruption_budgets["default", "web"].status
+    assert (status.disruptions_allowed, status.current_healthy) == (0, 1)
+    nodes, _, _ = drained(*pods, web, line="drain n1 --disable-eviction")
+    assert set(nodes.values()) == {""}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "leaves"),
+    [
+        ({}, {"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2}, True),
+        ({}, {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 2}, False),
+        ({"unhealthyPodEvictionPolicy": "AlwaysAllow"}, {"disruptionsAllowed": 0}, True),
+    ],
+)
+def test_pods_that_are_not_ready_may_leave_as_the_policy_says(spec, status, leaves):
+    web = budget("web", {"app": "web"}, **status)
+    web["spec"] |= spec
+    running = owned("p", node="n1", labels={"app": "web"}, status={"phase": "Running"})
+    nodes, _, _ = drained(running, web)
+    assert nodes == {"default/p": "" if leaves else "n1"}
+
+
+def test_a_pod_with_two_budgets_cannot_be_evicted():
+    budgets = [budget(name, {"app": "web"}, disruptionsAllowed=1) for name in ("x", "y")]
+    nodes, did, _ = drained(owned("p", node="n1", labels={"app": "web"}), *budgets)
+    assert nodes == {"default/p": "n1"}
+    assert "matches several disruption budgets (x, y)" in did[0]
+
+
+def test_drained_pods_queue_after_those_that_wait_already():
+    def request(name, created, **fields):
+        return owned(name, cpu=3, created=created, **fields)
+
+    state, _ = changed(
+        cluster(
+            node("n1", cpu=4),
+            node("n2", cpu=4),
+            request("old", "2026-01-01T00:00:00Z", node="n1"),
+            request("waits", "2026-02-01T00:00:00Z"),
+        ),
+        "drain n1",
+    )
+    run = simulate(state)
+    assert run.placements == {"default/waits": "n2"}
+    assert list(run.pending) == ["default/old"]

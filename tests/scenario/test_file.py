@@ -1,0 +1,38 @@
+"""Scenario files."""
+
+import pytest
+
+from ksched_cli.errors import InputError
+from ksched_cli.scenario.file import read_scenario
+from ksched_cli.scenario.nodes import Cordon
+
+HEAD = "apiVersion: ksched/v1\nkind: Scenario\n"
+
+
+def read(tmp_path, text):
+    path = tmp_path / "scenario.yaml"
+    path.write_text(text)
+    return read_scenario(str(path))
+
+
+def test_a_scenario_is_a_list_of_changes(tmp_path):
+    changes = read(tmp_path, HEAD + "changes:\n- cordon n1\n- cordon n2\n")
+    assert changes == (Cordon("cordon n1", ("n1",)), Cordon("cordon n2", ("n2",)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "changes:\n- cordon n1\n- cordn n2\n", ':5:3: change "cordn n2": "cordn" is no'),
+        (HEAD + "changes:\n- 3\n", ":4:3: changes.0: no scenario: 3 is not"),
+        (HEAD, "no scenario: 'changes' is a required property"),
+        (HEAD + "change: []\n", "no scenario"),
+        ("kind: List\nitems: []\n", "Expected apiVersion: ksched/v1, kind: Scenario"),
+        (HEAD + "changes: []\n---\n" + HEAD + "changes: []\n", "expected one document"),
+        ("[1", "not JSON"),
+    ],
+)
+def test_what_is_no_scenario_is_an_error_with_its_place(tmp_path, text, message):
+    with pytest.raises(InputError) as error:
+        read(tmp_path, text)
+    assert message in str(error.value)

@@ -1,0 +1,93 @@
+"""cordon, uncordon, taint, add-nodes."""
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ksched_cli.scenario.change import ChangeError
+from ksched_cli.testing import cluster, node, pod, simulate
+from tests.scenario.build import changed
+
+TAINTED = node("n1", taints=["a=b:NoSchedule", "a:NoExecute", "c:NoSchedule"])
+
+
+def taints(state, name="n1"):
+    taken = next(node for node in state.nodes if node.name == name).spec.taints
+    return [f"{t.key}={t.value}:{t.effect}" for t in taken]
+
+
+def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does():
+    state = cluster(node("n1"), pod("p"))
+    cordoned, did = changed(state, "cordon n1")
+    assert did == ["n1: cordoned"]
+    assert not simulate(cordoned).placements
+    assert taints(cordoned) == ["node.kubernetes.io/unschedulable=:NoSchedule"]
+    assert not state.nodes[0].spec.unschedulable
+    again, did = changed(cordoned, "cordon n1", "kubectl uncordon node/n1", "uncordon n1")
+    assert did == ["n1: already cordoned", "n1: uncordoned", "n1: already uncordoned"]
+    assert simulate(again).placements == {"default/p": "n1"}
+    assert taints(again) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("taint nodes n1 x=y:NoSchedule", ["x=y:NoSchedule", "a=b:NoSchedule", "a=:NoExecute"]),
+        ("taint node n1 a=z:NoSchedule", ["a=z:NoSchedule", "a=:NoExecute", "c=:NoSchedule"]),
+        ("taint nodes n1 a-", ["c=:NoSchedule"]),
+        ("taint nodes n1 a:NoExecute-", ["a=b:NoSchedule", "c=:NoSchedule"]),
+        ("taint nodes --all x:PreferNoSchedule c-", ["x=:PreferNoSchedule", "a=b:NoSchedule"]),
+    ],
+)
+def test_taints_are_added_replaced_and_removed(line, left):
+    state, _ = changed(cluster(TAINTED), line)
+    assert taints(state)[: len(left)] == left
+    raw = msgspec.json.decode(state.nodes[0].raw)["spec"]["taints"]
+    assert [taint["key"] for taint in raw] == [text.split("=")[0] for text in taints(state)]
+
+
+def test_new_nodes_are_copies_with_nothing_on_them():
+    model = node(
+        "m", cpu=8, labels={"kubernetes.io/hostname": "m", "zone": "a"}, taints=["x:NoSchedule"]
+    )
+    state, did = changed(
+        cluster(model, pod("p", node="m")), "cordon m", "add-nodes new --like m --count=2"
+    )
+    assert did == ["m: cordoned", "new-1: added (like m)", "new-2: added (like m)"]
+    new = state.nodes[2]
+    assert (new.name, new.metadata.labels) == (
+        "new-2",
+        {"kubernetes.io/hostname": "new-2", "zone": "a"},
+    )
+    assert taints(state, "new-2") == ["x=:NoSchedule"]
+    assert new.status == state.nodes[0].status
+    assert msgspec.json.decode(new.raw)["metadata"]["name"] == "new-2"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("cordon n2", 'no node "n2" in the state (1 node); did you mean n1?'),
+        ("cordon", "expected the name of a node"),
+        ("taint nodes n1", "expected a taint: KEY=VALUE:EFFECT, or KEY- to remove one"),
+        ("taint nodes n1 x=y:Never", '"x=y:Never" is no taint: expected KEY=VALUE:EFFECT'),
+        ("taint nodes n1 x-", 'node n1 has no taint "x"'),
+        ("add-nodes n --like n1", 'there is a node "n-1" already'),
+        ("add-nodes n --like n1 --count=x", '--count is "x"; it takes a whole number'),
+        ("add-nodes n", 'expected "add-nodes NAME --like NODE --count N"'),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line, message):
+    with pytest.raises(ChangeError) as error:
+        changed(cluster(node("n1"), node("n-1")) if "n-1" in message else cluster(node("n1")), line)
+    assert message in str(error.value)
+    assert line in str(error.value)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(["n1", "n2", "n3"]), min_size=1, unique=True))
+def test_uncordon_undoes_cordon(names):
+    state = cluster(node("n1", taints=["x:NoSchedule"]), node("n2"), node("n3", labels={"a": "b"}))
+    after, _ = changed(state, f"cordon {' '.join(names)}", f"uncordon {' '.join(names)}")
+    assert [n.spec for n in after.nodes] == [n.spec for n in state.nodes]
