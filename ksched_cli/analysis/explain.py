@@ -59,7 +59,7 @@ def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
     with simulation.without_pod(pod) as (unplaced, running_on):
         gated = None if running_on else framework.pre_enqueue(unplaced)
         evaluation = simulation.pipeline.evaluate(framework, unplaced, Mode.EXHAUSTIVE)
-        percentage = simulation.pipeline.percentage_of(framework)
+        percentage = framework.profile.percentage_of_nodes_to_score
         return _explanation(evaluation, percentage, running_on, gated)
 
 

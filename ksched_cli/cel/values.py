@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64, Quantity
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.quantity import Quantity
 
 MAX_UINT64 = (1 << 64) - 1
 _DIGITS = frozenset("0123456789")

@@ -32,7 +32,7 @@ from ksched_cli.kube.field_errors import (
     unsupported,
 )
 from ksched_cli.kube.formatting import quote
-from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 
 IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
 NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)

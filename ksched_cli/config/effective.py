@@ -66,11 +66,13 @@ class PluginRef:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """plugins: per point key, in the order they run; weights: of the score plugins;
+    """percentage_of_nodes_to_score: the profile's own, or the configuration's; 0 adapts to the
+    number of nodes
+    plugins: per point key, in the order they run; weights: of the score plugins;
     args: of every plugin that takes some, in-tree typed (config.types), foreign as plain data."""
 
     scheduler_name: str
-    percentage_of_nodes_to_score: int | None
+    percentage_of_nodes_to_score: int
     plugins: Mapping[str, tuple[PluginRef, ...]]
     weights: Mapping[str, int]
     args: Mapping[str, Any]
@@ -83,7 +85,6 @@ class Configuration:
     profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...]
     parallelism: int
-    percentage_of_nodes_to_score: int
     pod_initial_backoff_seconds: int
     pod_max_backoff_seconds: int
     source: SchedulerConfiguration

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.review import effective_configuration, findings_of, judge
-from ksched_cli.config.startup import build
+from ksched_cli.config.review import findings_of, judge
+from ksched_cli.config.startup import start
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
 
@@ -19,8 +19,9 @@ def load_configuration(text: str | None, source_name: str, registry: KnownPlugin
     if text is None:
         return default_configuration(registry)
     judgement = judge(text, registry)
-    if judgement.verdict.accepts:
-        return effective_configuration(judgement, registry)
+    configuration = judgement.startup.configuration
+    if judgement.verdict.accepts and configuration is not None:
+        return configuration
     findings = findings_of(text, judgement, registry)
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     first = errors[0]
@@ -37,4 +38,6 @@ def load_configuration(text: str | None, source_name: str, registry: KnownPlugin
 def default_configuration(registry: KnownPlugins) -> Configuration:
     """What kube-scheduler runs with when it is given no file."""
     empty = SchedulerConfiguration()
-    return build(empty, with_defaults(empty, registry), registry)
+    configuration = start(empty, with_defaults(empty, registry), registry).configuration
+    assert configuration is not None  # the default profile's plugins can always be placed
+    return configuration

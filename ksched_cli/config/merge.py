@@ -13,11 +13,11 @@ from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginRef
 from ksched_cli.config.go_types import fields_of
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
+from ksched_cli.kube.int64 import MAX_INT64, wrap
 
 ALL = "*"
 MULTI_POINT = "multiPoint"
 _MAX_NODE_SCORE = 100
-_INT64_MAX = 2**63 - 1
 NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 
@@ -182,12 +182,8 @@ def score_weights(plugins: Plugins, registry: KnownPlugins) -> dict[str, int]:
             continue
         weights[plugin.name] = plugin.weight or 1
         share = weights[plugin.name] * _MAX_NODE_SCORE
-        if share > _wrap(_INT64_MAX - total):
+        if share > wrap(MAX_INT64 - total):
             message = "total score of Score plugins could overflow"
             raise FrameworkError(message, plugin=plugin.name, point="score")
-        total = _wrap(total + share)
+        total = wrap(total + share)
     return weights
-
-
-def _wrap(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63

@@ -19,10 +19,9 @@ from ksched_cli.config.checks.refusals import (
     check_names,
 )
 from ksched_cli.config.defaults import with_defaults
-from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.merge import FrameworkError
+from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.parsing import ParsedText, TextSyntaxError, is_json_buffer, parse
-from ksched_cli.config.startup import StartupError, build, build_profile, startup_errors
+from ksched_cli.config.startup import Startup, start
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.config.validation import text as validation_text
 from ksched_cli.config.validation import validate
@@ -76,7 +75,7 @@ class Judgement:
     parsed: ParsedText
     defaulted: SchedulerConfiguration
     field_errors: tuple[FieldError, ...]
-    startup_errors: tuple[StartupError, ...]
+    startup: Startup
 
 
 def judge(text: str, registry: KnownPlugins) -> Judgement:
@@ -84,22 +83,17 @@ def judge(text: str, registry: KnownPlugins) -> Judgement:
     parsed = parse(text, registry)
     defaulted = with_defaults(parsed.configuration, registry)
     field_errors = tuple(validate(defaulted, registry))
-    start_errors = tuple(startup_errors(parsed.configuration, defaulted, registry))
+    startup = start(parsed.configuration, defaulted, registry)
     if parsed.error is not None:
         verdict = Verdict(Stage.DECODE, parsed.error)
     elif field_errors:
         verdict = Verdict(Stage.VALIDATE, validation_text(field_errors))
-    elif start_errors:
-        stage = Stage.PANIC if start_errors[0].panics else Stage.FRAMEWORK
-        verdict = Verdict(stage, start_errors[0].message)
+    elif startup.errors:
+        stage = Stage.PANIC if startup.errors[0].panics else Stage.FRAMEWORK
+        verdict = Verdict(stage, startup.errors[0].message)
     else:
         verdict = Verdict()
-    return Judgement(verdict, parsed, defaulted, field_errors, start_errors)
-
-
-def effective_configuration(judgement: Judgement, registry: KnownPlugins) -> Configuration:
-    """Of a text that kube-scheduler accepts. Raises FrameworkError for others."""
-    return build(judgement.parsed.configuration, judgement.defaulted, registry)
+    return Judgement(verdict, parsed, defaulted, field_errors, startup)
 
 
 def review_bytes(raw: bytes, source_name: str, registry: KnownPlugins) -> Review:
@@ -152,7 +146,7 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     for field_error in judgement.field_errors:
         add_field_error(field_error, (), findings)
     check_names(parsed.configuration, registry, findings)
-    for error in judgement.startup_errors:
+    for error in judgement.startup.errors:
         add_startup_error(error, parsed.configuration, findings)
     _lint(judgement, registry, findings)
 
@@ -177,10 +171,7 @@ def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> N
     for rule in RULES:
         rule(given, defaulted, findings)
     for index, profile in enumerate(given.profiles or ()):
-        try:
-            effective = build_profile(given, defaulted, index, registry)
-        except FrameworkError:
-            effective = None
+        effective = judgement.startup.profiles[index]
         subject = Subject(("profiles", index), profile, effective, registry, findings)
         for profile_rule in PROFILE_RULES:
             profile_rule(subject)

@@ -58,56 +58,66 @@ class StartupError:
     crash: StartupCrash | None = None
 
 
-def startup_errors(
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """A start with a configuration.
+
+    errors:        every one; kube-scheduler stops at the first
+    profiles:      the effective ones, None for a profile whose plugins cannot be placed
+    configuration: the effective one, None where a profile is None
+    """
+
+    errors: tuple[StartupError, ...]
+    profiles: tuple[Profile | None, ...]
+    configuration: Configuration | None
+
+
+def start(
     given: SchedulerConfiguration, defaulted: SchedulerConfiguration, registry: KnownPlugins
-) -> list[StartupError]:
-    """Every error; kube-scheduler stops at the first. given: as decoded; defaulted: filled in."""
+) -> Startup:
+    """given: as decoded; defaulted: with defaults."""
     errors = list(_extender_errors(defaulted))
     configuration = _with_ignored_resources(defaulted)
+    profiles: list[Profile | None] = []
     queue_sorts: list[tuple[str, Any]] = []
     for index, profile in enumerate(configuration.profiles or ()):
-        profile_errors = list(
-            _profile_errors(index, profile, _custom_names(given, index), registry)
+        error_count = len(errors)
+        prefix = (
+            f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
         )
-        errors += profile_errors
-        if not profile_errors:
-            errors += _queue_sort_errors(index, profile, registry, queue_sorts)
-    return errors
+        # NewFramework's order: plugins are made, then placed, then counted.
+        errors += _plugin_errors(index, prefix, profile, registry)
+        try:
+            effective = _profile(configuration, profile, _custom_names(given, index), registry)
+        except FrameworkError as error:
+            errors.append(_startup_error(index, prefix, error))
+            profiles.append(None)
+            continue
+        profiles.append(effective)
+        if len(errors) == error_count:
+            name = effective.plugins["queueSort"][0].name
+            errors += _queue_sort_errors(index, profile, name, queue_sorts)
+    return Startup(tuple(errors), tuple(profiles), _configuration(configuration, profiles))
 
 
-def build(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, registry: KnownPlugins
-) -> Configuration:
-    """The effective configuration of one that starts. Raises FrameworkError for any other."""
-    configuration = _with_ignored_resources(defaulted)
-    profiles = tuple(
-        _profile(profile, _custom_names(given, index), registry)
-        for index, profile in enumerate(configuration.profiles or ())
-    )
+def _configuration(
+    configuration: SchedulerConfiguration, profiles: list[Profile | None]
+) -> Configuration | None:
+    effective = tuple(profile for profile in profiles if profile is not None)
+    if len(effective) < len(profiles):
+        return None
     extenders = tuple(
         replace(extender, http_timeout=extender.http_timeout or _FIVE_SECONDS)
         for extender in configuration.extenders or ()
     )
     return Configuration(
-        profiles=profiles,
+        profiles=effective,
         extenders=extenders,
         parallelism=configuration.parallelism or 0,
-        percentage_of_nodes_to_score=configuration.percentage_of_nodes_to_score or 0,
         pod_initial_backoff_seconds=configuration.pod_initial_backoff_seconds or 0,
         pod_max_backoff_seconds=configuration.pod_max_backoff_seconds or 0,
         source=configuration,
     )
-
-
-def build_profile(
-    given: SchedulerConfiguration,
-    defaulted: SchedulerConfiguration,
-    index: int,
-    registry: KnownPlugins,
-) -> Profile:
-    """One profile alone, whatever is wrong with the others. Raises FrameworkError."""
-    profiles = _with_ignored_resources(defaulted).profiles or ()
-    return _profile(profiles[index], _custom_names(given, index), registry)
 
 
 def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
@@ -148,20 +158,10 @@ def _ignoring(config: PluginConfig, ignored: tuple[str, ...]) -> PluginConfig:
     return replace(config, args=replace(config.args, ignored_resources=ignored))
 
 
-def _profile_errors(
-    index: int, profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins
-) -> Iterator[StartupError]:
-    """In NewFramework's order: plugins are made, then placed, then counted."""
-    prefix = (
-        f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: "
-    )
-    yield from _plugin_errors(index, prefix, profile, registry)
-    try:
-        _placed(profile, custom, registry)
-    except FrameworkError as error:
-        panics = isinstance(error, FrameworkPanicError)
-        message = error.message if panics else prefix + error.message
-        yield StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
+def _startup_error(index: int, prefix: str, error: FrameworkError) -> StartupError:
+    panics = isinstance(error, FrameworkPanicError)
+    message = error.message if panics else prefix + error.message
+    return StartupError(message, index, plugin=error.plugin, point=error.point, panics=panics)
 
 
 def _plugin_errors(
@@ -202,11 +202,10 @@ def _placed(
 
 
 def _queue_sort_errors(
-    index: int, profile: SchedulerProfile, registry: KnownPlugins, seen: list[tuple[str, Any]]
+    index: int, profile: SchedulerProfile, name: str, seen: list[tuple[str, Any]]
 ) -> Iterator[StartupError]:
-    """cfgValidator.validate; `seen` keeps the first profile's queue sort plugin and its args."""
-    placed, _ = _placed(profile, frozenset(), registry)
-    name = placed["queueSort"][0].name
+    """cfgValidator.validate. name: the queue sort plugin; seen: that of the first profile and its
+    args."""
     args = next((item.args for item in profile.plugin_config or () if item.name == name), None)
     if not seen:
         seen.append((name, args))
@@ -225,14 +224,23 @@ def _queue_sort_errors(
         yield StartupError(message, index, plugin=name, point="queueSort")
 
 
-def _profile(profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins) -> Profile:
+def _profile(
+    configuration: SchedulerConfiguration,
+    profile: SchedulerProfile,
+    custom: frozenset[str],
+    registry: KnownPlugins,
+) -> Profile:
+    """The effective profile. Raises FrameworkError."""
+    percentage = profile.percentage_of_nodes_to_score
+    if percentage is None:
+        percentage = configuration.percentage_of_nodes_to_score or 0
     placed, weights = _placed(profile, custom, registry)
     scoring = {ref.name: weights[ref.name] for ref in placed["score"]}
     placed["score"] = tuple(replace(ref, weight=scoring[ref.name]) for ref in placed["score"])
     enabled = needed(profile.plugins or Plugins()) & set(registry)
     return Profile(
         scheduler_name=profile.scheduler_name or "",
-        percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+        percentage_of_nodes_to_score=percentage,
         plugins=placed,
         weights=scoring,
         args={

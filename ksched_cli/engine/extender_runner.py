@@ -27,6 +27,7 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import Status
+from ksched_cli.kube.int64 import wrap
 
 if TYPE_CHECKING:
     from ksched_cli.extenders.build import Extenders
@@ -80,9 +81,9 @@ class ExtenderScores:
         return {
             host: NodeScore(
                 score,
-                _wrapped(score * SCALE),
+                wrap(score * SCALE),
                 self.weight,
-                _wrapped(score * SCALE * self.weight),
+                wrap(score * SCALE * self.weight),
             )
             for host, score in self.hosts
         }
@@ -198,8 +199,4 @@ def extender_totals(scores: Sequence[ExtenderScores], nodes: Nodes) -> Scores:
         factor = extender.weight * SCALE
         for host, score in extender.hosts:
             sums[host] = sums.get(host, 0) + score * factor
-    return np.array([_wrapped(sums.get(name, 0)) for name in nodes.names()], dtype=np.int64)
-
-
-def _wrapped(number: int) -> int:
-    return (number + 2**63) % 2**64 - 2**63
+    return np.array([wrap(sums.get(name, 0)) for name in nodes.names()], dtype=np.int64)

@@ -37,15 +37,13 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 class Pipeline:
     """Evaluates pods against one snapshot, which it leaves as it is.
 
-    percentage: percentageOfNodesToScore where the profile has none of its own
-    detailed:   keep every plugin's scores in SAMPLED mode too
-    search:     where the sampled search starts
+    detailed: keep every plugin's scores in SAMPLED mode too
+    search:   where the sampled search starts
     """
 
     snapshot: Snapshot
     nominator: Nominator
     extenders: ExtenderRunner = field(default_factory=ExtenderRunner)
-    percentage: int = 0
     detailed: bool = False
     search: NodeSearch = field(default_factory=NodeSearch)
     _no_nodes: Nodes = field(init=False)
@@ -170,12 +168,7 @@ class Pipeline:
         scores = framework.scoring.plugins or self.extenders.prioritizes
         if not scores and not self.extenders.filters:
             return min(1, count)
-        return feasible_nodes_to_find(self.percentage_of(framework), count)
-
-    def percentage_of(self, framework: Framework) -> int:
-        """The profile's percentageOfNodesToScore, or the configuration's."""
-        own = framework.profile.percentage_of_nodes_to_score
-        return self.percentage if own is None else own
+        return feasible_nodes_to_find(framework.profile.percentage_of_nodes_to_score, count)
 
     # -- score ------------------------------------------------------------------------------------
 

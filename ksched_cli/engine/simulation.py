@@ -112,7 +112,6 @@ class Simulation:
             self.snapshot,
             self.nominator,
             self.extenders,
-            self.configuration.percentage_of_nodes_to_score,
             self.options.detailed,
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)

@@ -10,6 +10,8 @@ import math
 import re
 from decimal import Decimal
 
+from ksched_cli.kube.int64 import MAX_INT64
+
 _UNITS = {
     "ns": 1,
     "us": 10**3,
@@ -35,7 +37,6 @@ _ESCAPES = {
 _HTML = str.maketrans(
     {"<": r"\u003c", ">": r"\u003e", "&": r"\u0026", "\u2028": r"\u2028", "\u2029": r"\u2029"}
 )
-INT64_MAX = 2**63 - 1
 
 
 class DurationError(ValueError):
@@ -115,7 +116,7 @@ def parse_duration(text: str) -> int:
         total += int(match[1] or "0") * _UNITS[unit]
         total += int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
-    if total > INT64_MAX + (sign == "-"):
+    if total > MAX_INT64 + (sign == "-"):
         raise DurationError(f"time: invalid duration {quoted}")
     return -total if sign == "-" else total
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 from ksched_cli.kube.json_tree import JsonError, parse
 
 T = TypeVar("T")
@@ -27,7 +28,6 @@ _TYPE_NAMES = {
     "t": "bool",
     "f": "bool",
 }
-_INT64 = 2**63
 
 
 class GoJsonError(ValueError):
@@ -88,7 +88,7 @@ class GoValue:
         if self.is_null:
             return 0
         number = self._decode(int, "int64")
-        if not -_INT64 <= number < _INT64:
+        if not MIN_INT64 <= number <= MAX_INT64:
             raise self._type_error("int64")
         return number
 

@@ -1,4 +1,5 @@
-"""Go's division of integers, which rounds towards zero where Python and NumPy round down."""
+"""Go's int64: its bounds, wrapping on overflow, and division, which rounds towards zero where
+Python and NumPy round down."""
 
 from __future__ import annotations
 
@@ -8,7 +9,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+MAX_INT64 = (1 << 63) - 1
+MIN_INT64 = -(1 << 63)
+
 A = TypeVar("A", int, "NDArray[np.int64]")
+
+
+def wrap(number: int) -> int:
+    """The int64 with the number's lowest 64 bits."""
+    return (number - MIN_INT64) % (1 << 64) + MIN_INT64
 
 
 def divide(amount: A, by: A | int) -> A:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache, total_ordering
 
-MAX_INT64 = (1 << 63) - 1
-MIN_INT64 = -(1 << 63)
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64, wrap
 
 DECIMAL_SI = "DecimalSI"
 BINARY_SI = "BinarySI"
@@ -203,23 +202,19 @@ def _multiply_int64(amount: int, digits: int) -> int:
     result = amount * _power_of_ten(digits)
     if MIN_INT64 <= result <= MAX_INT64:
         return result
-    return _wrap_int64(result) if digits in _ONE_STEP_DIGITS else 0
-
-
-def _wrap_int64(amount: int) -> int:
-    return (amount - MIN_INT64) % (1 << 64) + MIN_INT64
+    return wrap(result) if digits in _ONE_STEP_DIGITS else 0
 
 
 def _scaled_wide(amount: int, shift: int) -> int:
     """Upstream's scaledValue: integers wrap, division truncates and then adds one."""
     if shift >= 0:
-        return _wrap_int64(amount * _power_of_ten(shift))
+        return wrap(amount * _power_of_ten(shift))
     divisor = _power_of_ten(-shift)
     if amount < MAX_INT64 and -shift <= _INT64_DIGITS and amount < 0:
-        low = _wrap_int64(amount)
+        low = wrap(amount)
         quotient = -(-low // divisor) if low < 0 else low // divisor
         return quotient + (low % divisor != 0)
-    return _wrap_int64(-(-amount // divisor))
+    return wrap(-(-amount // divisor))
 
 
 def _split(text: str) -> tuple[bool, str, str, str, str]:

@@ -22,6 +22,7 @@ from yaml._yaml import CParser
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ksched_cli.kube.formatting import json_text, quote
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN, _STRING = "", _TAG + "str"
@@ -350,5 +351,5 @@ def _integer(match: re.Match[str]) -> int | None:
     bases = ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10))
     value = next(int(digits, base) for digits, base in bases if digits is not None)
     value = -value if sign == "-" else value
-    highest = 2**63 - 1 if sign else 2**64 - 1
-    return value if -(2**63) <= value <= highest else None
+    highest = MAX_INT64 if sign else 2**64 - 1
+    return value if MIN_INT64 <= value <= highest else None

@@ -16,7 +16,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 
 MIB = 1024 * 1024
 MIN_THRESHOLD = 23 * MIB

@@ -22,7 +22,7 @@ def document(configuration: Configuration) -> dict[str, Any]:
         "args": {name: _args(profile) for name, profile in profiles.items()},
         "origin": {name: _origins(profile) for name, profile in profiles.items()},
         "percentageOfNodesToScore": {
-            name: _percentage(profile, configuration) for name, profile in profiles.items()
+            name: profile.percentage_of_nodes_to_score for name, profile in profiles.items()
         },
         "parallelism": configuration.parallelism,
         "podInitialBackoffSeconds": configuration.pod_initial_backoff_seconds,
@@ -43,11 +43,6 @@ def _origins(profile: Profile) -> dict[str, dict[str, str]]:
     return {key: {ref.name: ref.origin for ref in profile.plugins[key]} for key in POINT_KEYS}
 
 
-def _percentage(profile: Profile, configuration: Configuration) -> int:
-    own = profile.percentage_of_nodes_to_score
-    return configuration.percentage_of_nodes_to_score if own is None else own
-
-
 def table(configuration: Configuration, limit: Limit) -> str:
     """Per profile its plugins by point, then their args; the extenders last."""
     parts = [_profile(profile, configuration, limit) for profile in configuration.profiles]
@@ -61,7 +56,7 @@ def table(configuration: Configuration, limit: Limit) -> str:
 
 
 def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> str:
-    percentage = _percentage(profile, configuration) or "adaptive"
+    percentage = profile.percentage_of_nodes_to_score or "adaptive"
     parts = [f"profile {profile.scheduler_name} (percentageOfNodesToScore: {percentage})"]
     points = [
         (key, ", ".join(_shown(ref) for ref in profile.plugins[key]) or "-") for key in POINT_KEYS

@@ -17,7 +17,8 @@ from ksched_cli.cel.values import (
     order,
     type_name,
 )
-from ksched_cli.kube.quantity import MAX_INT64, Quantity
+from ksched_cli.kube.int64 import MAX_INT64
+from ksched_cli.kube.quantity import Quantity
 
 
 def test_numbers_of_different_types_compare_by_value():

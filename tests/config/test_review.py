@@ -47,7 +47,7 @@ def test_later_stages_are_judged_after_an_error_of_an_earlier_one():
         "parallelism",
         "profiles[0].schedulerName",
     ]
-    assert judgement.startup_errors == ()
+    assert judgement.startup.errors == ()
 
 
 def test_a_file_that_is_no_text_has_a_finding():

@@ -8,7 +8,7 @@ from tests.config.known import KNOWN, configured
 
 
 def errors(body):
-    return judge(configured(body), KNOWN).startup_errors
+    return judge(configured(body), KNOWN).startup.errors
 
 
 def test_what_an_extender_manages_alone_the_fit_ignores():

@@ -135,8 +135,8 @@ def test_the_profiles_percentage_goes_before_the_configurations():
         ],
     }
     run = simulation(cluster(node("a")), config)
-    percentages = [run.pipeline.percentage_of(run.frameworks[name]) for name in (PROFILE, "other")]
-    assert percentages == [90, 50]
+    profiles = [run.frameworks[name].profile for name in (PROFILE, "other")]
+    assert [one.percentage_of_nodes_to_score for one in profiles] == [90, 50]
 
 
 def test_postfilter_gives_the_search_for_victims_where_a_plugin_made_one():

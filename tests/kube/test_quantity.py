@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ksched_cli.kube.quantity import MAX_INT64, Quantity, QuantityError
+from ksched_cli.kube.int64 import MAX_INT64
+from ksched_cli.kube.quantity import Quantity, QuantityError
 
 ROWS = [
     line.split("\t")

@@ -19,7 +19,8 @@ from ksched_cli.cel.values import (
     order,
     text,
 )
-from ksched_cli.kube.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.quantity import Quantity, QuantityError
 
 Function = Callable[..., Any]
 

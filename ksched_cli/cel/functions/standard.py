@@ -28,7 +28,7 @@ from ksched_cli.cel.values import (
     text,
     type_name,
 )
-from ksched_cli.kube.quantity import MIN_INT64
+from ksched_cli.kube.int64 import MIN_INT64
 
 Function = Callable[..., Any]
 

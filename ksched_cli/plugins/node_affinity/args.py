@@ -26,6 +26,7 @@ from ksched_cli.kube.field_errors import (
     qualified_name_problems,
     unsupported,
 )
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
 
 SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS = ("In", "NotIn")
@@ -151,7 +152,7 @@ def _validate_values(expression: NodeSelectorRequirement, path: str) -> Iterator
             if len(values) != 1:
                 yield invalid(path, shown, message)
             for index, value in enumerate(values):
-                if not _INT64.fullmatch(value) or not -(2**63) <= int(value) < 2**63:
+                if not _INT64.fullmatch(value) or not MIN_INT64 <= int(value) <= MAX_INT64:
                     integer = "for 'Gt', 'Lt' operators, the value must be an integer"
                     yield invalid(f"{path}[{index}]", value, integer)
 

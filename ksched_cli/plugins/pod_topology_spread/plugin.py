@@ -39,8 +39,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
-from ksched_cli.kube.int64 import divide
-from ksched_cli.kube.quantity import MAX_INT64
+from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs

@@ -171,15 +171,20 @@ class BindingExplanation:
             return "being deleted"
         if not is_compatible(claim, volume):
             return "with another attributes class"
-        if ref is not None:
-            return ""
-        if volume.status.phase != AVAILABLE:
-            return f"in phase {volume.status.phase}"
-        if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
-            return "without the access modes"
-        if selector is not None and not selector.matches(volume.metadata.labels):
-            return "not selected"
-        return ""
+        return "" if ref is not None else _unclaimed_mismatch(claim, volume, selector)
+
+
+def _unclaimed_mismatch(
+    claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector | None
+) -> str:
+    """Why the claim cannot take a volume that has no claim yet, or ""."""
+    if volume.status.phase != AVAILABLE:
+        return f"in phase {volume.status.phase}"
+    if not set(claim.spec.access_modes) <= set(volume.spec.access_modes):
+        return "without the access modes"
+    if selector is not None and not selector.matches(volume.metadata.labels):
+        return "not selected"
+    return ""
 
 
 def _affinity_text(affinity: VolumeNodeAffinity | None, node: NodeInfo) -> str:

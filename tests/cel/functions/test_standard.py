@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.cel.functions.standard import STANDARD
 from ksched_cli.cel.values import NONE, CelError, Optional, TypeName, Uint
-from ksched_cli.kube.quantity import MIN_INT64
+from ksched_cli.kube.int64 import MIN_INT64
 
 
 @pytest.mark.parametrize(
