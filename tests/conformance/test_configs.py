@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.review import effective_configuration, judge, review_bytes
+from ksched_cli.config.review import judge, review_bytes
 from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import configuration as shown
@@ -33,6 +33,8 @@ def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case):
     if "stage" in expected:
         assert (verdict.stage, verdict.error) == (expected["stage"], expected["error"])
         return
-    found = shown.document(effective_configuration(judgement, KNOWN))
+    configuration = judgement.startup.configuration
+    assert configuration is not None
+    document = shown.document(configuration)
     for key in ("profiles", "weights", "args"):
-        assert plain(found[key]) == plain(expected.get(key) or {})
+        assert plain(document[key]) == plain(expected.get(key) or {})
