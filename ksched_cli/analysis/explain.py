@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ksched_cli.analysis.shortfall import shortfalls
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
@@ -20,13 +21,17 @@ from ksched_cli.framework.status import Rejection, Status
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation:
-    """rejections: empty where the node fits; then scores, total and rank (ties share one)."""
+    """rejections: empty where the node fits; then scores, total and rank (ties share one).
+
+    shortfall: the missing share of the resource that lacks most (shortfall.py)
+    """
 
     node: str
     rejections: tuple[Rejection, ...] = ()
     scores: Mapping[str, NodeScore] = field(default_factory=dict)
     total: int | None = None
     rank: int | None = None
+    shortfall: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
     """In order of name. Where the evaluation broke, nodes that fit have neither scores nor rank."""
     names = evaluation.statuses.snapshot.names
     rejections = evaluation.rejections or [[]] * len(names)
+    missing = shortfalls(evaluation.statuses.snapshot, evaluation.pod).tolist()
     totals: dict[str, int] = {}
     if evaluation.totals is not None:
         feasible = evaluation.feasible.names()
@@ -104,7 +110,7 @@ def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
     return tuple(
         NodeExplanation(name, (), scores[name], totals[name], ranks[totals[name]])
         if name in totals
-        else NodeExplanation(name, tuple(rejections[row]))
+        else NodeExplanation(name, tuple(rejections[row]), shortfall=missing[row])
         for row, name in enumerate(names)
     )
 

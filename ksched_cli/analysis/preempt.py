@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ksched_cli.analysis.shortfall import shortfalls
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.simulation import Simulation
@@ -50,11 +51,13 @@ class NonCandidateNode:
 
     removed: without how many pods of lower priority the pod does not fit either; None where the
              reason is none that pods could take with them
+    shortfall: the missing share of the resource that lacks most, its pods counted (shortfall.py)
     """
 
     node: str
     rejection: Rejection
     removed: int | None = None
+    shortfall: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +185,17 @@ def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[Non
     if preemption.ineligible:
         return ()
     snapshot, priority = evaluation.statuses.snapshot, evaluation.pod.priority
+    missing = shortfalls(snapshot, evaluation.pod).tolist()
     nodes = []
     for row, name in enumerate(snapshot.names):
         rejection = preemption.rejected.get(name)
         status = evaluation.statuses.at(row)
         if rejection is not None:
             removed = sum(pod.priority < priority for pod in snapshot.pods[row])
-            nodes.append(NonCandidateNode(name, rejection, removed))
+            nodes.append(NonCandidateNode(name, rejection, removed, missing[row]))
         elif status.code != Code.UNSCHEDULABLE:
             details = evaluation.details(status.plugin, "filter", row)
-            nodes.append(NonCandidateNode(name, Rejection(status, details)))
+            nodes.append(NonCandidateNode(name, Rejection(status, details), None, missing[row]))
     return tuple(nodes)
 
 

@@ -92,7 +92,7 @@ InTurn = Annotated[
     bool, typer.Option("--in-turn", help="First place the other pending pods, as schedule would.")
 ]
 All = Annotated[
-    bool, typer.Option("--all", help="On a terminal: whole lists, not only their beginning.")
+    bool, typer.Option("--all", help="Whole lists and every node, not groups and beginnings.")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Makes the draws repeatable.")]
 NoExtenders = Annotated[

@@ -1,18 +1,34 @@
-"""An answer of `explain`: the verdict, the nodes that fit, ranked, then those that do not."""
+"""An answer of `explain`: the verdict and why, the nodes that fit, ranked, then those that do not,
+grouped by reason.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.engine.records import NodeScore
-from ksched_cli.framework.status import Rejection
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, columns, cut_columns, listed
+from ksched_cli.report.node_groups import RejectedNode, rejected_table
+from ksched_cli.report.table import (
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    fits_width,
+    listed,
+    paragraph,
+    verdict,
+)
 
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
+BEST_NODES = 10
 
 
 def document(explanation: Explanation) -> dict[str, Any]:
@@ -65,53 +81,55 @@ def fits(node: NodeExplanation) -> bool:
 
 
 def table(explanation: Explanation, limit: Limit) -> str:
-    """The verdict, the ranking, the winner's points per plugin, the rejected nodes, notes."""
-    parts = [_headline(explanation)]
+    """The verdict, the points of the node per plugin, the ranking, the rejected nodes by reason,
+    what to try next."""
     fitting = sorted(
         (node for node in explanation.nodes if fits(node)),
         key=lambda node: (node.rank or 0, node.node),
     )
+    parts = [_headline(explanation, limit)]
     if fitting:
-        parts.append(_ranking(explanation, fitting, limit))
-        parts.append(_breakdown(explanation, fitting[0], limit))
+        taken = next((node for node in fitting if node.node == explanation.node), fitting[0])
+        if taken.scores:
+            parts.append(_breakdown(taken, limit))
+        parts.append(_ranking(fitting, limit))
     parts += [
-        text
-        for text in (_rejected(explanation, limit), _sampling(explanation, len(fitting)))
-        if text
+        _rejected(explanation, limit),
+        _sampling(explanation, len(fitting), limit),
+        _next_step(explanation, limit),
     ]
-    if not (explanation.node or explanation.error or explanation.gated):
-        parts.append(
-            f"ksched preempt {explanation.pod} says whether evicting other pods would help."
-        )
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
 
 
-def _headline(explanation: Explanation) -> str:
+def _headline(explanation: Explanation, limit: Limit) -> str:
     lines = [f"{explanation.pod} (profile {explanation.profile})"]
     if explanation.gated:
-        lines.append(
-            f"is not in the queue yet: {explanation.gated.plugin}: {explanation.gated.message}"
-        )
-        lines.append("once it is:")
+        gate = f"{explanation.gated.plugin}: {explanation.gated.message}"
+        text = paragraph(f"is not in the queue yet: {gate}", limit)
+        lines += [verdict(text, YELLOW, limit), "once it is:"]
     if explanation.error:
-        lines.append(f"cannot be scheduled: {explanation.error}")
+        text = paragraph(f"cannot be scheduled: {explanation.error}", limit)
+        lines.append(verdict(text, RED, limit))
     elif explanation.node:
-        lines.append(f"goes to {explanation.node}" + _why_there(explanation))
+        text = paragraph(f"goes to {explanation.node}{_why_there(explanation, limit)}", limit)
+        lines.append(verdict(text, GREEN, limit))
     else:
-        lines.append("fits on no node")
-        lines.append(explanation.message)
+        lines.append(verdict("fits on no node", RED, limit))
+        lines.append(paragraph(explanation.message, limit))
     if explanation.running_on:
-        lines.append(_running(explanation))
+        lines.append(paragraph(_running(explanation), limit))
     return "\n".join(lines)
 
 
-def _why_there(explanation: Explanation) -> str:
+def _why_there(explanation: Explanation, limit: Limit) -> str:
     fitting = [node for node in explanation.nodes if fits(node)]
     if len(fitting) == 1:
         return ", the only node it fits on"
     best = next(node for node in fitting if node.node == explanation.node)
-    if explanation.ties:
-        return f", one of {len(explanation.ties)} equally good nodes with {best.total} points"
+    ties = explanation.ties
+    if ties:
+        names = listed(ties, limit)
+        return f", one of {len(ties):,} equally good nodes with {best.total} points: {names}"
     return f" with {best.total} points, {explanation.margin} ahead of the next"
 
 
@@ -123,14 +141,31 @@ def _running(explanation: Explanation) -> str:
     return f"{text}, rank {here.rank} with {here.total} points"
 
 
-def _ranking(explanation: Explanation, fitting: list[NodeExplanation], limit: Limit) -> str:
+def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:
+    """The best nodes. Where that is too wide, without the plugins that score all of them alike."""
     plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node.scores))
-    headers = ["RANK", "NODE", "TOTAL", *(_short(plugin) for plugin in plugins)]
-    rows = [
-        [node.rank, node.node, node.total, *(_points(node, plugin) for plugin in plugins)]
-        for node in fitting
+    shown = fitting if limit.rows is None else fitting[:BEST_NODES]
+    scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
+    note = ""
+    if not fits_width(*_ranking_cells(shown, scores), limit):
+        alike = {plugin: points[0] for plugin, points in scores.items() if len(set(points)) == 1}
+        scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
+        equal = ", ".join(f"{_short(plugin)} {points}" for plugin, points in alike.items())
+        note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
+    headers, rows = _ranking_cells(fitting, {p: [_points(n, p) for n in fitting] for p in scores})
+    text = cut_columns(headers, rows, limit.first(BEST_NODES), "that fit")
+    return f"{text}\n{note}" if note else text
+
+
+def _ranking_cells(
+    nodes: Sequence[NodeExplanation], scores: dict[str, list[int | str]]
+) -> tuple[list[str], list[list[object]]]:
+    headers = ["RANK", "NODE", "TOTAL", *(_short(plugin) for plugin in scores)]
+    rows: list[list[object]] = [
+        [node.rank, node.node, node.total, *(points[i] for points in scores.values())]
+        for i, node in enumerate(nodes)
     ]
-    return cut_columns(headers, rows, limit)
+    return headers, rows
 
 
 def _points(node: NodeExplanation, plugin: str) -> int | str:
@@ -144,9 +179,17 @@ def _short(plugin: str) -> str:
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
 
 
-def _breakdown(explanation: Explanation, best: NodeExplanation, limit: Limit) -> str:
-    """The winner's scores, a plugin per row."""
-    rows = [
+def _breakdown(node: NodeExplanation, limit: Limit) -> str:
+    """A node's scores, a plugin per row; by their short names where that is too wide."""
+    headers = ["PLUGIN", "RAW", "0-100", "WEIGHT", "POINTS", ""]
+    rows = _score_rows(node)
+    if not fits_width(headers, rows, limit):
+        rows = [[_short(str(row[0])), *row[1:]] for row in rows]
+    return paragraph(f"its points on {node.node}:", limit) + "\n" + columns(headers, rows, limit)
+
+
+def _score_rows(node: NodeExplanation) -> list[list[object]]:
+    return [
         [
             plugin,
             score.raw,
@@ -155,34 +198,31 @@ def _breakdown(explanation: Explanation, best: NodeExplanation, limit: Limit) ->
             score.weighted,
             "; ".join(score.details),
         ]
-        for plugin, score in best.scores.items()
+        for plugin, score in node.scores.items()
     ]
-    headers = [f"ON {best.node}", "RAW", "0-100", "WEIGHT", "POINTS", ""]
-    return columns(headers, rows, limit)
 
 
 def _rejected(explanation: Explanation, limit: Limit) -> str:
-    """Nodes with the same rejections share a row."""
-    groups: dict[tuple[Rejection, ...], list[str]] = {}
-    for node in explanation.nodes:
-        if node.rejections:
-            groups.setdefault(node.rejections, []).append(node.node)
-    if not groups:
-        return ""
-    rows = []
-    for rejections, names in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1])):
-        where = listed(names, limit)
-        for rejection in rejections:
-            why = "; ".join((*rejection.status.reasons, *rejection.details))
-            rows.append([where, rejection.status.plugin, why])
-            where = ""
-    return cut_columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit)
+    nodes = [
+        RejectedNode(node.node, node.rejections, node.shortfall)
+        for node in explanation.nodes
+        if node.rejections
+    ]
+    return rejected_table(nodes, limit)
 
 
-def _sampling(explanation: Explanation, fitting: int) -> str:
+def _sampling(explanation: Explanation, fitting: int, limit: Limit) -> str:
     if fitting <= explanation.sampled:
         return ""
-    return (
-        f"kube-scheduler stops at {explanation.sampled} fitting nodes of the {fitting} shown here, "
-        "and may take the best of those."
+    text = (
+        f"kube-scheduler stops at {counted(explanation.sampled, 'fitting node')} of the "
+        f"{fitting:,} shown here, and may take the best of those."
     )
+    return paragraph(text, limit)
+
+
+def _next_step(explanation: Explanation, limit: Limit) -> str:
+    if explanation.node or explanation.error or explanation.gated:
+        return ""
+    text = f"ksched preempt {explanation.pod} says whether evicting other pods would help."
+    return paragraph(text, limit)

@@ -1,13 +1,39 @@
-"""An answer of `preempt`: the verdict, the criteria, the candidates, and the other nodes."""
+"""An answer of `preempt`: the verdict, the criteria, the best candidates, and the other nodes,
+grouped by reason.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
 from ksched_cli.framework.status import Rejection
+from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, columns, cut_columns, listed
+from ksched_cli.report.node_groups import nearest
+from ksched_cli.report.table import (
+    ALL_HINT,
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    fits_width,
+    listed,
+    paragraph,
+    verdict,
+)
+
+BEST_CANDIDATES = 3
+SHOWN_VICTIMS = 5
+SHOWN_GROUPS = 8
+STARTED = 3  # the column; left out where no victim has started
+WRAPPED = 60  # characters of the reasons may wrap
+SHORT_NAMES = short_names()
+FEW_NODES = 3  # are named, not counted
 
 
 def document(answer: PreemptionAnswer) -> dict[str, Any]:
@@ -72,7 +98,7 @@ def _rejection(rejection: Rejection) -> dict[str, Any]:
 def table(answer: PreemptionAnswer, limit: Limit) -> str:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
     parts = (
-        _headline(answer),
+        _headline(answer, limit),
         _criteria(answer, limit),
         _candidates(answer, limit),
         _others(answer, limit),
@@ -81,38 +107,49 @@ def table(answer: PreemptionAnswer, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: PreemptionAnswer) -> str:
+def _headline(answer: PreemptionAnswer, limit: Limit) -> str:
     lines = [f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"]
     if answer.gated:
-        lines.append(f"is not in the queue yet: {answer.gated.plugin}: {answer.gated.message}")
-        lines.append("once it is:")
+        gate = f"{answer.gated.plugin}: {answer.gated.message}"
+        text = paragraph(f"is not in the queue yet: {gate}", limit)
+        lines += [verdict(text, YELLOW, limit), "once it is:"]
     if answer.running_on:
-        lines.append(f"runs on {answer.running_on}; asked as if it were still to be placed")
+        text = f"runs on {answer.running_on}; asked as if it were still to be placed"
+        lines.append(paragraph(text, limit))
+    text, colour = _verdict(answer, limit)
+    lines.append(verdict(paragraph(text, limit), colour, limit))
+    if answer.node and not answer.fits:
+        lines += [paragraph(line, limit) for line in _consequences(answer, limit)]
+    elif not answer.fits and answer.message:
+        lines.append(paragraph(answer.message, limit))
+    return "\n".join(lines)
+
+
+def _verdict(answer: PreemptionAnswer, limit: Limit) -> tuple[str, str]:
+    """The answer in a sentence, and its colour."""
     if answer.fits:
-        lines.append(f"needs no preemption: it fits on {', '.join(answer.fits)}")
-    elif answer.why_not:
-        lines += [f"may not preempt: {answer.why_not}", answer.message]
-    elif answer.error:
-        lines += [f"cannot be scheduled: {answer.error}", answer.message]
-    elif answer.node:
-        lines += _verdict(answer)
-    else:
-        lines += ["may preempt, but no eviction makes room for it", answer.message]
-    return "\n".join(line for line in lines if line)
+        return f"needs no preemption: it fits on {listed(answer.fits, limit)}", GREEN
+    if answer.why_not:
+        return f"may not preempt: {answer.why_not}", RED
+    if answer.error:
+        return f"cannot be scheduled: {answer.error}", RED
+    if answer.node:
+        evicted = listed(answer.victims, limit)
+        return f"would evict {evicted} from {answer.node}: {_why_there(answer)}", YELLOW
+    return "may preempt, but no eviction makes room for it", RED
 
 
-def _verdict(answer: PreemptionAnswer) -> list[str]:
-    evicted = ", ".join(answer.victims)
-    lines = [f"would evict {evicted} from {answer.node}: {_why_there(answer)}"]
+def _consequences(answer: PreemptionAnswer, limit: Limit) -> list[str]:
+    lines = []
     if answer.ties:
-        lines.append(f"equally good: {', '.join(answer.ties)}")
+        lines.append(f"equally good: {listed(answer.ties, limit)}")
     if answer.lapsing:
-        lines.append(f"no longer nominated there: {', '.join(answer.lapsing)}")
+        lines.append(f"no longer nominated there: {listed(answer.lapsing, limit)}")
     return lines
 
 
 def _why_there(answer: PreemptionAnswer) -> str:
-    others = f" among {len(answer.candidates)} candidates" if answer.steps else ""
+    others = f" among {len(answer.candidates):,} candidates" if answer.steps else ""
     return f"{_criterion(answer)}{others}"
 
 
@@ -124,32 +161,53 @@ def _criterion(answer: PreemptionAnswer) -> str:
 
 
 def _criteria(answer: PreemptionAnswer, limit: Limit) -> str:
-    rows = [(step.criterion.value, step.best, step.left) for step in answer.steps]
+    rows = [
+        (step.criterion.value, "" if step.best == answer.node else step.best, f"{step.left:,}")
+        for step in answer.steps
+    ]
     return columns(("CRITERION", "BEST", "NODES LEFT"), rows, limit) if rows else ""
 
 
 def _candidates(answer: PreemptionAnswer, limit: Limit) -> str:
-    """Per candidate a row for each victim, and one for the pods that may stay."""
-    rows: list[tuple[object, ...]] = []
-    for candidate in answer.candidates:
-        where = candidate.node
-        for victim in candidate.victims:
-            rows.append((where, victim.pod, victim.priority, victim.started, _why_gone(victim)))
-            where = ""
-        if candidate.reprieved:
-            rows.append(
-                ("", f"{len(candidate.reprieved)} may stay", "", "", ", ".join(candidate.reprieved))
-            )
-    if not rows:
+    """The best of them. Where it would be too wide, of the rejections only the plugins."""
+    shown = answer.candidates if limit.rows is None else answer.candidates[:BEST_CANDIDATES]
+    if not shown:
         return ""
-    headers = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
-    return cut_columns(headers, rows, limit)
+    headers: tuple[str, ...] = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
+    rows = [row for candidate in shown for row in _candidate_rows(candidate, limit, _why)]
+    if not fits_width(headers, rows, replace(limit, width=(limit.width or 0) + WRAPPED)):
+        rows = [row for candidate in shown for row in _candidate_rows(candidate, limit, _plugin)]
+    if not any(row[STARTED] for row in rows):
+        headers = (*headers[:STARTED], *headers[STARTED + 1 :])
+        rows = [(*row[:STARTED], *row[STARTED + 1 :]) for row in rows]
+    text = columns(headers, rows, Limit(limit.width))
+    rest = len(answer.candidates) - len(shown)
+    return f"{text}\n… and {counted(rest, 'more candidate')} ({ALL_HINT})" if rest else text
 
 
-def _why_gone(victim: Victim) -> str:
-    parts = [_why(victim.rejection)] if victim.rejection else []
-    parts += [f"violates {', '.join(victim.pdb_violated_by)}"] if victim.pdb_violated_by else []
-    return "; ".join(parts)
+def _candidate_rows(
+    candidate: CandidateNode, limit: Limit, why: Callable[[Rejection], str]
+) -> list[tuple[object, ...]]:
+    """A row for each victim, and one for the pods that may stay."""
+    rows: list[tuple[object, ...]] = []
+    shown = candidate.victims if limit.rows is None else candidate.victims[:SHOWN_VICTIMS]
+    for victim in shown:
+        where = "" if rows else candidate.node
+        parts = [why(victim.rejection)] if victim.rejection else []
+        if victim.pdb_violated_by:
+            parts.append(f"violates {', '.join(victim.pdb_violated_by)}")
+        rows.append((where, victim.pod, victim.priority, victim.started, "; ".join(parts)))
+    rest = len(candidate.victims) - len(shown)
+    if rest:
+        rows.append(("", f"and {rest:,} more", "", "", ""))
+    if candidate.reprieved:
+        names = listed(candidate.reprieved, limit)
+        rows.append(("", f"{len(candidate.reprieved)} may stay", "", "", names))
+    return rows
+
+
+def _plugin(rejection: Rejection) -> str:
+    return SHORT_NAMES.get(rejection.status.plugin, rejection.status.plugin)
 
 
 def _why(rejection: Rejection) -> str:
@@ -158,35 +216,52 @@ def _why(rejection: Rejection) -> str:
 
 
 def _others(answer: PreemptionAnswer, limit: Limit) -> str:
-    """Nodes with the same reason share a row."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for node in answer.non_candidates:
-        groups.setdefault((_without(node), _why(node.rejection)), []).append(node.node)
+    """Nodes with the same reason share a row, those nearest to fitting first; without a limit of
+    rows, a row per node."""
+    nodes = sorted(answer.non_candidates, key=lambda node: (node.shortfall, node.node))
+    groups: dict[object, list[NonCandidateNode]] = {}
+    for node in nodes:
+        rejection = node.rejection.status
+        reason = (_pods_removed(node), rejection.plugin, rejection.reasons)
+        groups.setdefault(node.node if limit.rows is None else reason, []).append(node)
     if not groups:
         return ""
-    rows = [
-        (listed(names, limit), without, why)
-        for (without, why), names in sorted(
-            groups.items(), key=lambda group: (-len(group[1]), group[1])
-        )
-    ]
-    headers = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
-    return cut_columns(headers, rows, limit)
+    ordered = sorted(groups.values(), key=lambda group: (group[0].removed is None, -len(group)))
+    shown = ordered if limit.rows is None else ordered[:SHOWN_GROUPS]
+    rows = [_other_row(group, limit) for group in shown]
+    text = columns(("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE"), rows, Limit(limit.width))
+    rest = ordered[len(shown) :]
+    if not rest:
+        return text
+    left_out = counted(sum(map(len, rest)), "node")
+    return f"{text}\n… and {left_out} for {counted(len(rest), 'more reason')} ({ALL_HINT})"
 
 
-def _without(node: NonCandidateNode) -> str:
+def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:
+    why = _why(Rejection(group[0].rejection.status))
+    names = [node.node for node in group]
+    details = [node.rejection.details for node in group]
+    if len(group) <= FEW_NODES and len(set(details)) == 1:
+        text = "; ".join((why, *details[0]))
+        return ", ".join(names), _pods_removed(group[0]), text
+    text = f"{why}\n{nearest(names, details, limit)}"
+    return counted(len(group), "node"), _pods_removed(group[0]), text
+
+
+def _pods_removed(node: NonCandidateNode) -> str:
     if node.removed is None:
         return "any pod"
     if node.removed == 0:
         return "(no pod of lower priority)"
-    return f"{node.removed} pod{'s' if node.removed > 1 else ''} of lower priority"
+    return f"{counted(node.removed, 'pod')} of lower priority"
 
 
 def _unsearched(answer: PreemptionAnswer, limit: Limit) -> str:
     if not answer.unsearched:
         return ""
-    return (
-        f"{len(answer.unsearched)} nodes were not looked at, {answer.num_candidates} "
-        f"candidates are enough (--all-candidates looks at all): "
+    text = (
+        f"{counted(len(answer.unsearched), 'node')} were not looked at, "
+        f"{answer.num_candidates:,} candidates are enough (--all-candidates looks at all): "
         f"{listed(answer.unsearched, limit)}"
     )
+    return paragraph(text, limit)

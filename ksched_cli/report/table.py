@@ -1,72 +1,176 @@
-"""Tables for people: at most 100 columns wide on a terminal, whole in a pipe."""
+"""Tables for people: as wide as asked, long lists cut with a count of what is left out."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tabulate import tabulate
+
+MIN_WIDTH = 40
+GAP = 2  # between columns
+MIN_PROSE = 24  # of a column that wraps
+LISTED_NAMES = 3
+ALL_HINT = "--all shows every one"
+
+RED, GREEN, YELLOW = "31", "32", "33"
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """width: columns, rows: lines of one list; None: no limit."""
+    """width: columns, rows: lines of one list; None: no limit. colour: of verdicts."""
 
     width: int | None = None
     rows: int | None = None
+    colour: bool = False
+
+    def first(self, rows: int) -> Limit:
+        """At most so many rows, but for an unlimited table."""
+        return self if self.rows is None else replace(self, rows=min(self.rows, rows))
 
 
 EVERYTHING = Limit()
 TERMINAL = Limit(width=100, rows=40)
 
-# In one cell of a limited table: at most so many names, and characters.
-SHOWN_NAMES = 6
-SHOWN_WIDTH = 24
-# Of the last column of a table, however wide the others are.
-MIN_LAST_COLUMN = 30
-
 
 def columns(
     headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
 ) -> str:
-    """Rows under headers, without lines. The last column wraps where the table would be wider than
-    the limit (but keeps MIN_LAST_COLUMN characters), the others never do."""
+    """Rows under headers, without lines. Cells wrap, between words where they can, so that no line
+    is wider than the limit; text of several lines keeps them."""
     shown = rows if limit.rows is None else rows[: limit.rows]
-    widths: list[int | None] = [None] * len(headers)
-    if limit.width is not None and shown:
-        used = sum(
-            max(len(str(header)), *(len(str(row[i])) for row in shown)) + 2
-            for i, header in enumerate(headers[:-1])
-        )
-        widths[-1] = max(limit.width - used, MIN_LAST_COLUMN)
-    return tabulate(
-        shown,
-        headers=headers,
-        tablefmt="plain",
-        maxcolwidths=widths if limit.width is not None else None,
-        disable_numparse=True,
-        break_on_hyphens=False,
-    )
+    cells = [list(headers), *([_text(cell) for cell in row] for row in shown)]
+    if limit.width is not None:
+        widths = _widths(cells, limit.width)
+        cells = [
+            [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+            for row in cells
+        ]
+    # Headers as a row: tabulate pads a column below a header of its own.
+    text = tabulate(cells, tablefmt="plain", disable_numparse=True)
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 def cut_columns(
-    headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
+    headers: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    limit: Limit = EVERYTHING,
+    noun: str = "",
 ) -> str:
     """`columns`, with a line that counts the rows left out, where there are any."""
     text = columns(headers, rows, limit)
     if limit.rows is None or len(rows) <= limit.rows:
         return text
-    return f"{text}\n… and {len(rows) - limit.rows} more (--all shows every one)"
+    rest = f"{len(rows) - limit.rows:,} more{noun and ' ' + noun}"
+    return f"{text}\n… and {rest} ({ALL_HINT})"
 
 
-def listed(names: Sequence[str], limit: Limit) -> str:
-    """Names in one cell; where rows are limited up to SHOWN_NAMES, and a count of the others."""
-    if limit.rows is None or len(names) == 1:
+def fits_width(headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit) -> bool:
+    """Whether no cell need wrap."""
+    if limit.width is None:
+        return True
+    cells = [list(headers), *([_text(cell) for cell in row] for row in rows)]
+    return sum(_natural(cells)) + GAP * (len(headers) - 1) <= limit.width
+
+
+def paragraph(text: str, limit: Limit, indent: str = "") -> str:
+    """Prose wrapped to the width; lines after the first of each begin with the indent."""
+    if limit.width is None:
+        return text
+    width = limit.width
+    return "\n".join(
+        line if len(line) <= width else "\n".join(_wrap(line, width, indent))
+        for line in printable(text).split("\n")
+    )
+
+
+def listed(names: Sequence[str], limit: Limit, shown: int = LISTED_NAMES) -> str:
+    """Names in one cell; where rows are limited the first of them, fewer where they would take
+    more than half of the width, and a count of the others."""
+    if limit.rows is None or len(names) <= 1:
         return ", ".join(names)
-    shown: list[str] = []
-    for name in names[:SHOWN_NAMES]:
-        if shown and len(", ".join((*shown, name))) > SHOWN_WIDTH:
-            break
-        shown.append(name)
-    rest = len(names) - len(shown)
-    return ", ".join(shown) + (f" +{rest}" if rest else "")
+    if len(names) <= shown + 1 and not _is_long(names, limit):
+        return ", ".join(names)
+    first = list(names[:shown])
+    while len(first) > 1 and _is_long(first, limit):
+        first.pop()
+    return f"{', '.join(first)} and {len(names) - len(first):,} more"
+
+
+def _is_long(names: Sequence[str], limit: Limit) -> bool:
+    return limit.width is not None and len(", ".join(names)) > limit.width // 2
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 node`, `4,451 nodes`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def verdict(text: str, colour: str, limit: Limit) -> str:
+    """A verdict in colour, line by line, where the terminal shows colours."""
+    if not limit.colour:
+        return text
+    return "\n".join(f"\x1b[{colour}m{line}\x1b[0m" for line in text.split("\n"))
+
+
+def printable(text: str) -> str:
+    """Names and messages come from others: control characters are shown escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )
+
+
+def _text(cell: object) -> str:
+    return "" if cell is None else printable(str(cell))
+
+
+def _wrap(line: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _wrapped(cell: str, width: int) -> str:
+    return "\n".join(
+        line if len(line) <= width else "\n".join(_wrap(line, width)) for line in cell.split("\n")
+    )
+
+
+def _widths(cells: Sequence[Sequence[str]], width: int) -> list[int]:
+    """Per column, so that all together fit: every one has its longest word and MIN_PROSE
+    characters where that is possible, and of what is left over each its share."""
+    natural = _natural(cells)
+    available = max(width - GAP * (len(natural) - 1), len(natural))
+    if sum(natural) <= available:
+        return natural
+    words = [
+        max([1, *(len(word) for cell in column for word in cell.split())])
+        for column in zip(*cells, strict=True)
+    ]
+    least = [max(word, min(whole, MIN_PROSE)) for word, whole in zip(words, natural, strict=True)]
+    if sum(least) >= available:
+        return [max(length, 1) for length in _shares(least, available)]
+    wanted = [whole - part for whole, part in zip(natural, least, strict=True)]
+    extra = _shares(wanted, available - sum(least))
+    return [part + more for part, more in zip(least, extra, strict=True)]
+
+
+def _natural(cells: Sequence[Sequence[str]]) -> list[int]:
+    """Per column, the length of its longest line."""
+    return [
+        max(len(line) for cell in column for line in cell.split("\n"))
+        for column in zip(*cells, strict=True)
+    ]
+
+
+def _shares(wanted: Sequence[int], available: int) -> list[int]:
+    """Everybody's want where it is at most an equal share of what the smaller ones leave, else
+    that share."""
+    shares = [0] * len(wanted)
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    for left, i in zip(range(len(wanted), 0, -1), order, strict=True):
+        shares[i] = min(wanted[i], available // left)
+        available -= shares[i]
+    return shares

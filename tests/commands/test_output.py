@@ -1,4 +1,4 @@
-"""Results to standard output, the rest to standard error; a terminal gets less."""
+"""Results to standard output, as wide as asked; the rest to standard error."""
 
 import sys
 
@@ -6,21 +6,32 @@ import pytest
 
 from ksched_cli.commands import output
 from ksched_cli.report.forms import Form, Report
-from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
 
 
-@pytest.mark.parametrize(
-    ("terminal", "everything", "limit"),
-    [
-        (True, False, TERMINAL),
-        (True, True, Limit(width=TERMINAL.width)),
-        (False, False, EVERYTHING),
-        (False, True, EVERYTHING),
-    ],
-)
-def test_only_a_terminal_limits_tables(terminal, everything, limit, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
-    assert output.limit(everything) == limit
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_pipe_has_a_hundred_columns_and_the_same_groups(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert output.limit() == TERMINAL
+    assert output.limit(everything=True) == Limit(width=100)
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("7", MIN_WIDTH)])
+def test_columns_of_the_environment_are_the_width(columns, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert output.limit().width == width
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_terminal_has_colours_unless_no_color_is_set(monkeypatch):
+    assert output.limit().colour
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not output.limit().colour
 
 
 def test_a_result_that_cannot_be_rendered_prints_nothing(capsys):

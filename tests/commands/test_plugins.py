@@ -135,5 +135,6 @@ def test_a_known_plugin_that_is_not_installed_has_a_hint() -> None:
     config = ROOT / "examples" / "coscheduling" / "scheduler.yaml"
     result = ksched("validate", config)
     assert result.returncode == 1
-    assert "Coscheduling is known but not installed" in result.stdout
-    assert "pip install ksched-coscheduling" in result.stdout
+    stdout = " ".join(result.stdout.split())
+    assert "Coscheduling is known but not installed" in stdout
+    assert "pip install ksched-coscheduling" in stdout

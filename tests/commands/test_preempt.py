@@ -93,6 +93,7 @@ def test_in_turn_the_others_come_first(preempt, write_state):
 def test_the_table_names_victims_reasons_and_the_other_nodes(ksched):
     code, out, _ = ksched("preempt", "checkout", "--state", EXAMPLE)
     assert code == 0
+    out = " ".join(out.split())
     assert (
         "would evict default/crunch-3 from apple: "
         "fewest violations of disruption budgets among 2 candidates" in out
@@ -100,7 +101,7 @@ def test_the_table_names_victims_reasons_and_the_other_nodes(ksched):
     assert "cpu: wants 2, 1 free of 4" in out
     assert "violates default/db" in out
     assert "2 may stay" in out
-    assert "cedar           (no pod of lower priority)" in out
+    assert "cedar (no pod of lower priority)" in out
     assert "not tolerated: maintenance=tonight:NoSchedule" in out
 
 

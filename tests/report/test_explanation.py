@@ -5,7 +5,7 @@ from hypothesis import given
 from clusters import states
 from ksched_cli.analysis.explain import explain
 from ksched_cli.report import explanation as explanations
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.table import TERMINAL, Limit
 from ksched_cli.testing import cluster, explanation, node, pod, simulation
 from report.schemas import conforms, squeezed
 
@@ -21,14 +21,14 @@ def test_explanations_are_as_their_schema_says(state):
 
 
 def explained(*objects, pod=""):
-    return squeezed(explanations.table(explanation(cluster(*objects), pod=pod), EVERYTHING))
+    return squeezed(explanations.table(explanation(cluster(*objects), pod=pod), Limit(rows=40)))
 
 
 def test_an_explanation_begins_with_the_verdict():
     text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
     assert text[0] == "default/p (profile default-scheduler)"
     assert text[1].startswith("goes to b with ")
-    assert any(line.startswith("ON b RAW 0-100 WEIGHT POINTS") for line in text)
+    assert any(line.startswith("its points on b:") for line in text)
 
 
 def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason():
@@ -58,3 +58,35 @@ def test_a_running_pod_is_told_how_its_node_ranks():
 def test_a_gated_pod_is_said_to_be_gated():
     text = explained(node("a"), pod("p", gates=["example.com/wait"]), pod="p")
     assert text[1].startswith("is not in the queue yet: SchedulingGates: waiting for")
+
+
+def test_the_points_of_the_node_stand_before_the_ranking():
+    text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
+    assert text.index("PLUGIN RAW 0-100 WEIGHT POINTS") < next(
+        i for i, line in enumerate(text) if line.startswith("RANK NODE TOTAL")
+    )
+
+
+def test_the_ranking_shows_ten_and_counts_the_others():
+    text = explained(*(node(f"n{i:02}") for i in range(15)), pod("p"))
+    assert "… and 5 more that fit (--all shows every one)" in text
+    assert not any(line.startswith("1 n10") for line in text)
+
+
+def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first():
+    small = [node(f"s{i:02}", cpu=str(1 + i % 3)) for i in range(20)]
+    tainted = [node(f"t{i}", cpu="1", taints=["k=v:NoSchedule"]) for i in range(2)]
+    text = explained(*small, *tainted, pod("p", cpu="6"))
+    first = text.index("22 nodes NodeResourcesFit: Insufficient cpu (20 for this alone)")
+    assert text[first + 1] == "nearest s02, s05, s08 and 3 more: cpu: wants 6, 3 free of 3"
+    reason = "TaintToleration: node(s) had untolerated taint {k: v} (0 for this alone)"
+    second = text.index(f"2 nodes {reason}")
+    assert second > first
+
+
+def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike():
+    state = cluster(node("a" * 30), node("b" * 30, cpu="8"), pod("p", cpu="2"))
+    text = explanations.table(explanation(state), Limit(60, 40))
+    assert "the same on each of them: Taint 300, Image 0" in text
+    assert max(map(len, text.splitlines())) <= 60
+    assert "the same on each" not in explanations.table(explanation(state), TERMINAL)

@@ -1,8 +1,23 @@
 """Columns and lists for people."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit, columns, cut_columns, listed
+from ksched_cli.report.table import (
+    EVERYTHING,
+    GREEN,
+    MIN_WIDTH,
+    TERMINAL,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    fits_width,
+    listed,
+    paragraph,
+    verdict,
+)
 from report.schemas import squeezed
 
 
@@ -14,7 +29,7 @@ def test_columns_keep_text_as_it_is():
     ]
 
 
-def test_the_last_column_wraps_on_a_terminal_only():
+def test_cells_wrap_where_the_width_is_limited_only():
     long = "word " * 40
     assert len(columns(("A", "B"), [("x", long)], EVERYTHING).splitlines()) == 2
     lines = columns(("A", "B"), [("x", long)], TERMINAL).splitlines()
@@ -34,19 +49,63 @@ def test_rows_that_are_left_out_are_counted():
     [
         (["a"], "a"),
         (["a", "b"], "a, b"),
-        ([f"node-{i}" for i in range(9)], "node-0, node-1, node-2 +6"),
-        (list("abcdefgh"), "a, b, c, d, e, f +2"),
-        (["a-name-that-is-longer-than-the-cell", "b"], "a-name-that-is-longer-than-the-cell +1"),
+        (list("abcd"), "a, b, c, d"),
+        ([f"node-{i}" for i in range(9)], "node-0, node-1, node-2 and 6 more"),
+        ([f"n{i}" for i in range(4454)], "n0, n1, n2 and 4,451 more"),
+        (["a-name-that-is-longer-than-half-of-the-terminal-width", "b"], None),
     ],
 )
-def test_many_names_in_one_cell_are_cut_short(names, text):
-    assert listed(names, TERMINAL) == text
+def test_many_names_in_one_cell_are_cut_with_a_count(names, text):
+    assert listed(names, TERMINAL) == (text or f"{names[0]} and 1 more")
     assert listed(names, EVERYTHING) == ", ".join(names)
 
 
-def test_the_last_column_keeps_some_width():
-    lines = columns(("A", "B"), [("x" * 120, "word " * 20)], TERMINAL).splitlines()
-    assert len(lines) < 7
+@given(
+    st.integers(MIN_WIDTH, 200),
+    st.integers(1, 6).flatmap(
+        lambda count: st.lists(
+            st.lists(st.text("ab /-\n\x1b", max_size=60), min_size=count, max_size=count),
+            min_size=1,
+            max_size=4,
+        )
+    ),
+)
+def test_no_line_is_wider_than_asked(width, rows):
+    headers = [f"COLUMN {i}" for i in range(len(rows[0]))]
+    text = columns(headers, rows, Limit(width))
+    assert max(map(len, text.splitlines())) <= width
+    letters = [char for char in text if char == "a"]
+    assert len(letters) == sum(cell.count("a") for row in rows for cell in row)
+    if fits_width(headers, rows, Limit(width)):
+        assert text == columns(headers, rows)
+
+
+@given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
+def test_no_line_of_a_paragraph_is_wider_than_asked(text, width):
+    assert all(len(line) <= width for line in paragraph(text, Limit(width)).split("\n"))
+
+
+def test_control_characters_are_shown_escaped():
+    assert squeezed(columns(("A",), [("red \x1b[31m",)])) == ["A", r"red \x1b[31m"]
+    assert paragraph("\x07bell", TERMINAL) == r"\x07bell"
+
+
+def test_verdicts_are_coloured_where_colours_are_shown_only():
+    assert verdict("goes to a", GREEN, Limit()) == "goes to a"
+    assert verdict("goes\nthere", GREEN, Limit(colour=True)) == (
+        "\x1b[32mgoes\x1b[0m\n\x1b[32mthere\x1b[0m"
+    )
+
+
+def test_names_keep_whole_words_where_prose_can_wrap():
+    name = "a-name-of-thirty-characters-00"
+    text = columns(("NODE", "WHY"), [(name, "word " * 20)], Limit(60))
+    assert name in text.splitlines()[1]
+
+
+def test_counts_have_a_plural_and_separators():
+    assert counted(1, "node") == "1 node"
+    assert counted(4454, "node") == "4,454 nodes"
 
 
 def test_a_whole_list_counts_nothing():
