@@ -1,5 +1,8 @@
 """What every test has in common."""
 
+import os
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
@@ -13,3 +16,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ksched")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def hundred_columns():
+    """Tables are as wide as in a pipe, wherever the tests run."""
+    os.environ["COLUMNS"] = "100"
