@@ -22,6 +22,7 @@ from ksched_cli.cluster.loading.object_errors import (
 from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
 from ksched_cli.cluster.loading.sources import Document
 from ksched_cli.cluster.loading.state_warnings import state_warnings
+from ksched_cli.cluster.loading.unknown_fields import FieldChecker
 from ksched_cli.cluster.objects import KubeObject, Node, ObjectMeta, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
@@ -75,11 +76,13 @@ class Collector:
         self._objects: dict[str, dict[Any, Any]] = {kind.attribute: {} for kind in KINDS.values()}
         self._skipped: dict[str, int] = {}
         self._repeated: list[str] = []
+        self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
 
     def add(self, document: Document) -> None:
         """Adds the object in a document, or the objects of an array. Raises InputError."""
+        self._fields.check_keys(document)
         location = ObjectLocation(document, ())
         if _ARRAY.match(document.data) is None:
             self._add(document.data, location, _Header())
@@ -96,7 +99,11 @@ class Collector:
         fields["pods"] = tuple(fields["pods"].values())
         fields["others"] = Others(self._custom_objects)
         state = ClusterState(**fields, skipped=self._skipped)
-        warnings = (*warnings, *self._repeated_warning(), *state_warnings(state))
+        warnings += (
+            *self._repeated_warning(),
+            *self._fields.warnings(),
+            *state_warnings(state),
+        )
         return ClusterState(**fields, skipped=self._skipped, warnings=warnings)
 
     def _repeated_warning(self) -> Iterator[str]:
@@ -157,6 +164,7 @@ class Collector:
             self._add_pod(header, data, location)
         elif kind is not None:
             self._store(kind, self._decode(kind, version, data))
+            self._fields.check(kind, version, data, location)
         elif name and (full := kind_with_group(version, name)) in self._reads:
             self._custom_objects.setdefault(full, []).append(data.copy())
         elif name:
@@ -175,6 +183,7 @@ class Collector:
                 raise
             pod = self._pods.decode(self._header.decode(without), data)
         self._store(KINDS["Pod"], pod)
+        self._fields.check_pod(KINDS["Pod"], pod.spec, data, location)
         if pod.spec.priority is None and pod.spec.priority_class_name:
             self._class_users[pod.key] = location
 

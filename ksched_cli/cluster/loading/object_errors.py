@@ -78,7 +78,7 @@ def object_error(
     hint: str = "",
 ) -> InputError:
     """The InputError for a problem at a path in an object. data: the object's JSON."""
-    subject = ": ".join(part for part in (_describe(kind, _plain(data)), path_text(path)) if part)
+    subject = ": ".join(part for part in (describe(kind, _plain(data)), path_text(path)) if part)
     return InputError(
         location.document.source.name,
         problem,
@@ -88,7 +88,7 @@ def object_error(
     )
 
 
-def _describe(kind: str, value: Any) -> str:
+def describe(kind: str, value: Any) -> str:
     """Kind, namespace and name, as far as the object has them."""
     meta = value.get("metadata") if isinstance(value, dict) else None
     meta = meta if isinstance(meta, dict) else {}

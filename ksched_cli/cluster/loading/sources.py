@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import msgspec
 
 from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import decode_text, load_documents, position_at
+from ksched_cli.kube.documents import decode_text, position_at, read_documents, yaml_failure
+from ksched_cli.kube.yaml_tree import Duplicate, YamlError
 
 STDIN_NAME = "standard input"
 
@@ -48,11 +49,16 @@ class NoObjectError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a source as JSON. index: in the source, from 0."""
+    """One document of a source as JSON.
+
+    index:      in the source, from 0
+    duplicates: keys that are written twice; known of YAML only
+    """
 
     source: Source
     index: int
     data: msgspec.Raw
+    duplicates: tuple[Duplicate, ...] = ()
 
 
 def documents(source: Source) -> Iterator[Document]:
@@ -135,11 +141,17 @@ def _check_utf8(source: Source) -> None:
 def _yaml_documents(source: Source) -> Iterator[Document]:
     text = decode_text(source.data, source.name)
     index = -1
-    for index, data in enumerate(load_documents(text, source.name)):
-        try:
-            yield Document(source, index, msgspec.Raw(msgspec.json.encode(data)))
-        except (RecursionError, ValueError):
-            raise InputError(source.name, "nested too deeply") from None
+    try:
+        for document in read_documents(text):
+            if document.data is None:
+                continue
+            index += 1
+            data = msgspec.Raw(msgspec.json.encode(document.data))
+            yield Document(source, index, data, document.duplicates)
+    except YamlError as error:
+        raise yaml_failure(error, source.name) from None
+    except (RecursionError, ValueError):
+        raise InputError(source.name, "nested too deeply") from None
     if index < 0:
         problem = "the file holds no object, only comments or empty documents"
         raise NoObjectError(source.name, problem)

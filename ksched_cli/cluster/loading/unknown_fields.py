@@ -1,0 +1,207 @@
+"""Warns of fields that no Kubernetes minor knows, and of keys that are written twice.
+
+kubectl's strict validation finds the same; the API server drops such fields, and so does ksched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.loading.field_tables import field_tables, strict_decoder
+from ksched_cli.cluster.loading.kinds import Kind
+from ksched_cli.cluster.loading.object_errors import (
+    ObjectLocation,
+    Path,
+    describe,
+    object_position,
+    path_text,
+)
+from ksched_cli.cluster.loading.sources import Document, looks_like_json
+from ksched_cli.cluster.objects import PodSpec
+from ksched_cli.kube import json_tree
+from ksched_cli.kube.documents import position_at
+
+# So many objects of each kind are checked, and beyond them every pod template: larger states come
+# from an API server, which drops unknown fields, and checking takes longer than decoding.
+_MAX_CHECKED = 1_000
+_MAX_WARNINGS = 20
+# Looking for positions in YAML composes the whole text again.
+_MAX_LOCATED_YAML = 4_000_000
+# Larger texts of JSON come from a program, which writes no key twice.
+_MAX_DUPLICATES_JSON = 1_000_000
+
+
+@dataclass(slots=True)
+class _UnknownField:
+    """An unknown field. path: in the first object that has it; similar: a field of that place."""
+
+    kind: str
+    path: Path
+    similar: str
+    data: msgspec.Raw
+    location: ObjectLocation
+    count: int = 0
+
+
+class FieldChecker:
+    """Collects unknown fields and repeated keys of the objects of a state."""
+
+    def __init__(self) -> None:
+        self._checked: Counter[str] = Counter()
+        self._by_place: dict[tuple[str, Path], _UnknownField] = {}
+        # By the identity of the specs, which pods of one template share.
+        self._by_spec: dict[int, list[_UnknownField]] = {}
+        self._repeated: list[str] = []
+
+    def check(self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation) -> None:
+        """Checks an object, unless enough of its kind are. version: "" for any."""
+        self._checked[kind.name] += 1
+        if self._checked[kind.name] <= _MAX_CHECKED:
+            for unknown in self._unknown_fields(kind, version, data, location):
+                unknown.count += 1
+
+    def check_pod(
+        self, kind: Kind, spec: PodSpec, data: msgspec.Raw, location: ObjectLocation
+    ) -> None:
+        """Checks a pod, unless enough of them and one of its template are."""
+        self._checked[kind.name] += 1
+        fields = self._by_spec.get(id(spec))
+        if fields is None or self._checked[kind.name] <= _MAX_CHECKED:
+            unknown_fields = self._unknown_fields(kind, "v1", data, location)
+            fields = [field for field in unknown_fields if field.path[0] == "spec"]
+            self._by_spec[id(spec)] = fields
+            for field in unknown_fields:
+                field.count += 1
+        else:
+            for field in fields:
+                field.count += 1
+
+    def check_keys(self, document: Document) -> None:
+        """Notes keys that are written twice in a document."""
+        name = document.source.name
+        for duplicate in document.duplicates:
+            self._repeated.append(_repeated(name, duplicate.line, duplicate.column, duplicate.key))
+        if looks_like_json(document.source) and not document.duplicates:
+            self._repeated += _json_duplicates(document)
+
+    def warnings(self) -> Iterator[str]:
+        """A line for every unknown field, however many objects have it, and for every repeated
+        key."""
+        lines = [*map(_warning, list(self._by_place.values())[:_MAX_WARNINGS]), *self._repeated]
+        yield from lines[:_MAX_WARNINGS]
+        total = len(self._by_place) + len(self._repeated)
+        if total > _MAX_WARNINGS:
+            yield f"{total - _MAX_WARNINGS} more unknown fields and repeated keys"
+
+    def _unknown_fields(
+        self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation
+    ) -> list[_UnknownField]:
+        group_version = version or "/".join(part for part in (kind.group, "v1") if part)
+        type_name = field_tables().kinds.get(f"{group_version}/{kind.name}")
+        if type_name is None:
+            return []
+        try:
+            strict_decoder(type_name).decode(data)
+        except msgspec.ValidationError:
+            pass
+        else:
+            return []
+        unknown_fields = []
+        for path, similar in _walk(msgspec.json.decode(data), type_name):
+            place = tuple("*" if isinstance(step, int) else step for step in path)
+            unknown_fields.append(
+                self._by_place.setdefault(
+                    (kind.name, place), _UnknownField(kind.name, path, similar, data, location)
+                )
+            )
+        return unknown_fields
+
+
+def _walk(value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
+    """Paths of the unknown fields in a value of a type, each with the known one most like it."""
+    if type_name.startswith("[]"):
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _below(index, item, type_name[2:])
+    elif type_name.startswith("{}"):
+        for key, item in (value if isinstance(value, dict) else {}).items():
+            yield from _below(key, item, type_name[2:])
+    elif type_name and isinstance(value, dict):
+        known_fields = field_tables().types[type_name]
+        for key, item in value.items():
+            if key in known_fields:
+                yield from _below(key, item, known_fields[key])
+            else:
+                yield (key,), _most_similar(key, list(known_fields))
+
+
+def _below(step: str | int, value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
+    for path, similar in _walk(value, type_name):
+        yield (step, *path), similar
+
+
+def _most_similar(key: str, fields: list[str]) -> str:
+    """The field that somebody who wrote `key` may have meant; "" where none is similar."""
+    in_lower_case = {field.lower(): field for field in fields}
+    matches = get_close_matches(key.lower(), list(in_lower_case), n=1)
+    return in_lower_case[matches[0]] if matches else ""
+
+
+def _warning(unknown: _UnknownField) -> str:
+    source = unknown.location.document.source
+    place = source.name
+    if looks_like_json(source) or len(source.data) <= _MAX_LOCATED_YAML:
+        position = object_position(unknown.location, unknown.data, unknown.path)
+        place += f":{position.line}:{position.column}" if position else ""
+    line = (
+        f"{place}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
+        f"unknown field {path_text(unknown.path)} is ignored"
+    )
+    if unknown.similar:
+        line += f"; did you mean {unknown.similar}?"
+    return line if unknown.count == 1 else f"{line} ({unknown.count} objects have it)"
+
+
+def _repeated(name: str, line: int, column: int, key: Any) -> str:
+    return f"{name}:{line}:{column}: key {json.dumps(key)} is written twice; the last one counts"
+
+
+def _json_duplicates(document: Document) -> list[str]:
+    data = bytes(memoryview(document.data)[: _MAX_DUPLICATES_JSON + 1])
+    if len(data) > _MAX_DUPLICATES_JSON:
+        return []
+    # A dropped key has dropped its colon; what escapes hide, the slower reading shows.
+    if data.count(b":") == msgspec.json.encode(msgspec.json.decode(data)).count(b":"):
+        return []
+    text = data.decode()
+    start = document.source.data.find(data)
+    before = document.source.data[: max(start, 0)].decode("utf-8-sig")
+    whole, lines = before + text, []
+    try:
+        tree = json_tree.parse(text)
+    except json_tree.JsonError:
+        return []
+    for path, key in _duplicate_keys(tree):
+        offset = json_tree.offset_of(text, path) or 0
+        position = position_at(whole, len(before) + offset)
+        lines.append(_repeated(document.source.name, position.line, position.column, key))
+    return lines
+
+
+def _duplicate_keys(value: Any) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, json_tree.JsonObject):
+        if len(value) < len(value.pairs):
+            keys = Counter(key for key, _ in value.pairs)
+            yield from (((key,), key) for key, count in keys.items() if count > 1)
+        children: Any = value.items()
+    else:
+        children = enumerate(value) if isinstance(value, list) else ()
+    for step, item in children:
+        for path, key in _duplicate_keys(item):
+            yield (step, *path), key

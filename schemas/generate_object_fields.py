@@ -1,0 +1,138 @@
+"""Writes object_fields.json of cluster/loading: the fields of the objects that a state may hold.
+
+python -m ksched_cli.schemas.generate_object_fields 1.34=SWAGGER.json 1.35=SWAGGER.json …
+
+SWAGGER.json is api/openapi-spec/swagger.json of a Kubernetes release, oldest first; the file has
+the fields of all of them, and what each adds and removes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ksched_cli.cluster.loading.field_tables import FILE
+
+_PREFIXES = ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg.")
+_DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+KINDS = (
+    *(
+        f"core.v1.{kind}"
+        for kind in (
+            "Namespace",
+            "Node",
+            "PersistentVolume",
+            "PersistentVolumeClaim",
+            "Pod",
+            "ReplicationController",
+            "Service",
+        )
+    ),
+    *(f"apps.v1.{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
+    *(f"batch.v1.{kind}" for kind in ("CronJob", "Job")),
+    "policy.v1.PodDisruptionBudget",
+    "scheduling.v1.PriorityClass",
+    *(
+        f"storage.v1.{kind}"
+        for kind in (
+            "CSIDriver",
+            "CSINode",
+            "CSIStorageCapacity",
+            "StorageClass",
+            "VolumeAttachment",
+        )
+    ),
+    *(f"resource.{v}.{kind}" for v in ("v1", "v1beta2", "v1beta1") for kind in _DEVICE_KINDS),
+)
+
+Types = dict[str, dict[str, str]]
+"""Type → field → type of its value, as FieldTables.types."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """arguments: MINOR=PATH, oldest first."""
+    definitions = {}
+    for argument in arguments:
+        minor, _, path = argument.partition("=")
+        definitions[minor] = json.loads(Path(path).read_text(encoding="utf-8"))["definitions"]
+    FILE.write_text(text(definitions), encoding="utf-8")
+
+
+def text(definitions: Mapping[str, Mapping[str, Any]]) -> str:
+    """The whole file, a type on a line. definitions: of the swagger.json per minor."""
+    kinds: dict[str, str] = {}
+    union: Types = {}
+    before: set[str] | None = None
+    added: dict[str, list[str]] = {}
+    removed: dict[str, list[str]] = {}
+    for minor, swagger in definitions.items():
+        types = _types(swagger, kinds)
+        fields = {f"{name}.{field}" for name, members in types.items() for field in members}
+        if before is not None:
+            added[minor] = sorted(fields - before)
+            removed[minor] = sorted(before - fields)
+        before = fields
+        for name, members in types.items():
+            union.setdefault(name, {}).update(members)
+    sections = {
+        "minors": json.dumps(list(definitions)),
+        "added": json.dumps(added),
+        "removed": json.dumps(removed),
+        "kinds": _lines(kinds),
+        "types": _lines(union),
+    }
+    return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in sections.items()) + "\n}\n"
+
+
+def _lines(members: Mapping[str, Any]) -> str:
+    rows = (f"{json.dumps(key)}: {json.dumps(members[key])}" for key in sorted(members))
+    return "{\n" + ",\n".join(rows) + "\n}"
+
+
+def _types(swagger: Mapping[str, Any], kinds: dict[str, str]) -> Types:
+    """The types that KINDS need. kinds: gets apiVersion/kind → type."""
+    types: Types = {}
+    definition_of = {_short(name): definition for name, definition in swagger.items()}
+    for kind in KINDS:
+        for names in definition_of[kind]["x-kubernetes-group-version-kind"]:
+            group_version = "/".join(part for part in (names["group"], names["version"]) if part)
+            kinds[f"{group_version}/{names['kind']}"] = kind
+        _collect(kind, definition_of, types)
+    return types
+
+
+def _collect(name: str, definition_of: Mapping[str, Any], types: Types) -> None:
+    if name in types:
+        return
+    types[name] = {}
+    for field, value in definition_of[name]["properties"].items():
+        value_type = _type_of(value)
+        base = value_type.lstrip("[]{}")
+        is_object = base and definition_of[base].get("properties")
+        types[name][field] = value_type if is_object else ""
+        if is_object:
+            _collect(base, definition_of, types)
+
+
+def _type_of(value: Mapping[str, Any]) -> str:
+    if "$ref" in value:
+        return _short(value["$ref"].rpartition("/")[2])
+    for key, prefix in (("items", "[]"), ("additionalProperties", "{}")):
+        if key in value:
+            item = _type_of(value[key])
+            return item and prefix + item
+    return ""
+
+
+def _short(name: str) -> str:
+    for prefix in _PREFIXES:
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

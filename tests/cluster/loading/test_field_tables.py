@@ -1,0 +1,82 @@
+"""The tables of fields cover what ksched reads, and strict decoders refuse the rest."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from ksched_cli.cluster.loading.field_tables import field_tables, strict_decoder
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.schemas import generate_object_fields
+
+
+def test_every_kind_that_is_read_has_its_fields() -> None:
+    tables = field_tables()
+    for kind in KINDS.values():
+        version = f"{kind.group}/v1" if kind.group else "v1"
+        assert {"apiVersion", "kind", "metadata"} <= set(
+            tables.types[tables.kinds[f"{version}/{kind.name}"]]
+        )
+
+
+def test_what_decoders_read_is_in_the_tables() -> None:
+    tables = field_tables()
+    ours = {field.encode_name for field in msgspec.structs.fields(KINDS["Pod"].decoder.type)}
+    assert ours - {"raw", "nodeName"} <= set(tables.types["core.v1.Pod"])
+
+
+def test_what_a_minor_adds_is_in_the_tables_and_so_is_what_it_removes() -> None:
+    tables = field_tables()
+    assert list(tables.minors) == sorted(tables.minors)
+    assert set(tables.added) == set(tables.removed) == set(tables.minors[1:])
+    for changes in (tables.added, tables.removed):
+        for fields in changes.values():
+            for name, _, field in (field.rpartition(".") for field in fields):
+                assert field in tables.types[name]
+
+
+def test_strict_decoders_refuse_unknown_fields_at_any_depth() -> None:
+    decoder = strict_decoder("core.v1.Pod")
+    decoder.decode(b'{"spec": {"containers": [{"resources": {"limits": {"any": 1}}}, null]}}')
+    with pytest.raises(msgspec.ValidationError, match="unknown field `limit`"):
+        decoder.decode(b'{"spec": {"containers": [{"resources": {"limit": {}}}]}}')
+
+
+def test_the_generator_unites_minors_and_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate_object_fields, "KINDS", ("core.v1.Node",))
+
+    def swagger(**taint_fields: object) -> dict[str, object]:
+        taint = {"$ref": "#/definitions/io.k8s.api.core.v1.Taint"}
+        node = {
+            "spec": taint,
+            "taints": {"type": "array", "items": taint},
+            "by": {"type": "object", "additionalProperties": taint},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        }
+        versions = [{"group": "", "version": "v1", "kind": "Node"}]
+        return {
+            "io.k8s.api.core.v1.Node": {
+                "properties": node,
+                "x-kubernetes-group-version-kind": versions,
+            },
+            "io.k8s.api.core.v1.Taint": {"properties": taint_fields},
+        }
+
+    definitions = {"1.1": swagger(key={}, old={}), "1.2": swagger(key={}, new={})}
+    assert json.loads(generate_object_fields.text(definitions)) == {
+        "minors": ["1.1", "1.2"],
+        "added": {"1.2": ["core.v1.Taint.new"]},
+        "removed": {"1.2": ["core.v1.Taint.old"]},
+        "kinds": {"v1/Node": "core.v1.Node"},
+        "types": {
+            "core.v1.Node": {
+                "spec": "core.v1.Taint",
+                "taints": "[]core.v1.Taint",
+                "by": "{}core.v1.Taint",
+                "labels": "",
+            },
+            "core.v1.Taint": {"key": "", "old": "", "new": ""},
+        },
+    }
