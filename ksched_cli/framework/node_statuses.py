@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.results import Ids, Mask
@@ -15,6 +16,8 @@ from ksched_cli.framework.status import Code, Status
 
 ABSENT = -1
 NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+_NO_COUNTS = np.empty(0, dtype=np.intp)
 
 
 class NodeStatuses(Mapping[str, Status]):
@@ -88,16 +91,31 @@ class NodeStatuses(Mapping[str, Status]):
         # ABSENT is -1 and so finds the table's last entry.
         return np.array(table, dtype=np.int32)[self.ids]
 
+    def rows_with(self, code: Code) -> Rows:
+        """The rows whose status has the code, in the order of visits."""
+        order = self.snapshot.order
+        return order[self.codes()[order] == code]
+
     def count(self) -> dict[Status, int]:
         """How many nodes have each status, absent ones left out."""
-        counts = np.bincount(self.ids[self.has_status], minlength=len(self.statuses))
-        totals: dict[Status, int] = {}
-        for status, count in zip(self.statuses, counts.tolist(), strict=True):
+        counts: dict[Status, int] = {}
+        for status, count in zip(self.statuses, self._counts_by_id().tolist(), strict=True):
             if count:
-                totals[status] = totals.get(status, 0) + count
+                counts[status] = counts.get(status, 0) + count
         for status in self.foreign.values():
-            totals[status] = totals.get(status, 0) + 1
-        return totals
+            counts[status] = counts.get(status, 0) + 1
+        return counts
+
+    def _counts_by_id(self) -> NDArray[np.intp]:
+        """How many rows have each of `statuses`, by its index."""
+        length = len(self.statuses)
+        if self._ids is None:
+            ids = [ids for _, ids in self._added]
+            if len(ids) == 1:
+                return np.bincount(ids[0], minlength=length)
+            return np.bincount(np.concatenate(ids), minlength=length) if ids else _NO_COUNTS
+        # ABSENT is -1, the first bin.
+        return np.bincount(self.ids + 1, minlength=length + 1)[1:]
 
     def own(self) -> dict[str, Status]:
         """The nodes that have a status of their own, by name."""

@@ -72,7 +72,8 @@ class Preemption:
     ineligible: why the pod may not preempt at all, or ""
     num_candidates: the number of candidates after which the search stops
     candidates: node name → the victims there, of every node on which evictions help
-    rejected:   node name → why evictions do not help, of the other nodes looked at
+    rejected:   node name → why evictions do not help, of the other nodes looked at; those
+                without pods of lower priority only where detail is requested
     node:       the chosen node, or ""
     victims:    the pods to evict from it
     ties:       the names of the equally good nodes, where there are several

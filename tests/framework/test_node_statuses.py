@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.fit_error import fit_error
@@ -41,6 +43,29 @@ def test_statuses_are_counted_and_listed_without_the_absent_ones(statuses):
 
 def test_codes_per_row_include_the_absent_ones(statuses):
     assert statuses.codes().tolist() == [3, 3, 2, 3, 2]
+
+
+def test_rows_with_a_code_are_given_in_the_order_of_visits(statuses):
+    zones = dict(zip("abcde", "xxxyy", strict=True))
+    label = "topology.kubernetes.io/zone"
+    nodes = [node(name, labels={label: zone}) for name, zone in zones.items()]
+    statuses.snapshot = Snapshot(cluster(*nodes).nodes)
+    assert statuses.snapshot.order.tolist() == [0, 3, 1, 4, 2]
+    assert statuses.rows_with(Code.UNSCHEDULABLE).tolist() == [4, 2]
+    assert statuses.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == [0, 3, 1]
+
+
+@given(st.lists(st.integers(0, 2), min_size=5, max_size=5), st.booleans())
+def test_counting_before_and_after_the_column_is_made_is_the_same(ids, in_two_parts):
+    statuses = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
+    parts = ([0, 1], [2, 3, 4]) if in_two_parts else ([0, 1, 2, 3, 4],)
+    for rows in parts:
+        part = np.array([ids[row] for row in rows], dtype=np.int32)
+        statuses.add(np.array(rows, dtype=np.intp), part, [SUCCESS, BUSY, SMALL])
+    counts = {status: ids.count(i) for i, status in ((1, BUSY), (2, SMALL)) if i in ids}
+    assert statuses.count() == counts
+    assert len(statuses.ids) == 5
+    assert statuses.count() == counts
 
 
 def test_a_later_status_takes_the_place_of_an_earlier_one(statuses):

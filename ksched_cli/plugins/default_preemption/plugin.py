@@ -5,14 +5,16 @@ Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/fram
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+
+import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
-from ksched_cli.framework.fit_error import fit_error
+from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     PostFilterPlugin,
@@ -34,7 +36,8 @@ from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
 from ksched_cli.plugins.default_preemption.choice import pick_one_node
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.extenders import call_extenders
-from ksched_cli.plugins.default_preemption.victims import DryRun
+from ksched_cli.plugins.default_preemption.lowest_priorities import LowestPriorities
+from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS, DryRun
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -55,6 +58,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self._snapshot = handle.snapshot
         self._percentage = args.min_candidate_nodes_percentage or 0
         self._absolute = args.min_candidate_nodes_absolute or 0
+        self._lowest_priorities = LowestPriorities(handle.snapshot)
         self._budgets = budgets_of(handle.cluster.pod_disruption_budgets.values())
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
@@ -86,7 +90,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not candidates:
             if search.error:
                 return preemption, None, Status.error(search.error)
-            message = self._fit_error(search.rejected)
+            message = self._fit_error(search)
             return preemption, PostFilterResult(""), Status.unschedulable(message)
         try:
             remaining = call_extenders(self._handle.extenders, pod, candidates, self._snapshot)
@@ -121,13 +125,18 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> _CandidateSearch:
         """Upstream: findCandidates and DryRunPreemption, which try nodes one by one from the first.
         Nodes are tried in batches here, and results that upstream would not compute are dropped."""
-        order = self._snapshot.order
-        potential = order[filtered.codes()[order] == Code.UNSCHEDULABLE]
+        potential = filtered.rows_with(Code.UNSCHEDULABLE)
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
-        node_count = len(potential)
-        share = node_count * self._percentage // 100
-        num_candidates = min(max(share, self._absolute), node_count)
-        search = _CandidateSearch(node_count if request.everything else num_candidates)
+        share = len(potential) * self._percentage // 100
+        num_candidates = min(max(share, self._absolute), len(potential))
+        search = _CandidateSearch(len(potential) if request.everything else num_candidates)
+        if not request.detailed:
+            has_lower = self._lowest_priorities.column()[potential] < pod.priority
+            search.without_victims = len(potential) - int(np.count_nonzero(has_lower))
+            if search.without_victims:
+                potential = potential[has_lower]
+        if not len(potential):
+            return search
         dry_run = DryRun(
             self._framework.filtering,
             self._snapshot,
@@ -138,7 +147,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             None if request.detailed else self._cached_results(state, pod),
         )
         tried, batch_size = 0, MIN_BATCH_SIZE
-        while tried < node_count and not search.is_over:
+        while tried < len(potential) and not search.is_over:
             batch = potential[tried : tried + max(search.nodes_to_try(tried), batch_size)]
             names = [self._snapshot.names[row] for row in batch.tolist()]
             search.add(names, dry_run.victims_on(batch))
@@ -184,20 +193,24 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return (f"with the nominated pods counted: {', '.join(nominated)}",)
         return self._framework.explain_rejection(plugin, state, pod, node)
 
-    def _fit_error(self, rejected: Mapping[str, Rejection]) -> str:
+    def _fit_error(self, search: _CandidateSearch) -> str:
         """kube-scheduler's message; nodes that were not tried count as unresolvable."""
-        statuses = NodeStatuses(self._snapshot)
-        statuses.absent = NOT_HELPFUL
-        for node, rejection in rejected.items():
-            statuses.set(self._snapshot.row[node], rejection.status)
-        return fit_error(statuses)
+        counts = Counter(rejection.status for rejection in search.rejected.values())
+        if search.without_victims:
+            counts[NO_VICTIMS.status] += search.without_victims
+        return counts_message(len(self._snapshot), counts, NOT_HELPFUL)
 
 
 @dataclass(slots=True)
 class _CandidateSearch:
-    """The candidates so far. num_candidates: enough, where one of them violates no budget."""
+    """The candidates so far.
+
+    num_candidates:  enough, where one of them violates no budget
+    without_victims: how many nodes have no pods of lower priority and are not in `rejected`
+    """
 
     num_candidates: int
+    without_victims: int = 0
     candidates: dict[str, Victims] = field(default_factory=dict)
     rejected: dict[str, Rejection] = field(default_factory=dict)
     non_violating: int = 0
