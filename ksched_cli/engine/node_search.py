@@ -76,6 +76,11 @@ class NodeSearch:
         if not filtering.plugins:
             start = self.next_start % len(candidates)
             return SearchResult(Nodes(snapshot, self._visits(candidates, start, False)[:limit]))
+        if candidates is snapshot.order:
+            rejections = filtering.known_to_fail(state, pod, cached)
+            if rejections is not None:
+                statuses.share(rejections)
+                return SearchResult(Nodes(snapshot, candidates[:0]))
         if limit >= len(snapshot) and not ordered:
             result = self._search_all(filtering, state, pod, statuses, cached)
             if result is not None:

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/schedule_one.go (schedulingCycle, selectHost).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -14,6 +14,7 @@ from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import NO_DETAIL, Attempt, Candidate, Detail, PostFilterRecord
+from ksched_cli.engine.repeated_rejections import RepeatedRejections
 from ksched_cli.framework.deferred_actions import deferred
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.runtime import Framework
@@ -36,6 +37,10 @@ class SchedulingCycle:
     pipeline: Pipeline
     binding: BindingCycle
     tie_break: TieBreak = first_by_name
+    _rejections: RepeatedRejections = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rejections = RepeatedRejections(self.pipeline.snapshot, self.pipeline.nominator)
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where a node is found, the pod is on it afterwards."""
@@ -44,12 +49,19 @@ class SchedulingCycle:
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
             return Outcome(record, nomination="")
+        rejection = self._rejections.find(pod)
+        if rejection is not None:
+            pipeline.search.advance(rejection.visited, node_count)
+            return rejection.outcome
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         pipeline.search.advance(evaluation.visited, node_count)
         if evaluation.error:
             return self._failed(evaluation)
         if not len(evaluation.feasible):
-            return self._no_fit(evaluation)
+            outcome = self._no_fit(evaluation)
+            if not (pipeline.detailed or pipeline.extenders):
+                self._rejections.store(evaluation, outcome)
+            return outcome
         return self._choose(evaluation)
 
     def _failed(self, evaluation: Evaluation) -> Outcome:

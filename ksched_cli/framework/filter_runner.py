@@ -19,6 +19,7 @@ from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Scope
+from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.results import Verdicts
@@ -43,6 +44,7 @@ class FilterRunner:
         self.plugins = tuple(plugins)
         self._pre_filter_extensions = tuple(pre_filter_extensions)
         self._snapshot = snapshot
+        self._all_nodes = Nodes(snapshot)
         self._nominator = nominator
         self._caller = caller
         self._cache = cache
@@ -63,6 +65,19 @@ class FilterRunner:
                 return False
         self._refresh(cache, entry.static_state, pod, nodes)
         return not cache.rejected
+
+    def known_to_fail(
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
+    ) -> StatusColumn | None:
+        """The statuses of all nodes where they all are rejected, by the cache alone; None leaves it
+        open."""
+        if entry is None or self._nominator:
+            return None
+        cache = entry.filter
+        if cache is None or not cache.rejects_all:
+            return None
+        self._refresh(cache, entry.static_state, pod, self._all_nodes)
+        return cache.column_of_all() if cache.rejects_all else None
 
     def run_with_nominated_pods(
         self,

@@ -20,13 +20,44 @@ NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _NO_COUNTS = np.empty(0, dtype=np.intp)
 
 
+class StatusColumn:
+    """The statuses of all rows, for several attempts to share. Read-only.
+
+    ids: per row, an index into `statuses`
+    """
+
+    __slots__ = ("_counts", "_rows", "ids", "snapshot", "statuses")
+
+    def __init__(self, snapshot: Snapshot, ids: Ids, statuses: list[Status]) -> None:
+        self.snapshot = snapshot
+        self.ids = ids
+        self.statuses = statuses
+        self._counts: NDArray[np.intp] | None = None
+        self._rows: dict[Code, Rows] = {}
+
+    def counts(self) -> NDArray[np.intp]:
+        """How many rows have each of `statuses`, by its index."""
+        if self._counts is None:
+            self._counts = np.bincount(self.ids, minlength=len(self.statuses))
+        return self._counts
+
+    def rows_with(self, code: Code) -> Rows:
+        """See NodeStatuses.rows_with."""
+        rows = self._rows.get(code)
+        if rows is None:
+            order = self.snapshot.order
+            has_code = np.array([status.code == code for status in self.statuses])
+            rows = self._rows[code] = order[has_code[self.ids[order]]]
+        return rows
+
+
 class NodeStatuses(Mapping[str, Status]):
     """Node name → status. A node that nobody spoke about has the status `absent`.
 
     foreign: of names that are no node here; only extenders speak about such
     """
 
-    __slots__ = ("_added", "_ids", "absent", "foreign", "snapshot", "statuses")
+    __slots__ = ("_added", "_ids", "_shared", "absent", "foreign", "snapshot", "statuses")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -36,11 +67,15 @@ class NodeStatuses(Mapping[str, Status]):
         self._ids: Ids | None = None
         # What is not in `_ids` yet: mostly nobody asks for more than how many there are.
         self._added: list[tuple[Rows, Ids]] = []
+        # Of all rows, until one of them changes or they are read one by one.
+        self._shared: StatusColumn | None = None
 
     @property
     def ids(self) -> Ids:
         """Per row of the snapshot, an index into `statuses`, or ABSENT."""
-        if self._ids is None:
+        if self._shared is not None:
+            self._ids, self._shared = self._shared.ids.copy(), None
+        elif self._ids is None:
             self._ids = np.full(len(self.snapshot), ABSENT, dtype=np.int32)
         for rows, ids in self._added:
             self._ids[rows] = ids
@@ -52,11 +87,18 @@ class NodeStatuses(Mapping[str, Status]):
         rows: None means all."""
         if len(statuses) == 1:
             return
+        if self._shared is not None:
+            self.ids  # noqa: B018  # from here on they are this attempt's own
         rejected = (ids != 0).nonzero()[0]
         if len(rejected):
             of = rejected if rows is None else rows[rejected]
             self._added.append((of, ids[rejected] + (len(self.statuses) - 1)))
             self.statuses += statuses[1:]
+
+    def share(self, column: StatusColumn) -> None:
+        """The statuses of all rows; none had one before."""
+        self._shared = column
+        self.statuses = list(column.statuses)
 
     def set(self, row: int, status: Status) -> None:
         self.ids[row] = len(self.statuses)
@@ -79,7 +121,9 @@ class NodeStatuses(Mapping[str, Status]):
         """How many names have a status of their own."""
         if not self.statuses:
             return len(self.foreign)
-        if self._ids is None:
+        if self._shared is not None:
+            rows = len(self.snapshot)
+        elif self._ids is None:
             rows = sum(len(rows) for rows, _ in self._added)
         else:
             rows = int(np.count_nonzero(self.has_status))
@@ -93,6 +137,8 @@ class NodeStatuses(Mapping[str, Status]):
 
     def rows_with(self, code: Code) -> Rows:
         """The rows whose status has the code, in the order of visits."""
+        if self._shared is not None:
+            return self._shared.rows_with(code)
         order = self.snapshot.order
         return order[self.codes()[order] == code]
 
@@ -108,6 +154,8 @@ class NodeStatuses(Mapping[str, Status]):
 
     def _counts_by_id(self) -> NDArray[np.intp]:
         """How many rows have each of `statuses`, by its index."""
+        if self._shared is not None:
+            return self._shared.counts()
         length = len(self.statuses)
         if self._ids is None:
             ids = [ids for _, ids in self._added]

@@ -11,9 +11,13 @@ from ksched_cli.cluster.pod_info import PodInfo
 
 
 class Nominator:
-    """Pods that were promised a node, in the order of their nomination."""
+    """Pods that were promised a node, in the order of their nomination.
+
+    version: how often a nomination was made or taken back
+    """
 
     def __init__(self) -> None:
+        self.version = 0
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
 
@@ -23,12 +27,14 @@ class Nominator:
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Promises `node` to the pod; an earlier promise lapses."""
         self.clear(pod)
+        self.version += 1
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self._node_of[pod.uid] = node
 
     def clear(self, pod: PodInfo) -> None:
         node = self._node_of.pop(pod.uid, None)
         if node is not None:
+            self.version += 1
             del self._by_node[node][pod.uid]
             if not self._by_node[node]:
                 del self._by_node[node]

@@ -123,6 +123,9 @@ class Framework:
             caller,
             self.answer_cache,
         )
+        deciding = (*self._pre_filters, *self.filtering.plugins, *self._post_filters)
+        # Whether only plugins of ksched itself decide that a pod fits nowhere.
+        self.rejects_in_tree = not any(plugin.name in caller.foreign for plugin in deciding)
         handle.framework = self
 
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.fit_error import fit_error
-from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.node_statuses import NodeStatuses, StatusColumn
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.testing import cluster, node
 
@@ -98,3 +98,17 @@ def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses):
 def test_without_any_reason_the_list_is_left_out():
     found = NodeStatuses(Snapshot(cluster(node("a")).nodes))
     assert fit_error(found) == "0/1 nodes are available:"
+
+
+def test_a_shared_column_stays_as_it_is_when_a_status_is_set():
+    snapshot = Snapshot(cluster(*(node(name) for name in "abc")).nodes)
+    column = StatusColumn(snapshot, np.array([1, 2, 1], dtype=np.int32), [SUCCESS, BUSY, SMALL])
+    first, second = NodeStatuses(snapshot), NodeStatuses(snapshot)
+    first.share(column)
+    second.share(column)
+    assert (first.own_count, first.count()) == (3, {BUSY: 2, SMALL: 1})
+    assert first.rows_with(Code.UNSCHEDULABLE).tolist() == [0, 2]
+    first.set(0, SMALL)
+    assert first.own() == {"a": SMALL, "b": SMALL, "c": BUSY}
+    assert first.rows_with(Code.UNSCHEDULABLE).tolist() == [2]
+    assert second.own() == {"a": BUSY, "b": SMALL, "c": BUSY}

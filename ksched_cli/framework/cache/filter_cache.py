@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.row_versions import RowVersions
 from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.framework.status import SUCCESS, Code, Status
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -37,6 +38,8 @@ class FilterCache:
     scalar:       whether the row plugins may be called node by node
     rejected:     how many rows of `codes` do not pass
     statuses:     by number; numbers: the reverse
+    has_error:    whether a plugin has failed, so that the order of visits matters
+    column:       what `column_of_all` returned last; None once it no longer holds
     """
 
     versions: RowVersions
@@ -49,6 +52,8 @@ class FilterCache:
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
+    has_error: bool = False
+    column: StatusColumn | None = None
 
     @classmethod
     def passing(cls, snapshot: Snapshot) -> FilterCache:
@@ -76,8 +81,11 @@ class FilterCache:
         rows = nodes.indices()
         if self.codes is self.static_codes:
             self.codes = self.static_codes.copy()
-        before = np.count_nonzero(self.codes[rows] != PASSES)
-        self.rejected += int(np.count_nonzero(codes != PASSES) - before)
+        before = self.codes[rows]
+        if np.array_equal(before, codes):
+            return
+        self.column = None
+        self.rejected += int(np.count_nonzero(codes != PASSES) - np.count_nonzero(before != PASSES))
         self.codes[rows] = codes
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
@@ -88,6 +96,18 @@ class FilterCache:
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
 
+    @property
+    def rejects_all(self) -> bool:
+        """Whether no row passes, as far as is stored, and no plugin has failed."""
+        return self.rejected == len(self.codes) and not self.has_error
+
+    def column_of_all(self) -> StatusColumn:
+        """The statuses of all rows, where they are up to date and none passes."""
+        if self.column is None:
+            ids = self.codes & STATUS_MASK
+            self.column = StatusColumn(self.versions.snapshot, ids, list(self.statuses))
+        return self.column
+
     def encode(self, position: int, verdicts: Verdicts) -> Codes:
         """A plugin's verdicts as codes. position: the plugin's"""
         table = np.full(len(verdicts.statuses), PASSES, dtype=np.int32)
@@ -96,5 +116,6 @@ class FilterCache:
             if number is None:
                 number = self.numbers[status] = len(self.statuses)
                 self.statuses.append(status)
+                self.has_error = self.has_error or status.code == Code.ERROR
             table[i] = position << STATUS_BITS | number
         return table[verdicts.ids]

@@ -9,9 +9,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import numpy as np
-
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import counts_message
@@ -131,10 +130,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         num_candidates = min(max(share, self._absolute), len(potential))
         search = _CandidateSearch(len(potential) if request.everything else num_candidates)
         if not request.detailed:
-            has_lower = self._lowest_priorities.column()[potential] < pod.priority
-            search.without_victims = len(potential) - int(np.count_nonzero(has_lower))
-            if search.without_victims:
-                potential = potential[has_lower]
+            with_victims = self._with_lower_priorities(potential, pod.priority)
+            search.without_victims = len(potential) - len(with_victims)
+            potential = with_victims
         if not len(potential):
             return search
         dry_run = DryRun(
@@ -154,6 +152,13 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             tried, batch_size = tried + len(batch), batch_size * 2
         self._drop_nominated(dry_run.cached)
         return search
+
+    def _with_lower_priorities(self, rows: Rows, priority: int) -> Rows:
+        """The rows with pods of a lower priority."""
+        lowest = self._lowest_priorities.column()
+        if lowest.min() >= priority:
+            return rows[:0]
+        return rows[lowest[rows] < priority]
 
     def _cached_results(
         self, state: CycleState, pod: PodInfo

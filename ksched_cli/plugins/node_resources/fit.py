@@ -48,6 +48,9 @@ PRE_SCORE_KEY = "PreScoreNodeResourcesFit"
 LEAST_ALLOCATED = "LeastAllocated"
 REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
 
+# Below this many insufficient resources, there are fewer sets of them than it costs to sort.
+MANY_RESOURCES = 8
+
 # Upstream: InsufficientResource. Reason, the nodes where it is insufficient, and those where it
 # would be even without pods.
 InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
@@ -80,13 +83,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         snapshot, row = node.snapshot, node.row
         # Huge amounts overflow as in Go only in the array form.
-        if not (pod.resources.others or snapshot.huge) and PRE_FILTER_KEY in state.data:
+        if not snapshot.huge and PRE_FILTER_KEY in state.data:
             usage, capacity = snapshot.usage, snapshot.capacity
             cpu, memory, *_ = pod.resources.usage.tolist()
+            others = pod.resources.others
             if (
                 capacity.item(0, row) - usage.item(0, row) >= cpu
                 and capacity.item(1, row) - usage.item(1, row) >= memory
                 and capacity.item(2, row) > usage.item(2, row)
+                and (not others or _has_room(node, others))
             ):
                 return SUCCESS
         verdicts = self.filter_nodes(state, pod, Nodes.of(node))
@@ -176,6 +181,16 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return usage_lines(self._resources, pod_requests, node, nonzero=True)
 
 
+def _has_room(node: NodeInfo, requests: dict[str, int]) -> bool:
+    """Whether all of the requests fit on the node, be they ignored or not."""
+    snapshot, row = node.snapshot, node.row
+    for resource, amount in requests.items():
+        capacity = snapshot.allocatable(resource).item(row)
+        if capacity - snapshot.requested(resource).item(row) < amount:
+            return False
+    return True
+
+
 def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
     """One status per set of insufficient resources; unresolvable where an empty node lacks one."""
     insufficient = [resource for resource in insufficient if resource[1].any()]
@@ -188,9 +203,15 @@ def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
         marks |= is_short.astype(dtype) << bit
         if unresolvable is not None:
             marks |= (is_short & unresolvable).astype(dtype)
-    kinds, ids = np.unique(marks, return_inverse=True)
-    if kinds[0] != 0:
-        kinds, ids = np.concatenate(([0], kinds)), ids + 1
+    if len(insufficient) < MANY_RESOURCES:
+        # As below, without sorting the marks.
+        is_there = np.bincount(marks) > 0
+        is_there[0] = True
+        kinds, ids = is_there.nonzero()[0], (is_there.cumsum() - 1)[marks]
+    else:
+        kinds, ids = np.unique(marks, return_inverse=True)
+        if kinds[0] != 0:
+            kinds, ids = np.concatenate(([0], kinds)), ids + 1
     statuses = [SUCCESS]
     for mark in kinds[1:]:
         bits = enumerate(insufficient, start=1)

@@ -8,7 +8,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.filter_cache import PASSES, FilterCache
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.testing import cluster, node
 
 COUNT = 4
@@ -95,3 +95,29 @@ def test_a_row_plugin_makes_rows_stale_until_they_are_renewed():
     cache.add_row_plugin(0, object())
     assert len(cache.renew(Nodes(nodes))) == COUNT
     assert cache.renew(Nodes(nodes)) is None
+
+
+REJECTIONS = st.lists(st.sampled_from([NO, NEVER]), min_size=COUNT, max_size=COUNT)
+
+
+@given(REJECTIONS, st.lists(st.tuples(st.integers(0, COUNT - 1), st.sampled_from([NO, NEVER]))))
+def test_the_column_of_all_follows_what_is_stored(statuses, changes):
+    cache = FilterCache.passing(snapshot())
+    cache.store(Nodes(cache.versions.snapshot), cache.encode(0, verdicts_of(statuses)))
+    for row, status in changes:
+        assert cache.rejects_all
+        nodes = Nodes(cache.versions.snapshot, np.array([row]))
+        cache.store(nodes, cache.encode(0, verdicts_of([status])))
+        statuses[row] = status
+        column = cache.column_of_all()
+        assert [column.statuses[i] for i in column.ids] == statuses
+        rows = [i for i in range(COUNT) if statuses[i] is NEVER]
+        assert column.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == rows
+
+
+def test_a_passing_node_or_a_failed_plugin_leaves_it_open_whether_all_are_rejected():
+    for status in (SUCCESS, Status.error("broken")):
+        cache = FilterCache.passing(snapshot())
+        statuses = [NO, NO, status, NO]
+        cache.store(Nodes(cache.versions.snapshot), cache.encode(0, verdicts_of(statuses)))
+        assert not cache.rejects_all

@@ -2,9 +2,12 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from clusters import states
-from ksched_cli.testing import cluster, explanation, node, pod, simulation, verdicts
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.testing import cluster, explanation, find, node, pod, simulation, verdicts
 from plugin_cases import cases, check
 
 
@@ -70,3 +73,22 @@ def test_sums_that_might_overflow_are_noticed():
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
 def test_case(plugin, case):
     check(plugin, case)
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2))
+def test_the_form_for_one_node_agrees_about_other_resources(there, requested, disk):
+    other = "example.com/device"
+    devices = {"requests": {other: requested, "ephemeral-storage": disk}}
+    state = cluster(
+        node("a", resources={other: 3, "ephemeral-storage": 1}),
+        pod("there", requests={other: there}, node="a"),
+        pod("p", **devices),
+    )
+    run = simulation(state)
+    plugin = run.frameworks["default-scheduler"].plugin("NodeResourcesFit")
+    cycle, pending = CycleState(), find(run, "p")
+    plugin.pre_filter(cycle, pending, Nodes(run.snapshot))
+    status = plugin.filter(cycle, pending, NodeInfo(run.snapshot, 0))
+    assert status.is_success == (there + requested <= 3 and disk <= 1)
+    many = plugin.filter_nodes(cycle, pending, Nodes(run.snapshot))
+    assert status == many.statuses[many.ids[0]]

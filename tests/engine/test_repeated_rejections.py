@@ -1,0 +1,122 @@
+"""Attempts without a node are looked up while nothing has changed, and computed anew afterwards."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from framework.toys import filtering, profile
+from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.framework.status import Status
+from ksched_cli.testing import cluster, find, node, pod
+from ksched_cli.testing import simulation as detailed_simulation
+
+NO = Status.unschedulable("no")
+
+
+def simulation(*arguments):
+    """Without detail, as `schedule` runs it."""
+    run = detailed_simulation(*arguments)
+    run.pipeline.detailed = False
+    return run
+
+
+def twins(count=2, **fields):
+    """Pending pods that look the same."""
+    return [pod(f"p{i}", **fields) for i in range(count)]
+
+
+def attempts(run, names):
+    """One attempt for each of the pods, of which the cache expects more."""
+    framework = run.frameworks["default-scheduler"]
+    framework.answer_cache.expect(run.pending())
+    return [run.cycle.attempt(framework, find(run, name)) for name in names]
+
+
+@pytest.fixture
+def evaluations(monkeypatch):
+    """The keys of the pods that went through the pipeline."""
+    from ksched_cli.engine.pipeline import Pipeline
+
+    keys = []
+    evaluate = Pipeline.evaluate
+
+    def recorded(self, framework, pod, mode):
+        keys.append(pod.key)
+        return evaluate(self, framework, pod, mode)
+
+    monkeypatch.setattr(Pipeline, "evaluate", recorded)
+    return keys
+
+
+def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations):
+    run = simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
+    first, second = attempts(run, ["p0", "p1"])
+    assert evaluations == ["default/p0"]
+    assert second.attempt.pod == "default/p1"
+    assert second.attempt.message == first.attempt.message
+    assert second.attempt.evaluated == 1
+
+
+def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations):
+    state = cluster(node("a", cpu="2"), pod("there", cpu="1", node="a"), *twins(3, cpu="2"))
+    run = simulation(state)
+    attempts(run, ["p0", "p1"])
+    run.snapshot.remove(run.snapshot.pods[0][0], 0)
+    (third,) = attempts(run, ["p2"])
+    assert evaluations == ["default/p0", "default/p2"]
+    assert third.attempt.node == "a"
+
+
+def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations):
+    run = simulation(cluster(node("a", cpu="1"), *twins(3, cpu="2"), pod("other")))
+    attempts(run, ["p0"])
+    run.nominator.nominate(find(run, "other"), "a")
+    attempts(run, ["p1", "p2"])
+    assert evaluations == ["default/p0", "default/p1"]
+
+
+def test_pods_with_volumes_are_computed_each(evaluations):
+    volumes = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]}
+    run = simulation(cluster(node("a"), *twins(spec=volumes)))
+    attempts(run, ["p0", "p1"])
+    assert evaluations == ["default/p0", "default/p1"]
+
+
+def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations):
+    plugins = (filtering("F", {"a": NO}),)
+    run = simulation(cluster(node("a"), *twins()), profile(*plugins), plugins)
+    attempts(run, ["p0", "p1"])
+    assert evaluations == ["default/p0", "default/p1"]
+
+
+PODS = st.tuples(st.sampled_from(["1", "2", "3", "9"]), st.sampled_from([0, 5]), st.booleans())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(PODS, max_size=10), st.lists(st.integers(0, 2), max_size=5))
+def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending, running):
+    """Pods of few kinds, so that many look the same; some may preempt."""
+    selector = {"disk": "ssd"}
+    state = cluster(
+        *(node(name, cpu="3", labels={"disk": "ssd"} if name == "a" else {}) for name in "abc"),
+        *(pod(f"r{i}", cpu="1", node="abc"[row], priority=i % 2) for i, row in enumerate(running)),
+        *(
+            pod(f"p{i}", cpu=cpu, priority=priority, node_selector=selector if on_ssd else None)
+            for i, (cpu, priority, on_ssd) in enumerate(pending)
+        ),
+    )
+    records = []
+    for cache_answers in (True, False):
+        run = simulation(state)
+        run.options = replace(run.options, cache_answers=cache_answers)
+        records.append(run.run())
+    assert records[0] == records[1]
+
+
+def test_with_detail_each_attempt_is_computed(evaluations):
+    run = detailed_simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
+    first, second = attempts(run, ["p0", "p1"])
+    assert evaluations == ["default/p0", "default/p1"]
+    assert second.attempt.detail == first.attempt.detail != NO_DETAIL
