@@ -100,7 +100,7 @@ class ContainerRequests:
     is_sidecar: bool = False
 
 
-def aggregate(
+def aggregate_containers(
     containers: Iterable[Amounts], init_containers: Iterable[ContainerRequests]
 ) -> dict[str, Quantity]:
     """What the containers need together: all that run side by side, or the greatest init container
@@ -158,7 +158,7 @@ def _pod_resources(
     requests = _pod_requests(spec, containers, inits)
     missing = _nonmissing(spec, requests)
     counted = _integers(_pod_requests(spec, *_with_nonzero_defaults(containers, inits, missing)))
-    scoring = aggregate(*_with_nonzero_defaults(containers, inits, NONZERO))
+    scoring = aggregate_containers(*_with_nonzero_defaults(containers, inits, NONZERO))
     _add(scoring, spec.overhead)
     requested, scored = _integers(requests), _integers(scoring)
     greatest = max((*requested.values(), *counted.values(), *scored.values()), default=0)
@@ -180,7 +180,7 @@ def _with_nonzero_defaults(
 def _pod_requests(
     spec: PodSpec, containers: Iterable[Amounts], inits: Iterable[ContainerRequests]
 ) -> dict[str, Quantity]:
-    requests = aggregate(containers, inits)
+    requests = aggregate_containers(containers, inits)
     for name, amount in _pod_level(spec).items():
         requests[name] = amount
     _add(requests, spec.overhead)

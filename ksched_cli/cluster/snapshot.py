@@ -1,43 +1,48 @@
 """The nodes and the pods on them, as columns: one contiguous array per quantity, a row per node.
 
 Rows are in order of node name. Upstream: pkg/scheduler/framework/types.go (NodeInfo) and
-pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
+pkg/scheduler/backend/cache/snapshot.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.node_columns import (
+    COUNTABLE,
+    PRINCIPAL,
+    Column,
+    Columns,
+    ImageColumn,
+    Mask,
+    NodeColumns,
+    Rows,
+)
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
-from ksched_cli.cluster.resources import (
-    CPU,
-    MANY_PODS,
-    MEMORY,
-    PODS,
-    PodResources,
-    node_allocatable,
-)
-from ksched_cli.cluster.topology.label_columns import LabelColumns
+from ksched_cli.cluster.pod_usage import PodUsageColumns
+from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, PodResources
 
-Column = NDArray[np.int64]
-Columns = NDArray[np.int64]
-Rows = NDArray[np.intp]
-Mask = NDArray[np.bool_]
+__all__ = [
+    "COUNTABLE",
+    "PRINCIPAL",
+    "Column",
+    "Columns",
+    "Mask",
+    "PodWatcher",
+    "Rows",
+    "SealedError",
+    "Snapshot",
+    "SnapshotFork",
+]
 
-# The resources that plugins ask about in every cycle, and what Snapshot.capacity is of.
-PRINCIPAL = (CPU, MEMORY)
-COUNTABLE = (*PRINCIPAL, PODS)
-
-# The older name goes first where a node has both.
-ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
-REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+T = TypeVar("T")
 
 
 class SealedError(Exception):
@@ -52,79 +57,107 @@ class PodWatcher(Protocol):
     def pod_removed(self, pod: PodInfo, row: int) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ImageColumn:
-    """An image on the nodes that have it: its size in bytes, and their rows."""
+class SnapshotContents(NamedTuple):
+    """All that makes a snapshot: what a fork shares or copies, and what a copy takes along.
 
-    size: int
-    rows: Rows
+    node_columns: never changes, and is shared. All the rest is one snapshot's own
+    usage:        one array of five columns: cpu, memory, pods, nonzero cpu and nonzero memory
+    requested:    resource → column, of what is not in `usage`
+
+    The others are as in Snapshot.
+    """
+
+    node_columns: NodeColumns
+    pods: list[list[PodInfo]]
+    usage: Columns
+    requested: dict[str, Column]
+    ports: dict[int, set[HostPort]]
+    log: list[int]
+    touched: NDArray[np.int32]
+    huge: bool
 
 
 class Snapshot:
     """Columns over nodes, in name order. Only `add` and `remove` change them.
 
-    names, nodes:  per row
-    capacity:      allocatable cpu (milli), memory (bytes) and pods, one array of three columns
-    usage:         cpu and memory asked for, the number of pods, and nonzero_*, likewise
-    nonzero_*:     what the pods on each node ask for of cpu and memory, where a container that asks
-                   for none counts for a little; `nonzero` is both
+    node_columns:  what it has of the nodes alone; `names`, `nodes`, `row`, `labels`, `capacity` and
+                   what is made on first use are its attributes
+    usage:         requests of cpu and memory, the number of pods, and nonzero_*, one array
+    nonzero_*:     requests of cpu and memory on each node, where a container that requests none
+                   counts with a default; `nonzero` is both
     pods:          per row, the pods on the node, in kube-scheduler's order
     ports:         host ports in use, by row
     huge:          sums of requests may be too large to be multiplied in an int64
-    log:           the rows changed so far, in order; an answer that is kept notes its length
+    log:           the rows changed so far, in order; a cache notes its length
     touched:       how long the log was when a row was last changed, by the row's `rank`
+    sealed:        pods may not come or go just now
+
+    A deep copy or an unpickled snapshot is one of its own that nobody has subscribed to.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
-        self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
-        self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
-        self.labels = LabelColumns(self.nodes)
-        count = len(self.nodes)
-        self.pods: list[list[PodInfo]] = [[] for _ in range(count)]
-        self._take_usage(np.zeros((len(COUNTABLE) + len(PRINCIPAL), count), dtype=np.int64), {})
-        self._take_capacity(np.zeros((len(COUNTABLE), count), dtype=np.int64), {})
-        self._exists: dict[str, Mask] = {}
-        for row, node in enumerate(self.nodes):
-            for resource, amount in node_allocatable(node).items():
-                if resource not in self._exists:
-                    self._exists[resource] = np.zeros(count, dtype=np.bool_)
-                if resource not in self._allocatable:
-                    self._allocatable[resource] = np.zeros(count, dtype=np.int64)
-                self._allocatable[resource][row] = amount
-                self._exists[resource][row] = True
-        self._range: dict[str, tuple[int, int]] = {}
-        self._zero: Column = np.zeros(count, dtype=np.int64)
-        self._zero.flags.writeable = False
-        self.ports: dict[int, set[HostPort]] = {}
-        self.log: list[int] = []
-        self.touched: NDArray[np.int32] = np.zeros(count, dtype=np.int32)
-        self.huge = False
-        self.watchers: list[PodWatcher] = []
+        columns = NodeColumns(nodes)
+        count = len(columns.nodes)
+        self.__setstate__(
+            SnapshotContents(
+                node_columns=columns,
+                pods=[[] for _ in range(count)],
+                usage=np.zeros((len(COUNTABLE) + len(PRINCIPAL), count), dtype=np.int64),
+                requested={},
+                ports={},
+                log=[],
+                touched=np.zeros(count, dtype=np.int32),
+                huge=False,
+            )
+        )
+
+    def __setstate__(self, contents: SnapshotContents) -> None:
+        """Takes over what is in `contents`; nothing is copied."""
+        columns = self.node_columns = contents.node_columns
+        self.nodes, self.names, self.row = columns.nodes, columns.names, columns.row
+        self.labels = columns.labels
+        self.capacity, self._allocatable = columns.capacity, columns.allocatable
+        self._zero = columns.zero
+        self.pods = contents.pods
+        self.usage = contents.usage
+        cpu, memory, self.pod_count, self.nonzero_cpu, self.nonzero_memory = contents.usage
+        self.nonzero = contents.usage[len(COUNTABLE) :]
+        self._requested: dict[str, Column] = {**contents.requested, CPU: cpu, MEMORY: memory}
+        self.ports = contents.ports
+        self.log = contents.log
+        self.touched = contents.touched
+        self.huge = contents.huge
         self.sealed = False
         # Columns of requests as lists, for whoever reads them one by one; good until a pod moves.
         self.requested_lists: dict[str, list[int]] = {}
+        self._watchers: list[PodWatcher] = []
+        self._indexes: dict[Callable[[Snapshot], Any], Any] = {}
+
+    def __getstate__(self) -> SnapshotContents:
+        """For copies: without the columns that are views of `usage`, and would be no more."""
+        return SnapshotContents(
+            self.node_columns,
+            self.pods,
+            self.usage,
+            self._other_requested(),
+            self.ports,
+            self.log,
+            self.touched,
+            self.huge,
+        )
+
+    def __copy__(self) -> Snapshot:
+        raise TypeError(
+            "a shallow copy of a Snapshot would share its columns: use copy.deepcopy, or fork(rows)"
+            " to try something out"
+        )
+
+    def fork(self, rows: Sequence[int]) -> SnapshotFork:
+        """A snapshot to try things out on, where pods come and go on the nodes of `rows`."""
+        return SnapshotFork(self, rows)
 
     def __len__(self) -> int:
         return len(self.nodes)
-
-    def _take_usage(self, usage: Columns, requested: dict[str, Column]) -> None:
-        """These arrays are the snapshot's own from now on. requested: of what is not in `usage`."""
-        self.usage = usage
-        cpu, memory, self.pod_count, self.nonzero_cpu, self.nonzero_memory = usage
-        self.nonzero = usage[len(COUNTABLE) :]
-        self._requested = {**requested, CPU: cpu, MEMORY: memory}
-
-    def _take_capacity(self, capacity: Columns, allocatable: dict[str, Column]) -> None:
-        """As `_take_usage`."""
-        self.capacity = capacity
-        self._allocatable = {**allocatable, **dict(zip(COUNTABLE, capacity, strict=True))}
-
-    @cached_property
-    def principal_range(self) -> tuple[int, int]:
-        """The least and the most that a node has of cpu or of memory."""
-        amounts = self.capacity[: len(PRINCIPAL)]
-        return (int(amounts.min()), int(amounts.max())) if amounts.size else (0, 0)
 
     # -- quantities ---------------------------------------------------------------------------
 
@@ -134,21 +167,15 @@ class Snapshot:
 
     def allocatable_range(self, resource: str) -> tuple[int, int]:
         """The least and the most that a node has of a resource."""
-        limits = self._range.get(resource)
-        if limits is None:
-            column = self.allocatable(resource)
-            limits = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-            self._range[resource] = limits
-        return limits
-
-    def has_resource(self, resource: str) -> Mask:
-        """Which nodes list the resource at all, be it with an amount of 0."""
-        mask = self._exists.get(resource)
-        return np.zeros(len(self), dtype=np.bool_) if mask is None else mask
+        return self.node_columns.allocatable_range(resource)
 
     def requested(self, resource: str) -> Column:
         """Read-only; zeros for a resource that no pod asked for."""
         return self._requested.get(resource, self._zero)
+
+    def _other_requested(self) -> dict[str, Column]:
+        """The columns that are not views of `usage`."""
+        return {name: c for name, c in self._requested.items() if name not in PRINCIPAL}
 
     # -- pods ---------------------------------------------------------------------------------
 
@@ -156,9 +183,9 @@ class Snapshot:
         """While it is shut, no pod comes or goes and the columns cannot be written to."""
         self.sealed = shut
         # An array of several columns goes before its rows, which may be open only if it is.
-        wide = (self.usage, self.capacity, self.nonzero)
+        wide = (self.usage, self.nonzero)
         columns = (*wide, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
-        for column in (*columns, *self._requested.values(), *self._allocatable.values()):
+        for column in (*columns, *self._requested.values()):
             column.flags.writeable = not shut
 
     def add(self, pod: PodInfo, row: int) -> None:
@@ -170,7 +197,7 @@ class Snapshot:
             self.take_ports(pod, row)
         self.usage[:, row] += pod.resources.usage
         self._count(pod.resources, row, 1)
-        for watcher in self.watchers:
+        for watcher in self._watchers:
             watcher.pod_added(pod, row)
 
     def remove(self, pod: PodInfo, row: int) -> None:
@@ -185,7 +212,7 @@ class Snapshot:
             self.free_ports(pod, row)
         self.usage[:, row] -= pod.resources.usage
         self._count(pod.resources, row, -1)
-        for watcher in self.watchers:
+        for watcher in self._watchers:
             watcher.pod_removed(pod, row)
 
     def take_ports(self, pod: PodInfo, row: int) -> None:
@@ -214,62 +241,143 @@ class Snapshot:
         self.touched[self.rank.item(row)] = len(self.log)
         self.requested_lists.clear()
 
-    # -- what never changes in a run ------------------------------------------------------------
+    # -- what follows the pods ------------------------------------------------------------------
+
+    def subscribe(self, watcher: PodWatcher) -> None:
+        """From now on the watcher is told of every pod that comes or goes. Forks tell nobody."""
+        self._watchers.append(watcher)
+
+    @property
+    def watchers(self) -> list[PodWatcher]:
+        """Those that `subscribe` added; appending to it is the older form of `subscribe`."""
+        message = "Snapshot.watchers is now Snapshot.subscribe; it goes away in ksched 0.3"
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return self._watchers
+
+    def index(self, factory: Callable[[Snapshot], T]) -> T:
+        """The snapshot's one result of `factory(snapshot)`, made on first use.
+
+        A class whose constructor takes a snapshot is a factory. A fork makes one of its own.
+        """
+        try:
+            return cast(T, self._indexes[factory])
+        except KeyError:
+            made = self._indexes[factory] = factory(self)
+            return made
+
+    # -- what never changes in a run: attributes here, as they are read in every cycle ------------
+
+    @cached_property
+    def principal_range(self) -> tuple[int, int]:
+        """The least and the most that a node has of cpu or of memory."""
+        return self.node_columns.principal_range
 
     @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
-        zones: dict[tuple[str, str], list[int]] = {}
-        for row, node in enumerate(self.nodes):
-            zones.setdefault(zone_key(node), []).append(row)
-        in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
-        turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
-        return in_zones[turns.argsort(kind="stable")]
+        return self.node_columns.order
 
     @cached_property
     def rank(self) -> Rows:
-        """rank[row] is the row's place in `order`."""
-        rank = np.empty(len(self), dtype=np.intp)
-        rank[self.order] = np.arange(len(self))
-        return rank
+        """rank[row] is the row's index in `order`."""
+        return self.node_columns.rank
 
     @cached_property
     def unschedulable(self) -> Mask:
         """The nodes marked spec.unschedulable."""
-        return np.array([bool(node.spec.unschedulable) for node in self.nodes], dtype=np.bool_)
+        return self.node_columns.unschedulable
 
     @cached_property
     def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
         """An id per row, and the taints that the id stands for."""
-        index: dict[tuple[Taint, ...], int] = {}
-        ids = np.array(
-            [index.setdefault(tuple(node.spec.taints), len(index)) for node in self.nodes],
-            dtype=np.int32,
-        )
-        return ids, tuple(index)
+        return self.node_columns.taint_sets
 
     @cached_property
-    def images(self) -> dict[str, ImageColumn]:
-        """Per image name. Upstream takes the size from the first node that has the image."""
-        sizes: dict[str, int] = {}
-        rows: dict[str, dict[int, None]] = {}
-        for row, node in enumerate(self.nodes):
-            for image in node.status.images:
-                for name in image.names:
-                    sizes.setdefault(name, image.size_bytes)
-                    rows.setdefault(name, {})[row] = None
-        return {
-            name: ImageColumn(size, np.array(list(rows[name]), dtype=np.intp))
-            for name, size in sizes.items()
-        }
+    def images(self) -> Mapping[str, ImageColumn]:
+        """Per image name."""
+        return self.node_columns.images
 
 
-def zone_key(node: Node) -> tuple[str, str]:
-    """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
-    labels = node.metadata.labels
-    return _first(labels, *REGION_LABELS), _first(labels, *ZONE_LABELS)
+# A fork keeps no log, and so notes no length of it.
+_NOTHING_TOUCHED: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+_NOTHING_TOUCHED.flags.writeable = False
 
 
-def _first(labels: dict[str, str], older: str, newer: str) -> str:
-    value = labels.get(older)
-    return labels.get(newer, "") if value is None else value
+class SnapshotFork(Snapshot):
+    """A snapshot to try things out on: pods come and go in it, and `base` does not notice.
+
+    It shares the columns of the nodes, which never change. It copies the columns of the pods, and
+    the pods and ports of the nodes of `rows`: only these nodes may be changed. It keeps no log, and
+    begins without subscribers and indexes.
+
+    Upstream: NodeInfo.Snapshot, which copies one node; here a copy is good for many nodes at once.
+    """
+
+    def __init__(self, base: Snapshot, rows: Sequence[int]) -> None:
+        pods, ports = list(base.pods), dict(base.ports)
+        own = bytearray(len(pods))
+        for row in rows:
+            own[row] = True
+            pods[row] = list(base.pods[row])
+            if row in ports:
+                ports[row] = set(ports[row])
+        self.__setstate__(
+            SnapshotContents(
+                node_columns=base.node_columns,
+                pods=pods,
+                usage=base.usage.copy(),
+                requested={name: c.copy() for name, c in base._other_requested().items()},
+                ports=ports,
+                log=[],
+                touched=_NOTHING_TOUCHED,
+                huge=base.huge,
+            )
+        )
+        self._own = own
+
+    def __setstate__(self, contents: SnapshotContents) -> None:
+        super().__setstate__(contents)
+        # Per row, whether its pods and ports are the fork's own: all are in a copy of a fork.
+        self._own = bytearray(b"\1" * len(contents.pods))
+
+    def add(self, pod: PodInfo, row: int) -> None:
+        self._check_own(row)
+        super().add(pod, row)
+
+    def remove(self, pod: PodInfo, row: int) -> None:
+        self._check_own(row)
+        super().remove(pod, row)
+
+    def _check_own(self, row: int) -> None:
+        if not self._own[row]:
+            name = self.names[row]
+            raise SealedError(f"node {name} is not among those that the snapshot was forked for")
+
+    def _note(self, row: int) -> None:
+        """Nothing that is cached is of a fork."""
+
+    def add_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
+        """As `add` of each pod to its row, with one array operation per quantity."""
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self._check_own(row)
+            self.pods[row].append(pod)
+            if pod.template.host_ports:
+                self.take_ports(pod, row)
+        self._count_each(rows, load, np.add)
+
+    def remove_each(self, pods: Sequence[PodInfo], rows: Rows, load: PodUsageColumns) -> None:
+        """As `remove` of each pod from its row, but that the other pods keep their order."""
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self._check_own(row)
+            self.pods[row].remove(pod)
+            if pod.template.host_ports:
+                self.free_ports(pod, row)
+        self._count_each(rows, load, np.subtract)
+
+    def _count_each(self, rows: Rows, load: PodUsageColumns, change: np.ufunc) -> None:
+        """A row may occur several times."""
+        for name, amounts in load.requests.items():
+            change.at(self._requested[name], rows, amounts)
+        change.at(self.nonzero_cpu, rows, load.nonzero_cpu)
+        change.at(self.nonzero_memory, rows, load.nonzero_memory)
+        change.at(self.pod_count, rows, 1)

@@ -174,7 +174,8 @@ def _plugin_errors(
         in_tree_args = registry[name].in_tree_args
         field_errors = tuple(registry[name].check_args(args.get(name)))
         if field_errors:
-            message = f'{prefix}initializing plugin "{name}": {aggregate(field_errors)}'
+            detail = aggregate(error.text() for error in field_errors)
+            message = f'{prefix}initializing plugin "{name}": {detail}'
             yield StartupError(message, index, plugin=name, fields=field_errors)
         elif in_tree_args is not None:
             crash = in_tree_args.startup_crash(args[name])

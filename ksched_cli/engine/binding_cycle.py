@@ -24,7 +24,6 @@ from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, held_devices
 
 
 class Outcome(Struct, frozen=True):
@@ -119,7 +118,7 @@ class BindingCycle:
         activated += state.take_activated()
         record = assumed.record
         if pod.spec.resource_claims:
-            record = replace(record, claims=held_devices(pod, ClaimStore.of(framework.handle)))
+            record = replace(record, claims=framework.held_devices(pod))
         return Outcome(record, node.row, activated=activated)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from msgspec import structs
 
@@ -91,7 +92,7 @@ class Simulation:
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders
         )
-        shared: dict[str, object] = {}
+        services: dict[Callable[[Handle], object], object] = {}
         self.frameworks = {
             profile.scheduler_name: Framework(
                 profile,
@@ -101,7 +102,7 @@ class Simulation:
                     self.state,
                     self.nominator,
                     extenders=self.extenders.extenders,
-                    shared=shared,
+                    services=services,
                     waiting=self.waiting,
                 ),
                 self.caller,
@@ -116,6 +117,13 @@ class Simulation:
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
         self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
+
+    def __reduce__(self) -> NoReturn:
+        """Plugins keep answers by the identity of objects, which a copy does not preserve."""
+        raise TypeError(
+            "a Simulation cannot be copied or pickled: make another from its state, configuration,"
+            " registry and options"
+        )
 
     def close(self) -> None:
         """Ends the connections to extenders, and the file that a recording goes to."""

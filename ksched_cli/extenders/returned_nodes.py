@@ -8,68 +8,80 @@ Upstream: pkg/scheduler/extender.go (Filter, where the answer has Nodes).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from ksched_cli.cluster.node_columns import COUNTABLE, NodeColumns
 from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.resources import node_allocatable
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Snapshot, SnapshotContents
 from ksched_cli.cluster.topology.label_columns import MISSING, LabelColumn, LabelColumns
-
-# What a Snapshot derives from its nodes and keeps.
-_DERIVED = ("taint_sets", "unschedulable", "images", "principal_range")
 
 
 class ReturnedNodes(Snapshot):
     """`base` with `nodes` (by row) in place of its own. Only these rows are to be asked about.
 
     Labels and taints are those that the extender sent. A label's value that no node of the cluster
-    has counts as absent, for the counters of pods per domain know nothing of it.
+    has counts as absent, for the counters of pods per domain know nothing of it. It has no pods.
     """
 
     def __init__(self, base: Snapshot, nodes: Mapping[int, Node]) -> None:
-        self.__dict__.update(base.__dict__)
-        for name in _DERIVED:
-            self.__dict__.pop(name, None)
-        self.__dict__["images"] = {}
+        self.__setstate__(
+            SnapshotContents(
+                node_columns=_ReturnedColumns(base.node_columns, nodes),
+                pods=[[] for _ in range(len(base))],
+                usage=np.zeros_like(base.usage),
+                requested={},
+                ports={},
+                log=[],
+                touched=np.zeros(len(base), dtype=np.int32),
+                huge=base.huge,
+            )
+        )
+
+
+class _ReturnedColumns(NodeColumns):
+    """Shares with `base` what `nodes` (by row) do not change; the order of visits is one such."""
+
+    def __init__(self, base: NodeColumns, nodes: Mapping[int, Node]) -> None:
+        self._base = base
+        self._returned = nodes
         own = list(base.nodes)
         for row, node in nodes.items():
             own[row] = node
         self.nodes = tuple(own)
-        count = len(own)
-        self.pods = [[] for _ in range(count)]
-        self.ports = {}
-        self._take_usage(np.zeros_like(base.usage), {})
-        self._range = {}
-        self.log = []
-        self.watchers = []
+        self.names, self.row = base.names, base.row
+        self.order, self.rank = base.order, base.rank
+        self.images = {}
         old = base.nodes
         if any(node.metadata.labels != old[row].metadata.labels for row, node in nodes.items()):
             self.labels = _Relabelled(base.labels, self.nodes, list(nodes))
-        changed = {
+        else:
+            self.labels = base.labels
+        resized = {
             row: node
             for row, node in nodes.items()
             if node.status.allocatable != old[row].status.allocatable
         }
-        if changed:
-            self._resize(base, changed)
+        if resized:
+            self._resize(resized)
+        else:
+            self.capacity, self.allocatable = base.capacity, base.allocatable
+            self.zero, self._range = base.zero, base._range
 
-    def _resize(self, base: Snapshot, nodes: Mapping[int, Node]) -> None:
-        self._take_capacity(
-            base.capacity.copy(),
-            {name: column.copy() for name, column in base._allocatable.items()},
-        )
-        self._exists = {name: column.copy() for name, column in base._exists.items()}
-        for row, node in nodes.items():
-            for name, column in self._allocatable.items():
-                column[row] = 0
-                self._exists[name][row] = False
-            for name, amount in node_allocatable(node).items():
-                if name not in self._allocatable:
-                    self._allocatable[name] = np.zeros(len(self), dtype=np.int64)
-                    self._exists[name] = np.zeros(len(self), dtype=np.bool_)
-                self._allocatable[name][row] = amount
-                self._exists[name][row] = True
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self._base, self._returned))
+
+    def _resize(self, nodes: Mapping[int, Node]) -> None:
+        rows = list(nodes)
+        capacity = self._base.capacity.copy()
+        capacity[:, rows] = 0
+        others = {}
+        for name, column in self._base.allocatable.items():
+            if name not in COUNTABLE:
+                others[name] = column.copy()
+                others[name][rows] = 0
+        self._set_allocatable(capacity, others, nodes)
 
 
 class _Relabelled(LabelColumns):

@@ -13,7 +13,6 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.snapshot_fork import SnapshotFork
 from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
 from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.caller import PluginCaller
@@ -194,7 +193,7 @@ class FilterRunner:
         if not nominated:
             return None
         own = state.clone()
-        fork = NodeInfo(SnapshotFork(node.snapshot, [node.row]), node.row)
+        fork = NodeInfo(node.snapshot.fork([node.row]), node.row)
         for other in nominated:
             fork.snapshot.add(other, node.row)
             status = self.run_add_pod(own, pod, other, fork)

@@ -5,24 +5,27 @@ Upstream: pkg/scheduler/framework/interface.go (Handle).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
+from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.waiting_pods import WaitingPods
+
+S = TypeVar("S")
 
 
 @dataclass(slots=True)
 class Handle:
     """framework and extenders are set once all plugins are made.
 
-    shared:  what several plugins or profiles keep together in a run, by name
-    waiting: the pods that Permit told to wait, of every profile
+    services: what `service` has made so far; one dict for the handles of all profiles of a run
+    waiting:  the pods that Permit told to wait, of every profile
     """
 
     snapshot: Snapshot
@@ -30,10 +33,30 @@ class Handle:
     nominator: Nominator
     framework: PluginsRunner | None = None
     extenders: Sequence[Any] = ()
-    shared: dict[str, Any] = field(default_factory=dict)
+    services: dict[Callable[[Handle], Any], Any] = field(default_factory=dict)
     waiting: WaitingPods = field(default_factory=WaitingPods)
 
     @property
     def clock(self) -> Clock:
         """Simulated time."""
         return self.waiting.clock
+
+    def service(self, factory: Callable[[Handle], S]) -> S:
+        """The run's one result of `factory(handle)`, for all plugins and profiles; made on first
+        use. A class whose constructor takes a handle is a factory.
+        """
+        try:
+            return cast(S, self.services[factory])
+        except KeyError:
+            made = self.services[factory] = factory(self)
+            return made
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """A dict for all plugins and profiles of a run; the older form of `service`."""
+        warn_renamed("Handle.shared[key]", "Handle.service(factory)")
+        return self.service(_shared_by_name)
+
+
+def _shared_by_name(handle: Handle) -> dict[str, Any]:
+    return {}

@@ -21,9 +21,6 @@ AsLists: TypeAlias = dict[str, list[int]]
 # Iterating over fewer nodes than this, reading the columns' own elements is quicker.
 MANY_ROWS = 64
 
-# Where a snapshot keeps them; no trial takes them for its own.
-_NODES_KEY = "framework.nodes"
-
 
 class NodeInfo(Struct, frozen=True, eq=False):
     """One node with the pods on it. Amounts: cpu in milli, everything else in units."""
@@ -90,8 +87,8 @@ class Nodes(Struct, frozen=True, eq=False):
 
     def __iter__(self) -> Iterator[NodeInfo]:
         if len(self) >= MANY_ROWS and type(self.snapshot) is Snapshot:
-            nodes = _nodes_of(self.snapshot)
-            return iter(nodes if self.rows is None else [nodes[row] for row in self.rows])
+            infos = self.snapshot.index(_node_infos)
+            return iter(infos if self.rows is None else [infos[row] for row in self.rows])
         rows = range(len(self)) if self.rows is None else self.rows.tolist()
         return (NodeInfo(self.snapshot, row) for row in rows)
 
@@ -116,12 +113,8 @@ class Nodes(Struct, frozen=True, eq=False):
         return np.arange(len(self.snapshot)) if self.rows is None else self.rows
 
 
-def _nodes_of(snapshot: Snapshot) -> list[NodeInfo]:
-    """All its nodes, made once."""
-    nodes: list[NodeInfo] | None = vars(snapshot).get(_NODES_KEY)
-    if nodes is None:
-        whole: AsLists = {}
-        nodes = vars(snapshot)[_NODES_KEY] = [
-            NodeInfo(snapshot, row, whole, snapshot.requested_lists) for row in range(len(snapshot))
-        ]
-    return nodes
+def _node_infos(snapshot: Snapshot) -> list[NodeInfo]:
+    """One per node, sharing their columns as lists."""
+    allocatable: AsLists = {}
+    requested = snapshot.requested_lists
+    return [NodeInfo(snapshot, row, allocatable, requested) for row in range(len(snapshot))]

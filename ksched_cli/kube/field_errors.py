@@ -101,9 +101,9 @@ def distinct(errors: Iterable[FieldError]) -> list[FieldError]:
     return list(dict.fromkeys(errors))
 
 
-def aggregate(errors: Iterable[FieldError]) -> str:
-    """Aggregate.Error: one message as it is, more in brackets."""
-    messages = list(dict.fromkeys(error.text() for error in errors))
+def aggregate(messages: Iterable[str]) -> str:
+    """Aggregate.Error: each message once; a single one as it is, more in brackets."""
+    messages = list(dict.fromkeys(messages))
     return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import tolerated
+from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ksched_cli.cluster.objects import LabelSelector, LabelSelectorRequirement, Pod
-from ksched_cli.cluster.selectors import Selector, SelectorError, label_selector
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.scenario.change import Change, ChangeError
 
 _SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")

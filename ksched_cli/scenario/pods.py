@@ -13,8 +13,8 @@ from msgspec import structs
 
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, PodStatus, ResourceClaim
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
-from ksched_cli.cluster.selectors import SelectorError, label_selector
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.selectors import SelectorError, label_selector
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 

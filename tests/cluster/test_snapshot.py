@@ -1,13 +1,16 @@
 """The snapshot: nodes in columns, pods that come and go, the order of visits."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters import states
-from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
+from ksched_cli.cluster.pod_usage import PodUsageColumns
+from ksched_cli.cluster.snapshot import SealedError, Snapshot
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -64,17 +67,17 @@ def test_columns_are_what_adding_up_the_pods_gives(state, data):
 
 
 @given(states(), st.data())
-def test_a_trial_changes_nothing_but_itself(state, data):
+def test_a_fork_changes_nothing_but_itself(state, data):
     run = simulation(state)
     snapshot = run.snapshot
     before, end = look(snapshot), len(snapshot.log)
-    trial = SnapshotFork(snapshot, range(len(snapshot)))
-    assert look(trial) == before
+    fork = snapshot.fork(range(len(snapshot)))
+    assert look(fork) == before
     for one in run.pending():
-        trial.add(one, data.draw(st.integers(0, len(snapshot) - 1)))
+        fork.add(one, data.draw(st.integers(0, len(snapshot) - 1)))
     for row, pods in enumerate(snapshot.pods):
         for one in pods:
-            trial.remove(one, row)
+            fork.remove(one, row)
     assert look(snapshot) == before
     assert len(snapshot.log) == end
 
@@ -83,7 +86,7 @@ def test_a_trial_changes_nothing_but_itself(state, data):
 def test_many_pods_at_once_are_as_many_one_after_another(state, data):
     run = simulation(state)
     rows = range(len(run.snapshot))
-    single, many = SnapshotFork(run.snapshot, rows), SnapshotFork(run.snapshot, rows)
+    single, many = run.snapshot.fork(rows), run.snapshot.fork(rows)
     pods = [one for pods in run.snapshot.pods for one in pods]
     places = [row for row, pods in enumerate(run.snapshot.pods) for _ in pods]
     for one, row in zip(pods, places, strict=True):
@@ -120,7 +123,7 @@ def test_watchers_are_told_of_every_pod():
             told.append(("-", pod.name, row))
 
     run = simulation(cluster(node("a"), node("b"), pod("p")))
-    run.snapshot.watchers.append(Watcher())
+    run.snapshot.subscribe(Watcher())
     run.snapshot.add(find(run), 1)
     run.snapshot.remove(find(run), 1)
     assert told == [("+", "p", 1), ("-", "p", 1)]
@@ -168,10 +171,8 @@ def test_rows_are_in_order_of_name():
     assert snapshot.row == {"n1": 0, "n10": 1, "n2": 2}
 
 
-def test_a_resource_of_zero_is_there_and_an_unknown_one_is_not():
-    snapshot = Snapshot(cluster(node("a", resources={"x.y/z": 0}), node("b")).nodes)
-    assert snapshot.has_resource("x.y/z").tolist() == [True, False]
-    assert snapshot.has_resource("x.y/none").tolist() == [False, False]
+def test_no_node_has_any_of_an_unknown_resource():
+    snapshot = Snapshot(cluster(node("a"), node("b")).nodes)
     assert snapshot.allocatable("x.y/none").tolist() == [0, 0]
 
 
@@ -186,3 +187,93 @@ def test_nodes_with_the_same_taints_share_an_id():
     ids, sets = Snapshot(cluster(*made).nodes).taint_sets
     assert ids.tolist() == [0, 1, 0]
     assert [len(taints) for taints in sets] == [1, 0]
+
+
+def test_the_fork_of_a_fork_is_one_too():
+    base = simulation(cluster(node("a"), pod("there", node="a", cpu=1, ports=[80]))).snapshot
+    first = base.fork([0])
+    (there,) = first.pods[0]
+    second = first.fork([0])
+    second.remove(there, 0)
+    assert (second.pods[0], second.ports, second.requested("cpu")[0]) == ([], {}, 0)
+    assert look(first) == look(base)
+
+
+def test_nobody_is_told_of_what_happens_in_a_fork():
+    class Listener:
+        told = 0
+
+        def pod_added(self, pod, row):
+            self.told += 1
+
+        pod_removed = pod_added
+
+    base = simulation(cluster(node("a"), pod("there", node="a"))).snapshot
+    listener = Listener()
+    base.subscribe(listener)
+    fork = base.fork([0])
+    fork.remove(base.pods[0][0], 0)
+    assert listener.told == 0
+    assert fork.labels is base.labels
+
+
+def test_a_fork_for_one_node_lets_no_other_node_change():
+    base = simulation(cluster(node("a"), node("b"), pod("p", node="b"))).snapshot
+    fork = base.fork([0])
+    (there,) = base.pods[1]
+    for change in (fork.add, fork.remove):
+        with pytest.raises(SealedError, match="node b is not among"):
+            change(there, 1)
+    assert look(fork) == look(base)
+
+
+def test_what_a_fork_shares_is_read_only():
+    base = simulation(cluster(node("a"), pod("p", node="a"))).snapshot
+    fork = base.fork([0])
+    for name in ("usage", "pods", "ports", "log"):
+        assert getattr(fork, name) is not getattr(base, name)
+    for column in (fork.capacity, fork.allocatable("cpu"), fork.allocatable("memory")):
+        with pytest.raises(ValueError, match="read-only"):
+            column[...] = 0
+
+
+def copies(snapshot):
+    return copy.deepcopy(snapshot), pickle.loads(pickle.dumps(snapshot))
+
+
+@given(states(), st.data())
+def test_copies_go_on_as_the_original_does_and_apart_from_it(state, data):
+    """Deep copies and pickles: columns that are views of one array stay views."""
+    run = simulation(state)
+    pending = run.pending()
+    rows = [data.draw(st.integers(0, len(run.snapshot) - 1)) for _ in pending]
+    made = (*copies(run.snapshot), *copies(run.snapshot.fork([0])))
+    before = look(run.snapshot)
+    for snapshot in made:
+        assert look(snapshot) == before
+        for one, row in zip(pending, rows, strict=True):
+            snapshot.add(one, row)
+    assert look(run.snapshot) == before
+    for one, row in zip(pending, rows, strict=True):
+        run.snapshot.add(one, row)
+    for snapshot in made:
+        assert look(snapshot) == look(run.snapshot)
+        assert snapshot.usage.tolist() == run.snapshot.usage.tolist()
+        for resource in RESOURCES:
+            left, right = snapshot.allocatable(resource), run.snapshot.allocatable(resource)
+            assert left.tolist() == right.tolist()
+
+
+def test_a_copy_has_no_subscribers_and_is_open():
+    base = Snapshot(cluster(node("a")).nodes)
+    base.subscribe(object())
+    base.seal(True)
+    (info,) = simulation(cluster(node("a"), pod("p"))).pending()
+    for snapshot in copies(base):
+        snapshot.add(info, 0)
+        assert snapshot.pod_count.tolist() == [1]
+
+
+def test_a_shallow_copy_is_refused():
+    with pytest.raises(TypeError, match="deepcopy"):
+        copy.copy(Snapshot(()))

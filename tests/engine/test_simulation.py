@@ -1,5 +1,9 @@
 """Whole runs: the queue, passes until nothing changes, several profiles, nominations."""
 
+import copy
+import pickle
+
+import pytest
 from hypothesis import given
 
 from clusters import states
@@ -161,3 +165,10 @@ def test_detail_is_all_that_asking_for_detail_changes(state):
     assert [attempt.evaluated for attempt in plain.attempts] == [
         attempt.evaluated for attempt in detailed.attempts
     ]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_simulation_is_not_copied_but_made_anew(copied):
+    run = simulation(cluster(node("a"), pod("p")))
+    with pytest.raises(TypeError, match="make another from its state"):
+        copied(run)

@@ -5,7 +5,7 @@ import pytest
 from ksched_cli import api
 from ksched_cli.framework.deprecation import RENAMED
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.testing import cluster, node, simulation
+from ksched_cli.testing import cluster, find, node, pod, simulation
 
 
 @pytest.mark.parametrize("old", RENAMED)
@@ -29,3 +29,28 @@ def test_take_is_gather():
     snapshot = simulation(cluster(node("a"))).snapshot
     with pytest.warns(FutureWarning, match=r"Nodes\.gather"):
         assert Nodes(snapshot).take(snapshot.pod_count).tolist() == [0]
+
+
+def test_the_shared_dict_is_one_for_all_profiles():
+    profiles = [{"schedulerName": "one"}, {"schedulerName": "two"}]
+    run = simulation(cluster(node("a")), {"profiles": profiles})
+    one, two = (run.frameworks[name].handle for name in ("one", "two"))
+    with pytest.warns(FutureWarning, match=r"Handle\.service\(factory\)"):
+        one.shared["key"] = "value"
+    with pytest.warns(FutureWarning, match=r"Handle\.shared"):
+        assert two.shared == {"key": "value"}
+
+
+def test_who_appends_to_the_watchers_is_told_of_pods():
+    class Watcher:
+        rows = ()
+
+        def pod_added(self, pod, row):
+            self.rows += (row,)
+
+    watcher = Watcher()
+    run = simulation(cluster(node("a"), pod("p")))
+    with pytest.warns(FutureWarning, match=r"Snapshot\.subscribe"):
+        run.snapshot.watchers.append(watcher)
+    run.snapshot.add(find(run), 0)
+    assert watcher.rows == (0,)

@@ -28,7 +28,7 @@ from ksched_cli.cel.values import (
     text,
     type_name,
 )
-from ksched_cli.kube.int64 import MIN_INT64
+from ksched_cli.kube.int64 import MIN_INT64, divide
 
 Function = Callable[..., Any]
 
@@ -67,7 +67,7 @@ def _divide(left: Any, right: Any) -> Any:
         return _divide_floats(left, right)
     if not right:
         raise CelError("division by zero")
-    return checked_int(_truncated(int(left), int(right)), type(left))
+    return checked_int(divide(int(left), int(right)), type(left))
 
 
 def _divide_floats(left: float, right: float) -> float:
@@ -78,12 +78,6 @@ def _divide_floats(left: float, right: float) -> float:
     return math.copysign(math.inf, left) * math.copysign(1.0, right)
 
 
-def _truncated(left: int, right: int) -> int:
-    """Integer division towards zero, as in Go."""
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
 def _modulo(left: Any, right: Any) -> Any:
     _require_same_number_type("_%_", left, right)
     if isinstance(left, float):
@@ -92,7 +86,7 @@ def _modulo(left: Any, right: Any) -> Any:
         raise CelError("modulus by zero")
     if int(left) == MIN_INT64 and right == -1:
         raise CelError("integer overflow")
-    return checked_int(int(left) - _truncated(int(left), int(right)) * int(right), type(left))
+    return checked_int(int(left) - divide(int(left), int(right)) * int(right), type(left))
 
 
 def _require_same_number_type(function: str, left: Any, right: Any) -> None:

@@ -32,7 +32,7 @@ from ksched_cli.cluster.resources import (
     HUGE_PAGES_PREFIX,
     Amounts,
     ContainerRequests,
-    aggregate,
+    aggregate_containers,
     is_pod_level_resource,
 )
 
@@ -183,14 +183,18 @@ def _aggregate_limits(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
     init_limits = [ContainerRequests(c.resources.limits, c.is_sidecar) for c in inits]
-    return _resource_list(aggregate([c.resources.limits for c in containers], init_limits))
+    return _resource_list(
+        aggregate_containers([c.resources.limits for c in containers], init_limits)
+    )
 
 
 def _aggregate_requests(
     containers: tuple[Container, ...], inits: tuple[Container, ...]
 ) -> ResourceList:
     init_requests = [ContainerRequests(c.resources.requests, c.is_sidecar) for c in inits]
-    return _resource_list(aggregate([c.resources.requests for c in containers], init_requests))
+    return _resource_list(
+        aggregate_containers([c.resources.requests for c in containers], init_requests)
+    )
 
 
 def _resource_list(amounts: Amounts) -> ResourceList:

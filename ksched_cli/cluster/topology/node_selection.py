@@ -10,16 +10,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.selectors import (
-    IN,
+from ksched_cli.cluster.node_affinity import (
     NODE_NAME_FIELD,
     NodeTerm,
     NodeTerms,
     PreferredTerm,
     RequiredNodeAffinity,
-    Requirement,
 )
 from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.kube.selectors import IN, Requirement
 
 
 def matches_required(snapshot: Snapshot, affinity: RequiredNodeAffinity) -> Mask:

@@ -91,7 +91,7 @@ class _Selected:
 
 
 class PodIndex:
-    """One per snapshot: use `PodIndex.of`."""
+    """One per snapshot: `snapshot.index(PodIndex)`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -105,12 +105,7 @@ class PodIndex:
         for row, pods in enumerate(snapshot.pods):
             for pod in pods:
                 self.pod_added(pod, row)
-        snapshot.watchers.append(self)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> PodIndex:
-        """The snapshot's index, made when it is first wanted."""
-        return next((w for w in snapshot.watchers if isinstance(w, cls)), None) or cls(snapshot)
+        snapshot.subscribe(self)
 
     # -- pods -------------------------------------------------------------------------------------
 

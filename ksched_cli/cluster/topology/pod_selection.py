@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ksched_cli.cluster.selectors import IN, Requirement, Selector
+from ksched_cli.kube.selectors import IN, Requirement, Selector
 
 LabelPair = tuple[str, str]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ksched_cli.cluster.objects import PodDisruptionBudget
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import Selector, SelectorError, label_selector
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_usage import PodUsageColumns
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import FilterOperations
@@ -106,7 +106,7 @@ class _VictimSelection:
     def __init__(self, run: DryRun, rows: Rows) -> None:
         self.run = run
         self.rows = rows
-        self.fork = SnapshotFork(run.snapshot, rows.tolist())
+        self.fork = run.snapshot.fork(rows.tolist())
         self.state = run.state.clone()
         self.nodes = [NodeInfo(self.fork, row) for row in rows.tolist()]
         self.states: dict[int, CycleState] = {}

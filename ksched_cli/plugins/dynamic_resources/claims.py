@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,10 +21,7 @@ from ksched_cli.cluster.objects import (
     ResourceClaim,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.handle import Handle
-
-SHARED_KEY = "ResourceClaims"
 
 DeviceID: TypeAlias = tuple[str, str, str]
 """Driver, pool, device."""
@@ -35,26 +32,18 @@ class ClaimError(Exception):
 
 
 class ClaimStore:
-    """The current version of every claim, for all profiles of a run. Upstream: claimTracker.
+    """A service: the current version of every claim. Upstream: claimTracker.
 
     log: the devices allocated or deallocated so far, in order; a reader remembers how far it read
     """
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._claims = dict(cluster.resource_claims)
+    def __init__(self, handle: Handle) -> None:
+        self._claims = dict(handle.cluster.resource_claims)
         self._pending: dict[str, ResourceClaim] = {}
         self._allocated: set[DeviceID] = set()
         self.log: list[DeviceID] = []
         for claim in self._claims.values():
             self._allocated.update(exclusive_devices(claim))
-
-    @classmethod
-    def of(cls, handle: Handle) -> ClaimStore:
-        """The run's own."""
-        store = handle.shared.get(SHARED_KEY)
-        if store is None:
-            store = handle.shared[SHARED_KEY] = cls(handle.cluster)
-        return cast(ClaimStore, store)
 
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
         return self._claims.get((namespace, name))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     DeviceRequest,
     DeviceSelector,
@@ -15,7 +16,6 @@ from ksched_cli.cluster.objects import (
     ResourceClaimSpec,
     ResourceSlice,
 )
-from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import AllocationResult, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.cycle_state import CycleState
@@ -29,6 +29,7 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
+    ReportsDevices,
     ReservePlugin,
     Scope,
 )
@@ -44,6 +45,7 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     claims_of,
     deallocated,
     describe_allocation,
+    held_devices,
     is_reserved_for,
     reserved,
     unreserved,
@@ -88,6 +90,7 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
     Explains,
+    ReportsDevices,
 ):
     name = "DynamicResources"
 
@@ -101,7 +104,10 @@ class DynamicResources(
 
     @property
     def _store(self) -> ClaimStore:
-        return ClaimStore.of(self._handle)
+        return self._handle.service(ClaimStore)
+
+    def held_devices(self, pod: PodInfo) -> dict[str, tuple[str, ...]]:
+        return held_devices(pod, self._store)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         try:

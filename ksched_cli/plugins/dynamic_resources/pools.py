@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     Device,
     DeviceAttribute,
@@ -22,7 +23,6 @@ from ksched_cli.cluster.objects import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from ksched_cli.cluster.selectors import node_terms
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.kube.quantity import Quantity

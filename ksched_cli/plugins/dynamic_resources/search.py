@@ -47,7 +47,7 @@ class DeviceSearch:
         self._claims = claims
         self._claim_names = [claim.key for claim in claims]
         self._seconds = seconds
-        self._devices = Devices.of(handle)
+        self._devices = handle.service(Devices)
         self._devices.in_use.refresh()
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}

@@ -7,7 +7,6 @@ Upstream: plugins/dynamicresources/dra_manager.go (ListAllAllocatedDevices), dyn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,6 @@ from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors
 from ksched_cli.plugins.dynamic_resources.view import DemandView
-
-SHARED_KEY = "Devices"
 
 
 class DevicesInUse:
@@ -68,22 +65,14 @@ class DevicesInUse:
 
 
 class Devices:
-    """The device classes, pools and devices in use of a cluster, for all profiles of a run."""
+    """A service: the device classes, pools and devices in use of a cluster."""
 
     def __init__(self, handle: Handle) -> None:
         self.classes: Mapping[str, DeviceClass] = handle.cluster.device_classes
         self.pools = DevicePools(handle.snapshot, handle.cluster.resource_slices.values())
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
-        self.in_use = DevicesInUse(self.pools, ClaimStore.of(handle))
+        self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
         self._views: dict[Demand, DemandView] = {}
-
-    @classmethod
-    def of(cls, handle: Handle) -> Devices:
-        """The run's own, made when the first pod wants devices."""
-        devices = handle.shared.get(SHARED_KEY)
-        if devices is None:
-            devices = handle.shared[SHARED_KEY] = cls(handle)
-        return cast(Devices, devices)
 
     def view(self, demand: Demand) -> DemandView:
         view = self._views.get(demand)

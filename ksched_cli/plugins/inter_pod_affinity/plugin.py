@@ -134,8 +134,8 @@ class InterPodAffinity(
         self._hard_weight = args.hard_pod_affinity_weight or 0
         self._ignores_preferred = args.ignore_preferred_terms_of_existing_pods
         self._namespaces = handle.cluster.namespaces
-        self._index = PodIndex.of(handle.snapshot)
-        self._existing = ExistingTerms.of(handle.snapshot, self._namespaces)
+        self._index = handle.snapshot.index(PodIndex)
+        self._existing = handle.service(ExistingTerms)
 
     # -- filter -----------------------------------------------------------------------------------
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from ksched_cli.cluster.objects import Namespace, PodAffinity, PodAffinityTerm
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import Selector, SelectorError, label_selector
-from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
+from ksched_cli.framework.handle import Handle
+from ksched_cli.kube.field_errors import aggregate
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 
 NO_AFFINITY = PodAffinity()
 EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
@@ -97,8 +98,7 @@ def affinity_terms(pod: PodInfo) -> AffinityTerms:
     required_anti = parse("requiredAntiAffinityTerms", _required(pod_anti_affinity))
     preferred = parse("preferredAffinityTerms", _preferred(pod_affinity, 1))
     preferred += parse("preferredAntiAffinityTerms", _preferred(pod_anti_affinity, -1))
-    distinct = list(dict.fromkeys(errors))
-    error = f"[{', '.join(distinct)}]" if len(distinct) > 1 else "".join(distinct)
+    error = aggregate(errors) if errors else ""
     return AffinityTerms(required, required_anti, preferred, error)
 
 
@@ -127,20 +127,15 @@ def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTer
 
 
 class ExistingTerms:
-    """Counts the terms of running pods, as pods come and go. One per snapshot: use `of`."""
+    """Counts the terms of running pods, as pods come and go. A service."""
 
-    def __init__(self, index: PodIndex, namespaces: Mapping[str, Namespace]) -> None:
-        self._index = index
-        self._namespaces = namespaces
-        for row, pods in enumerate(index.snapshot.pods):
+    def __init__(self, handle: Handle) -> None:
+        self._index = handle.snapshot.index(PodIndex)
+        self._namespaces = handle.cluster.namespaces
+        for row, pods in enumerate(handle.snapshot.pods):
             for pod in pods:
                 self.pod_added(pod, row)
-        index.snapshot.watchers.append(self)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, namespaces: Mapping[str, Namespace]) -> ExistingTerms:
-        existing = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
-        return existing or cls(PodIndex.of(snapshot), namespaces)
+        handle.snapshot.subscribe(self)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         for term in self.terms_of(pod):

@@ -9,6 +9,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from ksched_cli.cluster.node_affinity import (
+    NODE_NAME_FIELD,
+    PreferredTerm,
+    node_terms,
+    preferred_terms,
+    required_node_affinity,
+)
 from ksched_cli.cluster.objects import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -17,15 +24,6 @@ from ksched_cli.cluster.objects import (
     PreferredSchedulingTerm,
 )
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import (
-    IN,
-    NODE_NAME_FIELD,
-    PreferredTerm,
-    SelectorError,
-    node_terms,
-    preferred_terms,
-    required_node_affinity,
-)
 from ksched_cli.cluster.topology.node_selection import (
     matches_any,
     matches_required,
@@ -46,6 +44,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.kube.selectors import IN, SelectorError
 from ksched_cli.plugins.helper.normalize import default_normalize_score
 from ksched_cli.plugins.node_affinity import args as args_types
 

@@ -20,7 +20,6 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Mask
-from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import PluginError
@@ -33,7 +32,7 @@ from ksched_cli.plugins.volumes.csi_migration import (
     plugin_of,
     volume_handle,
 )
-from ksched_cli.plugins.volumes.csi_nodes import CSINodes, csi_nodes
+from ksched_cli.plugins.volumes.csi_nodes import CSINodes
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     claim_class,
@@ -91,10 +90,13 @@ class RunningPodVolumes:
 
 
 class VolumeNames:
-    """The volumes of pods, by the unique names under which a node counts them. Cached."""
+    """The volumes of pods, by the unique names under which a node counts them. Cached.
 
-    def __init__(self, cluster: ClusterState) -> None:
-        self._cluster = cluster
+    A service.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._cluster = handle.cluster
         self._counting: dict[PodSpec, bool] = {}
         self._running: dict[tuple[str, bool], RunningPodVolumes] = {}
 
@@ -200,7 +202,7 @@ def volume_text(name: str, driver: str) -> str:
 
 
 class Attachments:
-    """The VolumeAttachment objects, which do not change in a run.
+    """The VolumeAttachment objects, which do not change in a run. A service.
 
     rows:   volume → the nodes that it is attached to
     counts: driver → how many volumes on each node
@@ -228,13 +230,11 @@ class AttachedVolumes:
     users: volume → row → how many pods there use it
     """
 
-    def __init__(
-        self, handle: Handle, names: VolumeNames, attachments: Attachments | None = None
-    ) -> None:
+    def __init__(self, handle: Handle) -> None:
         self._handle = handle
-        self._names = names
-        self._attachments = attachments or Attachments(handle)
-        self._nodes = csi_nodes(handle)
+        self._names = handle.service(VolumeNames)
+        self._attachments = handle.service(Attachments)
+        self._nodes = handle.service(CSINodes)
         self._portworx = self._nodes.migrated(PORTWORX.name)
         self._count = len(handle.snapshot)
         self.users: dict[str, dict[int, int]] = {}
@@ -243,18 +243,18 @@ class AttachedVolumes:
         self._errors: dict[int, dict[str, str]] = {}
 
     @classmethod
-    def following(cls, handle: Handle, names: VolumeNames) -> AttachedVolumes:
-        """Counts the pods of the run's snapshot, from now on too."""
-        attached = cls(handle, names)
+    def following(cls, handle: Handle) -> AttachedVolumes:
+        """Counts the pods of the run's snapshot, from now on too: as a service, one for the run."""
+        attached = cls(handle)
         attached._add_all(Nodes(handle.snapshot))
-        handle.snapshot.watchers.append(attached)
+        handle.snapshot.subscribe(attached)
         return attached
 
     def seen_by(self, nodes: Nodes) -> AttachedVolumes:
         """What is on these nodes; in a trial, which nobody follows, it is counted anew."""
         if nodes.snapshot is self._handle.snapshot:
             return self
-        attached = AttachedVolumes(self._handle, self._names, self._attachments)
+        attached = AttachedVolumes(self._handle)
         attached._add_all(nodes)
         return attached
 

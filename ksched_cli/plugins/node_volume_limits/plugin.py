@@ -31,9 +31,8 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     migrations,
     volume_text,
 )
-from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, csi_nodes
+from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, CSINodes
 
-SHARED_KEY = "attached_volumes"
 REASON = Status.unschedulable("node(s) exceed max volume count")
 
 
@@ -42,8 +41,8 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self._handle = handle
-        self._names = VolumeNames(handle.cluster)
-        self._csi_nodes = csi_nodes(handle)
+        self._names = handle.service(VolumeNames)
+        self._csi_nodes = handle.service(CSINodes)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """The claim of an ephemeral volume has the pod's name in its own."""
@@ -95,11 +94,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
 
     def _attached(self, nodes: Nodes) -> AttachedVolumes:
         """The volumes of the pods on these nodes."""
-        attached: AttachedVolumes | None = self._handle.shared.get(SHARED_KEY)
-        if attached is None:
-            attached = AttachedVolumes.following(self._handle, self._names)
-            self._handle.shared[SHARED_KEY] = attached
-        return attached.seen_by(nodes)
+        return self._handle.service(AttachedVolumes.following).seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         (migration,) = (

@@ -10,22 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ksched_cli.cluster.node_affinity import RequiredNodeAffinity, required_node_affinity
 from ksched_cli.cluster.objects import Toleration, TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import (
-    EVERYTHING,
-    NOTHING,
-    RequiredNodeAffinity,
-    Selector,
-    label_selector,
-    required_node_affinity,
-    selector_of_map,
-)
 from ksched_cli.cluster.topology.domain_counts import Codes, DomainCounter, Domains, Mask
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.node_selection import matches_required
 from ksched_cli.cluster.topology.pod_index import PodIndex
 from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection, combined
+from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Selector, label_selector, selector_of_map
 from ksched_cli.plugins.taint_toleration import first_untolerated
 
 HONOR = "Honor"

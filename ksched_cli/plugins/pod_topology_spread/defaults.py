@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import LabelSelector
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import (
-    Selector,
-    SelectorError,
-    label_selector,
-    selector_of_map,
-)
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.pod_selection import combined
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
 
 REPLICATION_CONTROLLER = ("v1", "ReplicationController")
 REPLICA_SET = ("apps/v1", "ReplicaSet")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ksched_cli.cluster.selectors import Selector
 from ksched_cli.cluster.topology.domain_counts import Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_selection import selector_text
 from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.pod_topology_spread.constraints import CountedConstraint
 
 MOST_DOMAINS = 8

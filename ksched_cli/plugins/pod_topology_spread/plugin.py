@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.selectors import SelectorError
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
@@ -40,6 +39,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
+from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
@@ -139,7 +139,7 @@ class PodTopologySpread(
         configured = tuple(map(_constraint, args.default_constraints or ()))
         self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else configured
         self._cluster = handle.cluster
-        self._index = PodIndex.of(handle.snapshot)
+        self._index = handle.snapshot.index(PodIndex)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Pods without constraints do not depend on other pods."""

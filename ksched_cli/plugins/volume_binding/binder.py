@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.node_affinity import NodeTerm, NodeTerms
 from ksched_cli.cluster.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -17,35 +18,27 @@ from ksched_cli.cluster.objects import (
     StorageClass,
     VolumeNodeAffinity,
 )
-from ksched_cli.cluster.selectors import (
-    IN,
-    NodeTerm,
-    NodeTerms,
-    Requirement,
-    Selector,
-    SelectorError,
-    label_selector,
-)
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.selectors import IN, Requirement, Selector, SelectorError, label_selector
 from ksched_cli.kube.sort import go_sort
 from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
-from ksched_cli.plugins.volume_binding.storage_capacity import storage_capacity
+from ksched_cli.plugins.volume_binding.storage_capacity import StorageCapacity
 from ksched_cli.plugins.volumes.csi_migration import (
     TranslationError,
     plugin_of,
     translated_affinity,
 )
-from ksched_cli.plugins.volumes.csi_nodes import csi_nodes
+from ksched_cli.plugins.volumes.csi_nodes import CSINodes
 from ksched_cli.plugins.volumes.persistent_volumes import (
     NO_VOLUME,
     ChosenVolumes,
     ClassVolumes,
+    PersistentVolumes,
     is_compatible,
-    persistent_volumes,
     requested,
     smallest_per_node,
 )
@@ -159,9 +152,9 @@ class VolumeBinder:
         self._handle = handle
         self._snapshot = handle.snapshot
         self._cluster = handle.cluster
-        self.volumes = persistent_volumes(handle)
-        self.capacity = storage_capacity(handle)
-        self._csi_nodes = csi_nodes(handle)
+        self.volumes = handle.service(PersistentVolumes)
+        self.capacity = handle.service(StorageCapacity)
+        self._csi_nodes = handle.service(CSINodes)
         self.assumed = AssumedVolumes(self.volumes)
 
     # -- the pod's claims -------------------------------------------------------------------------

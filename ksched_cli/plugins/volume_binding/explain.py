@@ -14,11 +14,11 @@ from ksched_cli.cluster.objects import (
     TopologySelectorTerm,
     VolumeNodeAffinity,
 )
-from ksched_cli.cluster.selectors import Selector
 from ksched_cli.cluster.snapshot import Column
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.selectors import Selector
 from ksched_cli.plugins.node_affinity.plugin import label_text, term_text
 from ksched_cli.plugins.volume_binding.binder import (
     PodClaims,

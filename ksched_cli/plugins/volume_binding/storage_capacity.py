@@ -9,17 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from ksched_cli.cluster.objects import CSIStorageCapacity, LabelSelector, StorageClass
-from ksched_cli.cluster.selectors import SelectorError, label_selector
 from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
 from ksched_cli.cluster.topology.node_selection import meets
 from ksched_cli.framework.handle import Handle
+from ksched_cli.kube.selectors import SelectorError, label_selector
 
-SHARED_KEY = "storage_capacity"
 NO_CAPACITY = -1
 
 
 class StorageCapacity:
-    """One for the whole run; a column per storage class, made on first use."""
+    """A service; a column per storage class, made on first use."""
 
     def __init__(self, handle: Handle) -> None:
         self._snapshot = handle.snapshot
@@ -53,13 +52,6 @@ class StorageCapacity:
                 reachable = _reachable(self._snapshot, capacity.node_topology)
                 column[reachable] = np.maximum(column[reachable], limit.value())
         return column
-
-
-def storage_capacity(handle: Handle) -> StorageCapacity:
-    capacity: StorageCapacity | None = handle.shared.get(SHARED_KEY)
-    if capacity is None:
-        capacity = handle.shared[SHARED_KEY] = StorageCapacity(handle)
-    return capacity
 
 
 def _reachable(snapshot: Snapshot, topology: LabelSelector | None) -> Mask:

@@ -63,14 +63,12 @@ class DiskUse:
         self._of_spec: dict[PodSpec, list[Disk]] = {}
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> DiskUse:
-        """The snapshot's, made when it is first wanted; it follows the pods."""
-        disk_use = next((w for w in snapshot.watchers if isinstance(w, cls)), None)
-        if disk_use is None:
-            disk_use = cls()
-            disk_use._add_all(Nodes(snapshot))
-            snapshot.watchers.append(disk_use)
-        return disk_use
+    def following(cls, snapshot: Snapshot) -> DiskUse:
+        """What is in use on all nodes, from now on too: an index of the snapshot."""
+        use = cls()
+        use._add_all(Nodes(snapshot))
+        snapshot.subscribe(use)
+        return use
 
     @classmethod
     def on(cls, nodes: Nodes) -> DiskUse:

@@ -82,7 +82,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 exclusive.add(use.claim)
         # A claim counts once here, however many pods use it.
-        used = DiskUse.of(self._snapshot).claims if exclusive else {}
+        used = self._snapshot.index(DiskUse.following).claims if exclusive else {}
         conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
         if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
@@ -118,7 +118,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
     def _use_on(self, nodes: Nodes) -> DiskUse:
         """In a trial nobody follows the pods."""
         if nodes.snapshot is self._snapshot:
-            return DiskUse.of(nodes.snapshot)
+            return self._snapshot.index(DiskUse.following)
         return DiskUse.on(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
@@ -136,7 +136,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
         return lines
 
     def _claim_users(self, claims: frozenset[str], pod: PodInfo) -> list[str]:
-        used = DiskUse.of(self._snapshot).claims
+        used = self._snapshot.index(DiskUse.following).claims
         return [
             f"claim {pod.namespace}/{claim} is for a single pod, and {other.key} on "
             f"{self._snapshot.names[row]} has it"

@@ -9,25 +9,30 @@ from __future__ import annotations
 import numpy as np
 
 from ksched_cli.cluster.objects import CSINode
-from ksched_cli.cluster.snapshot import Column, Mask, Snapshot
+from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.framework.handle import Handle
 from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 
-SHARED_KEY = "csi_nodes"
 NO_LIMIT = -1
 
 
 class CSINodes:
-    """has_csi_node: the nodes that have a CSINode; limited: those with a limit for any driver."""
+    """A service.
 
-    def __init__(self, snapshot: Snapshot, csi_nodes: dict[int, CSINode]) -> None:
-        self._csi_nodes = csi_nodes
-        self._count = len(snapshot)
+    has_csi_node: the nodes that have a CSINode
+    limited:      those of them with a limit for any driver
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        rows = handle.snapshot.row
+        objects = handle.cluster.csi_nodes
+        self._csi_nodes = {rows[name]: node for name, node in objects.items() if name in rows}
+        self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
         self._migrated: dict[str, Mask] = {}
-        self.has_csi_node = self._mask(list(csi_nodes))
+        self.has_csi_node = self._mask(list(self._csi_nodes))
         self.limited = np.zeros(self._count, dtype=np.bool_)
-        for row, node in csi_nodes.items():
+        for row, node in self._csi_nodes.items():
             for driver in node.spec.drivers:
                 if driver.allocatable is None or driver.allocatable.count is None:
                     continue
@@ -56,17 +61,6 @@ class CSINodes:
         mask = np.zeros(self._count, dtype=np.bool_)
         mask[rows] = True
         return mask
-
-
-def csi_nodes(handle: Handle) -> CSINodes:
-    """One for the whole run."""
-    nodes: CSINodes | None = handle.shared.get(SHARED_KEY)
-    if nodes is None:
-        rows = handle.snapshot.row
-        objects = handle.cluster.csi_nodes
-        by_row = {rows[name]: node for name, node in objects.items() if name in rows}
-        nodes = handle.shared[SHARED_KEY] = CSINodes(handle.snapshot, by_row)
-    return nodes
 
 
 def _migrated_plugins(node: CSINode) -> list[str]:

@@ -14,20 +14,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.node_affinity import NodeTerms, node_terms
 from ksched_cli.cluster.objects import (
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
     VolumeNodeAffinity,
 )
-from ksched_cli.cluster.selectors import NodeTerms, node_terms
 from ksched_cli.cluster.snapshot import Mask, Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.plugins.volumes.pod_claims import STORAGE, volume_class
 
-SHARED_KEY = "persistent_volumes"
 ZERO = Quantity(0)
 AVAILABLE = "Available"
 
@@ -134,12 +133,12 @@ class ClassVolumes:
 
 
 class PersistentVolumes:
-    """The volumes of a run as the API server has them, by storage class."""
+    """The volumes of a run as the API server has them, by storage class. A service."""
 
-    def __init__(self, snapshot: Snapshot, volumes: Iterable[PersistentVolume]) -> None:
-        self.reach = Reach(snapshot)
+    def __init__(self, handle: Handle) -> None:
+        self.reach = Reach(handle.snapshot)
         self._by_class: dict[str, list[PersistentVolume]] = {}
-        for volume in volumes:
+        for volume in handle.cluster.persistent_volumes.values():
             self._by_class.setdefault(volume_class(volume), []).append(volume)
         self._tables: dict[str, ClassVolumes] = {}
 
@@ -149,15 +148,6 @@ class PersistentVolumes:
             table = ClassVolumes(self.reach, self._by_class.get(name, ()))
             self._tables[name] = table
         return table
-
-
-def persistent_volumes(handle: Handle) -> PersistentVolumes:
-    """One for the whole run."""
-    shared: PersistentVolumes | None = handle.shared.get(SHARED_KEY)
-    if shared is None:
-        volumes = handle.cluster.persistent_volumes.values()
-        shared = handle.shared[SHARED_KEY] = PersistentVolumes(handle.snapshot, volumes)
-    return shared
 
 
 def capacity(volume: PersistentVolume) -> Quantity:

@@ -5,13 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.cluster.selectors import (
-    EVERYTHING,
-    NOTHING,
-    Requirement,
-    Selector,
-    selector_of_map,
-)
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
@@ -22,6 +15,7 @@ from ksched_cli.cluster.topology.pod_selection import (
     combined,
     selector_text,
 )
+from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Requirement, Selector, selector_of_map
 from ksched_cli.testing import cluster, node, pod
 
 ZONES = ("a", "b", "", None)
@@ -99,7 +93,7 @@ def test_counters_agree_with_counting_whenever_they_were_made(
     arriving = infos(before + between + after)
     for info, row in arriving[: len(before)]:
         snapshot.add(info, row)
-    index = PodIndex.of(snapshot)
+    index = snapshot.index(PodIndex)
     zones = index.domains("zone")
     early = [index.counter(selection, zones) for selection in selections[::2]]
     for info, row in arriving[len(before) :]:
@@ -117,7 +111,7 @@ def test_counters_agree_with_counting_whenever_they_were_made(
 
 @given(drawn=PODS, selection=SELECTIONS, term_first=st.booleans())
 def test_a_term_is_known_to_the_groups_it_is_about(drawn, selection, term_first):
-    index = PodIndex.of(Snapshot(cluster(*nodes()).nodes))
+    index = PodIndex(Snapshot(cluster(*nodes()).nodes))
     [(info, _)] = infos([drawn])
     if not term_first:
         index.group(info)
@@ -129,7 +123,7 @@ def test_a_term_is_known_to_the_groups_it_is_about(drawn, selection, term_first)
 
 
 def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value():
-    index = PodIndex.of(Snapshot(cluster(*nodes()).nodes))
+    index = PodIndex(Snapshot(cluster(*nodes()).nodes))
     one, two, deleted = [
         info for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (0, 0, 1)])
     ]
@@ -147,8 +141,8 @@ def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value():
 
 def test_a_snapshot_has_one_index():
     snapshot = Snapshot(cluster(*nodes()).nodes)
-    assert PodIndex.of(snapshot) is PodIndex.of(snapshot)
-    assert len(snapshot.watchers) == 1
+    assert snapshot.index(PodIndex) is snapshot.index(PodIndex)
+    assert snapshot.index(PodIndex) is not snapshot.fork([]).index(PodIndex)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
 
 def store_of(claims, pods=None):
     state = state_of({"claims": claims, "pods": pods or {"p": list(claims)}})
-    return ClaimStore(state), find(simulation(state), "p")
+    run = simulation(state)
+    return ClaimStore(run.frameworks["default-scheduler"].handle), find(run, "p")
 
 
 def test_an_allocated_claim_has_its_devices_until_it_is_deallocated():
@@ -71,5 +72,5 @@ def test_a_claim_that_cannot_be_used_is_an_error(reference, message):
     state = state_of({"claims": claims, "pods": {"p": [reference]}})
     pod = find(simulation(state), "p")
     with pytest.raises(ClaimError) as error:
-        claims_of(pod, ClaimStore(state))
+        claims_of(pod, ClaimStore(simulation(state).frameworks["default-scheduler"].handle))
     assert str(error.value) == message

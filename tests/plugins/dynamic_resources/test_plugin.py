@@ -58,7 +58,7 @@ def without(point):
 
 
 def claim_of(run, name="one"):
-    return ClaimStore.of(run.frameworks["default-scheduler"].handle).get("default", name)
+    return run.frameworks["default-scheduler"].handle.service(ClaimStore).get("default", name)
 
 
 def test_a_claim_is_written_with_its_allocation_and_its_users():

@@ -16,7 +16,7 @@ def test_bits_follow_allocations():
             "pods": {},
         }
     )
-    store = ClaimStore(state)
+    store = ClaimStore(simulation(state).frameworks["default-scheduler"].handle)
     pools = DevicePools(simulation(state).snapshot, state.resource_slices.values())
     in_use = DevicesInUse(pools, store)
     assert in_use.masks == [0b10, 0]

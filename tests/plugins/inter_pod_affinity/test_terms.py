@@ -89,7 +89,7 @@ def test_a_selector_that_no_labels_satisfy_selects_every_namespace_for_the_incom
 
 def test_the_counters_of_running_pods_follow_the_snapshot():
     run = simulation(cluster(*NODES, pod("far", node="n0", affinity=FAR_FROM_WEB), pod("p")))
-    existing = ExistingTerms.of(run.snapshot, run.state.namespaces)
+    existing = run.frameworks["default-scheduler"].handle.service(ExistingTerms)
     row = run.snapshot.row["n0"]
     (far,) = run.snapshot.pods[row]
     (counter,) = existing.terms_of(far)

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.snapshot_fork import SnapshotFork
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
@@ -40,17 +39,16 @@ def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
     made = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
     run = simulation(limited(*made, *([attachment("va", "a", "v0")] if attached else [])))
     handle = run.frameworks["default-scheduler"].handle
-    names = VolumeNames(handle.cluster)
-    following = AttachedVolumes.following(handle, names)
-    trial = SnapshotFork(run.snapshot, [0, 1])
+    following = AttachedVolumes.following(handle)
+    trial = run.snapshot.fork([0, 1])
     everyone = [(row, one) for row in (0, 1) for one in run.snapshot.pods[row]]
     for index in sorted({i for i in leaving if i < len(everyone)}):
         row, one = everyone[index]
         run.snapshot.remove(one, row)
         trial.remove(one, row)
-    anew = AttachedVolumes(handle, names).seen_by(Nodes(run.snapshot))
+    anew = AttachedVolumes(handle).seen_by(Nodes(run.snapshot))
     tried = following.seen_by(Nodes(trial))
-    fresh = AttachedVolumes.following(handle, names)
+    fresh = AttachedVolumes.following(handle)
     assert anew.users == {}
     for counted in (tried, fresh):
         assert counted.count(CSI).tolist() == following.count(CSI).tolist()
@@ -58,8 +56,9 @@ def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
 
 
 def names_of(state, *, new=True):
-    asked = find(simulation(state)).pod
-    return VolumeNames(state).of_pod(asked, Migration(True, False), new=new)
+    run = simulation(state)
+    names = run.frameworks["default-scheduler"].handle.service(VolumeNames)
+    return names.of_pod(find(run).pod, Migration(True, False), new=new)
 
 
 def test_a_bound_volume_is_named_by_driver_and_handle():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ksched_cli.cluster.selectors import SelectorError
 from ksched_cli.cluster.topology.pod_index import PodIndex
+from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
     ConstraintCounters,
@@ -26,7 +26,7 @@ def counted(*objects, keys=("zone",)):
     run = simulation(cluster(*objects))
     info = find(run, "p")
     (first, *_) = filter_constraints(info.spec.topology_spread_constraints, info.labels, HARD)
-    return ConstraintCounters(PodIndex.of(run.snapshot), info, keys).by_domain(first)
+    return ConstraintCounters(run.snapshot.index(PodIndex), info, keys).by_domain(first)
 
 
 def counts(of):
@@ -102,11 +102,11 @@ def test_by_node_each_node_is_a_domain_of_its_own():
     run = simulation(cluster(*NODES, web, pod("p", spec=spread(constraint(HOSTNAME)))))
     info = find(run, "p")
     (only,) = filter_constraints(info.spec.topology_spread_constraints, info.labels, HARD)
-    of = ConstraintCounters(PodIndex.of(run.snapshot), info, ()).by_node(only)
+    of = ConstraintCounters(run.snapshot.index(PodIndex), info, ()).by_node(only)
     assert [int(of.counter.counts[code]) for code in of.codes] == [0, 1, 0, 0]
 
 
 def test_a_missing_label_is_the_empty_domain_where_there_is_one():
     run = simulation(cluster(node("a", labels={"zone": ""}), node("b"), node("c")))
-    domains = domains_with_empty(PodIndex.of(run.snapshot), "zone")
+    domains = domains_with_empty(run.snapshot.index(PodIndex), "zone")
     assert [domains.values[code] for code in domains.codes] == ["", "", ""]

@@ -11,7 +11,7 @@ def stored():
     state = cluster(
         node("a"), volume("free"), volume("taken", claim="c1"), claim("c0"), claim("c1")
     )
-    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    volumes = PersistentVolumes(simulation(state).frameworks["default-scheduler"].handle)
     return AssumedVolumes(volumes), volumes.of_class("local"), state
 
 
@@ -39,7 +39,9 @@ def test_a_volume_that_is_the_claims_already_is_not_assumed():
 
 def test_a_selected_node_replaces_the_annotation_until_it_is_restored():
     state = cluster(claim("c", selected_node="a"))
-    assumed = AssumedVolumes(PersistentVolumes(simulation(state).snapshot, ()))
+    assumed = AssumedVolumes(
+        PersistentVolumes(simulation(state).frameworks["default-scheduler"].handle)
+    )
     (asking,) = state.persistent_volume_claims.values()
     assumed.assume_provisioned(asking, "b")
     assert assumed.selected_node(asking) == "b"

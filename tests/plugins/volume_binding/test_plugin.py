@@ -138,8 +138,8 @@ def binder(run):
 def picture(run):
     """Everything that a placed pod changes."""
     snapshot, assumed = run.snapshot, binder(run).assumed
-    counters = {type(watcher): watcher for watcher in snapshot.watchers}
-    use, attached = counters[DiskUse], counters[AttachedVolumes]
+    use = snapshot.index(DiskUse.following)
+    attached = run.frameworks[DEFAULT].handle.service(AttachedVolumes.following)
     return {
         "pods": [[other.key for other in pods] for pods in snapshot.pods],
         "requested": [snapshot.requested(name).tolist() for name in ("cpu", "memory")],

@@ -17,8 +17,8 @@ def wants(name, *claims, disk=False, **more):
 def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
     pods = [wants(f"x{i}", "single", disk=True, node="a") for i in range(2)]
     run = simulation(cluster(node("a"), *SINGLE, *pods))
-    use = DiskUse.of(run.snapshot)
-    assert use is DiskUse.of(run.snapshot)
+    use = run.snapshot.index(DiskUse.following)
+    assert use is run.snapshot.index(DiskUse.following)
     for left in (1, 0):
         run.snapshot.remove(run.snapshot.pods[0][0], 0)
         assert len(use.claims[("default", "single")]) == left
@@ -57,4 +57,4 @@ def test_a_disk_is_shared_by_readers_only(present, requested, conflict):
     ]
     run = simulation(cluster(node("a"), node("b"), *pods))
     disks = disks_of(find(run).spec)
-    assert DiskUse.of(run.snapshot).conflicting(disks, 2).tolist() == [conflict, False]
+    assert run.snapshot.index(DiskUse.following).conflicting(disks, 2).tolist() == [conflict, False]

@@ -13,8 +13,7 @@ def columns():
         csi_node("a", migrated="kubernetes.io/x,kubernetes.io/y", csi_example_com=2),
         csi_node("b", csi_example_com=None),
     )
-    snapshot = simulation(state).snapshot
-    return CSINodes(snapshot, {snapshot.row[name]: each for name, each in state.csi_nodes.items()})
+    return CSINodes(simulation(state).frameworks["default-scheduler"].handle)
 
 
 def test_a_driver_has_a_limit_per_node_or_none():

@@ -11,7 +11,7 @@ def test_a_class_has_its_volumes_smallest_first():
     state = cluster(
         node("a"), *(volume(name, size) for name, size in sizes), volume("other", "1Gi", "x")
     )
-    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    volumes = PersistentVolumes(simulation(state).frameworks["default-scheduler"].handle)
     table = volumes.of_class("local")
     assert [each.name for each in table.volumes] == ["a", "b", "big"]
     assert table.first_of_size(Quantity.parse("3Gi")) == 2
@@ -26,7 +26,7 @@ def test_available_volumes_have_the_access_modes_and_the_phase():
         volume("c"),
         claim("asking"),
     )
-    volumes = PersistentVolumes(simulation(state).snapshot, state.persistent_volumes.values())
+    volumes = PersistentVolumes(simulation(state).frameworks["default-scheduler"].handle)
     (asking,) = state.persistent_volume_claims.values()
     assert volumes.of_class("local").available_for(asking).tolist() == [False, False, True]
 

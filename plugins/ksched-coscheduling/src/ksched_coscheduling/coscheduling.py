@@ -65,7 +65,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
-        self._groups = Groups.of(handle)
+        self._groups = handle.service(Groups.of)
 
     # -- queue ------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class Assigned:
         self.count: Counter[str] = Counter()
         for pods in snapshot.pods:
             self._change(pods, 1)
-        snapshot.watchers.append(self)
+        snapshot.subscribe(self)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         self._change((pod,), 1)
@@ -114,14 +114,11 @@ class Groups:
 
     @classmethod
     def of(cls, handle: Handle) -> Groups:
-        """One for the whole run."""
-        groups: Groups | None = handle.shared.get(KIND)
-        if groups is None:
-            groups = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
-            for pod in handle.cluster.pods:
-                group = group_of(pod.metadata.labels, pod.metadata.namespace)
-                if group:
-                    groups.members[group] += 1
-                    groups.gated[group] += bool(pod.spec.scheduling_gates)
-            handle.shared[KIND] = groups
+        """As the state has them; `handle.service(Groups.of)` is one for the whole run."""
+        groups = cls(read_groups(handle.cluster), Assigned(handle.snapshot))
+        for pod in handle.cluster.pods:
+            group = group_of(pod.metadata.labels, pod.metadata.namespace)
+            if group:
+                groups.members[group] += 1
+                groups.gated[group] += bool(pod.spec.scheduling_gates)
         return groups

@@ -50,7 +50,7 @@ class PredictedUsage:
     def __init__(self, snapshot: Snapshot, predict: Callable[[PodInfo], int]) -> None:
         self.amounts: Amounts = np.zeros(len(snapshot))
         self._predict = predict
-        snapshot.watchers.append(self)
+        snapshot.subscribe(self)
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         self._change(pod, row, 1)

@@ -1,27 +1,12 @@
-"""Selectors and tolerations match, and fail to parse, as upstream's."""
+"""Node selectors and preferences match, and fail to parse, as upstream's."""
 
 from __future__ import annotations
 
 import pytest
 
-from ksched_cli.cluster.objects import (
-    LabelSelector,
-    NodeSelector,
-    PreferredSchedulingTerm,
-    Taint,
-    Toleration,
-)
-from ksched_cli.cluster.selectors import (
-    EVERYTHING,
-    NOTHING,
-    Requirement,
-    SelectorError,
-    label_selector,
-    node_terms,
-    preferred_terms,
-    required_node_affinity,
-    tolerates,
-)
+from ksched_cli.cluster.node_affinity import node_terms, preferred_terms, required_node_affinity
+from ksched_cli.cluster.objects import NodeSelector, PreferredSchedulingTerm
+from ksched_cli.kube.selectors import SelectorError
 from tests.cluster.build import pod, record
 
 LABELS = {"zone": "a", "cores": "16", "size": "big"}
@@ -29,86 +14,6 @@ LABELS = {"zone": "a", "cores": "16", "size": "big"}
 
 def expression(key: str, operator: str, *values: str) -> dict[str, object]:
     return {"key": key, "operator": operator, "values": list(values)}
-
-
-@pytest.mark.parametrize(
-    ("operator", "value", "values", "matches"),
-    [
-        ("In", "a", ["a", "b"], True),
-        ("In", "c", ["a", "b"], False),
-        ("In", None, ["a"], False),
-        ("NotIn", "a", ["a"], False),
-        ("NotIn", "b", ["a"], True),
-        ("NotIn", None, ["a"], True),
-        ("Exists", "", [], True),
-        ("Exists", None, [], False),
-        ("DoesNotExist", None, [], True),
-        ("DoesNotExist", "a", [], False),
-        ("Gt", "16", ["8"], True),
-        ("Gt", "8", ["8"], False),
-        ("Gt", "+9", ["8"], True),
-        ("Gt", "ten", ["8"], False),
-        ("Gt", "1_0", ["8"], False),
-        ("Gt", "9223372036854775808", ["8"], False),
-        ("Gt", None, ["8"], False),
-        ("Lt", "-3", ["0"], True),
-        ("Lt", "0", ["0"], False),
-    ],
-)
-def test_an_operator_decides_on_the_value_under_its_key(
-    operator: str, value: str | None, values: list[str], matches: bool
-) -> None:
-    labels = {} if value is None else {"key": value}
-    assert Requirement("key", operator, tuple(values)).matches(labels) is matches
-
-
-def test_an_absent_selector_matches_nothing_and_an_empty_one_everything() -> None:
-    assert label_selector(None) == NOTHING
-    assert not NOTHING.matches({})
-    assert label_selector(LabelSelector()) == EVERYTHING
-    assert EVERYTHING.matches({})
-
-
-def test_labels_and_expressions_must_all_match() -> None:
-    selector = label_selector(
-        record(
-            LabelSelector,
-            matchLabels={"zone": "a"},
-            matchExpressions=[expression("size", "In", "big", "huge")],
-        )
-    )
-    assert selector.matches(LABELS)
-    assert not selector.matches({**LABELS, "zone": "b"})
-    assert not selector.matches({"zone": "a"})
-
-
-def test_selectors_that_say_the_same_are_equal_and_hash_alike() -> None:
-    one = label_selector(record(LabelSelector, matchLabels={"a": "1", "b": "2"}))
-    other = label_selector(record(LabelSelector, matchLabels={"b": "2", "a": "1"}))
-    assert one == other
-    assert hash(one) == hash(other)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        (expression("a", "Gt", "1"), '"Gt" is not a valid label selector operator'),
-        (
-            expression("a", "In"),
-            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
-        ),
-        (
-            expression("a", "Exists", "x"),
-            'values: Invalid value: ["x"]: values set must be empty for exists and does not exist',
-        ),
-    ],
-)
-def test_a_label_selector_that_cannot_be_parsed_says_why_as_upstream(
-    wrong: dict[str, object], says: str
-) -> None:
-    with pytest.raises(SelectorError) as caught:
-        label_selector(record(LabelSelector, matchExpressions=[wrong]))
-    assert str(caught.value) == says
 
 
 def terms(*found: dict[str, object]) -> NodeSelector:
@@ -228,22 +133,3 @@ def test_a_preference_that_cannot_be_parsed_is_an_error_with_its_place() -> None
     )
     with pytest.raises(SelectorError, match=r"^\[0\]\.matchExpressions\[0\]\.values: Invalid"):
         preferred_terms([wrong])
-
-
-@pytest.mark.parametrize(
-    ("toleration", "tolerated"),
-    [
-        ({"key": "k", "value": "v", "effect": "NoSchedule"}, True),
-        ({"key": "k", "operator": "Equal", "value": "v"}, True),
-        ({"key": "k", "operator": "Equal", "value": "w"}, False),
-        ({"key": "k", "operator": "Exists"}, True),
-        ({"operator": "Exists"}, True),
-        ({"key": "l", "operator": "Exists"}, False),
-        ({"key": "k", "operator": "Exists", "effect": "NoExecute"}, False),
-        ({"key": "k", "operator": "Near", "value": "v"}, False),
-        ({}, False),
-    ],
-)
-def test_a_toleration_tolerates(toleration: dict[str, str], tolerated: bool) -> None:
-    taint = record(Taint, key="k", value="v", effect="NoSchedule")
-    assert tolerates(record(Toleration, **toleration), taint) is tolerated

@@ -1,12 +1,12 @@
-"""A trial: pods come and go in it as in a snapshot, and the snapshot does not notice."""
+"""What many pods take of their nodes, added and subtracted at once."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clusters import states
-from ksched_cli.cluster.snapshot_fork import PodUsageColumns, SnapshotFork
-from ksched_cli.testing import cluster, node, pod, simulation
+from ksched_cli.cluster.pod_usage import PodUsageColumns
+from ksched_cli.testing import simulation
 
 
 def look(snapshot):
@@ -32,7 +32,7 @@ def test_many_pods_at_once_come_and_go_as_one_by_one(state, data):
         return
     rows, pods = np.array([row for row, _ in chosen]), [one for _, one in chosen]
     load = PodUsageColumns.of(pods)
-    together, single = (SnapshotFork(base, range(len(base))) for _ in range(2))
+    together, single = (base.fork(range(len(base))) for _ in range(2))
     together.remove_each(pods, rows, load)
     for row, one in chosen:
         single.remove(one, row)
@@ -43,30 +43,3 @@ def test_many_pods_at_once_come_and_go_as_one_by_one(state, data):
         single.add(pods[i], int(rows[i]))
     assert look(together) == look(single)
     assert (look(base), len(base.log)) == (before, end)
-
-
-def test_the_trial_of_a_trial_is_one_too():
-    base = simulation(cluster(node("a"), pod("there", node="a", cpu=1, ports=[80]))).snapshot
-    first = SnapshotFork(base, [0])
-    (there,) = first.pods[0]
-    second = SnapshotFork(first, [0])
-    second.remove(there, 0)
-    assert (second.pods[0], second.ports, second.requested("cpu")[0]) == ([], {}, 0)
-    assert look(first) == look(base)
-
-
-def test_nobody_is_told_of_what_happens_in_a_trial():
-    class Listener:
-        told = 0
-
-        def pod_added(self, pod, row):
-            self.told += 1
-
-        pod_removed = pod_added
-
-    base = simulation(cluster(node("a"), pod("there", node="a"))).snapshot
-    base.watchers.append(Listener())
-    trial = SnapshotFork(base, [0])
-    trial.remove(base.pods[0][0], 0)
-    assert base.watchers[-1].told == 0
-    assert trial.labels is base.labels

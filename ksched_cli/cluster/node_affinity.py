@@ -1,0 +1,186 @@
+"""Node selectors and node affinity, parsed once.
+
+Everything parsed is frozen and hashable, so that answers can be cached by selector.
+
+Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ksched_cli.cluster.objects import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSpec,
+    PreferredSchedulingTerm,
+)
+from ksched_cli.kube.field_errors import aggregate, child, invalid, unsupported
+from ksched_cli.kube.selectors import (
+    IN,
+    NODE_OPERATORS,
+    NOT_IN,
+    Requirement,
+    Selector,
+    SelectorError,
+    requirement_errors,
+    selector_of_map,
+)
+
+FIELD_OPERATORS = (IN, NOT_IN)
+NODE_NAME_FIELD = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """One term of a node selector.
+
+    labels, fields: requirements on the node's labels, and on its name (In or NotIn, one value)
+    errors:         why it cannot be parsed; such a term matches no node
+    """
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        if self.errors:
+            return False
+        return all(r.matches(labels) for r in self.labels) and self.matches_name(name)
+
+    def matches_name(self, name: str) -> bool:
+        return all(
+            ((name if r.key == NODE_NAME_FIELD else "") == r.values[0]) == (r.operator == IN)
+            for r in self.fields
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerms:
+    """Terms of which one must match; none at all match no node.
+
+    Upstream: nodeaffinity.LazyErrorNodeSelector.
+    """
+
+    terms: tuple[NodeTerm, ...]
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Raises SelectorError where no term matches and some cannot be parsed."""
+        if any(term.matches(name, labels) for term in self.terms):
+            return True
+        if self.error:
+            raise SelectorError(self.error)
+        return False
+
+    @property
+    def error(self) -> str:
+        """What is wrong with the terms that cannot be parsed, or ""."""
+        errors = [error for term in self.terms for error in term.errors]
+        return aggregate(errors) if errors else ""
+
+
+def node_terms(selector: NodeSelector, path: str = "") -> NodeTerms:
+    """Parses a node selector. Empty terms match nothing and are left out.
+
+    path: where the selector stands, for the text of errors
+    """
+    base = child(path, "nodeSelectorTerms")
+    return NodeTerms(
+        tuple(
+            _node_term(term, f"{base}[{i}]")
+            for i, term in enumerate(selector.node_selector_terms)
+            if not _is_empty(term)
+        )
+    )
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _node_term(term: NodeSelectorTerm, path: str) -> NodeTerm:
+    errors: list[str] = []
+    base = child(path, "matchExpressions")
+    labels = [
+        _node_requirement(expression, f"{base}[{i}]", errors)
+        for i, expression in enumerate(term.match_expressions)
+    ]
+    base = child(path, "matchFields")
+    for i, expression in enumerate(term.match_fields):
+        errors += _field_errors(expression, f"{base}[{i}]")
+    if errors:
+        return NodeTerm(errors=tuple(errors))
+    ordered = sorted(labels, key=lambda requirement: requirement.key)
+    fields = [Requirement(e.key, e.operator, e.values) for e in term.match_fields]
+    return NodeTerm(tuple(ordered), tuple(fields))
+
+
+def _node_requirement(
+    expression: NodeSelectorRequirement, path: str, errors: list[str]
+) -> Requirement:
+    """Adds to `errors` what is wrong with it."""
+    key, operator, values = expression.key, expression.operator, expression.values
+    if operator not in NODE_OPERATORS:
+        errors.append(unsupported(child(path, "operator"), operator, NODE_OPERATORS).text())
+    else:
+        errors += [error.text() for error in requirement_errors(key, operator, values, path)]
+    return Requirement(key, operator, values)
+
+
+def _field_errors(expression: NodeSelectorRequirement, path: str) -> list[str]:
+    if expression.operator not in FIELD_OPERATORS:
+        at = child(path, "operator")
+        return [unsupported(at, expression.operator, FIELD_OPERATORS).text()]
+    if len(expression.values) != 1:
+        listed = list(expression.values) or None
+        return [invalid(child(path, "values"), listed, "must have one element").text()]
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredNodeAffinity:
+    """What a pod requires of a node: its nodeSelector, and its required node affinity if any."""
+
+    labels: Selector
+    affinity: NodeTerms | None
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Raises SelectorError as NodeTerms.matches does."""
+        if not self.labels.matches(labels):
+            return False
+        return self.affinity is None or self.affinity.matches(name, labels)
+
+
+def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
+    """Upstream: nodeaffinity.GetRequiredNodeAffinity."""
+    affinity = spec.affinity and spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    return RequiredNodeAffinity(
+        selector_of_map(spec.node_selector), node_terms(required) if required else None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    weight: int
+    term: NodeTerm
+
+
+def preferred_terms(
+    terms: Sequence[PreferredSchedulingTerm], path: str = ""
+) -> tuple[PreferredTerm, ...]:
+    """Those that can add to a score. Raises SelectorError with all that is wrong.
+
+    Upstream: nodeaffinity.NewPreferredSchedulingTerms.
+    """
+    parsed = [
+        PreferredTerm(preferred.weight, _node_term(preferred.preference, f"{path}[{i}]"))
+        for i, preferred in enumerate(terms)
+        if preferred.weight and not _is_empty(preferred.preference)
+    ]
+    errors = [error for preferred in parsed for error in preferred.term.errors]
+    if errors:
+        raise SelectorError(aggregate(errors))
+    return tuple(parsed)

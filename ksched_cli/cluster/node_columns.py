@@ -1,0 +1,157 @@
+"""What a snapshot has of its nodes alone, as columns in order of node name; pods do not change it.
+
+Upstream: pkg/scheduler/framework/types.go (NodeInfo.Allocatable, ImageStates) and
+pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.objects import Node, Taint
+from ksched_cli.cluster.resources import CPU, MEMORY, PODS, node_allocatable
+from ksched_cli.cluster.topology.label_columns import LabelColumns
+
+Column = NDArray[np.int64]
+Columns = NDArray[np.int64]
+Rows = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+# The resources that plugins ask about in every cycle, and what NodeColumns.capacity is of.
+PRINCIPAL = (CPU, MEMORY)
+COUNTABLE = (*PRINCIPAL, PODS)
+
+# The older name goes first where a node has both.
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+
+
+@dataclass(frozen=True, slots=True)
+class ImageColumn:
+    """An image on the nodes that have it: its size in bytes, and their rows."""
+
+    size: int
+    rows: Rows
+
+
+class NodeColumns:
+    """Read-only, and so shared by a snapshot and its forks. Most of it is made on first use.
+
+    nodes, names: per row
+    row:          node name → row
+    labels:       a column of codes per label key
+    capacity:     allocatable cpu (milli), memory (bytes) and pods, one array of three columns
+    allocatable:  resource → column, of those that some node has; for COUNTABLE, rows of `capacity`
+    zero:         the column of a resource that no node has
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
+        self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
+        self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
+        self.labels = LabelColumns(self.nodes)
+        count = len(self.nodes)
+        self._set_allocatable(
+            np.zeros((len(COUNTABLE), count), dtype=np.int64), {}, dict(enumerate(self.nodes))
+        )
+
+    def _set_allocatable(
+        self, capacity: Columns, others: Mapping[str, Column], nodes: Mapping[int, Node]
+    ) -> None:
+        """Takes over these arrays, filled but for `nodes`, by row. others: besides COUNTABLE."""
+        columns = {**others, **dict(zip(COUNTABLE, capacity, strict=True))}
+        for row, node in nodes.items():
+            for resource, amount in node_allocatable(node).items():
+                if resource not in columns:
+                    columns[resource] = np.zeros(len(self.nodes), dtype=np.int64)
+                columns[resource][row] = amount
+        self.capacity = capacity
+        self.allocatable: dict[str, Column] = columns
+        self.zero: Column = np.zeros(len(self.nodes), dtype=np.int64)
+        for column in (capacity, *columns.values(), self.zero):
+            column.flags.writeable = False
+        self._range: dict[str, tuple[int, int]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is made anew: copied one by one, the columns would no longer be rows of
+        `capacity`."""
+        return (type(self), (self.nodes,))
+
+    def allocatable_range(self, resource: str) -> tuple[int, int]:
+        """The least and the most that a node has of a resource."""
+        extremes = self._range.get(resource)
+        if extremes is None:
+            column = self.allocatable.get(resource, self.zero)
+            extremes = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+            self._range[resource] = extremes
+        return extremes
+
+    @cached_property
+    def principal_range(self) -> tuple[int, int]:
+        """The least and the most that a node has of cpu or of memory."""
+        amounts = self.capacity[: len(PRINCIPAL)]
+        return (int(amounts.min()), int(amounts.max())) if amounts.size else (0, 0)
+
+    @cached_property
+    def order(self) -> Rows:
+        """Rows in the order of visits: round robin over zones, zones by first appearance."""
+        zones: dict[tuple[str, str], list[int]] = {}
+        for row, node in enumerate(self.nodes):
+            zones.setdefault(zone_key(node), []).append(row)
+        in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
+        turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
+        return in_zones[turns.argsort(kind="stable")]
+
+    @cached_property
+    def rank(self) -> Rows:
+        """rank[row] is the row's index in `order`."""
+        rank = np.empty(len(self.nodes), dtype=np.intp)
+        rank[self.order] = np.arange(len(self.nodes))
+        return rank
+
+    @cached_property
+    def unschedulable(self) -> Mask:
+        """The nodes marked spec.unschedulable."""
+        return np.array([bool(node.spec.unschedulable) for node in self.nodes], dtype=np.bool_)
+
+    @cached_property
+    def taint_sets(self) -> tuple[NDArray[np.int32], tuple[tuple[Taint, ...], ...]]:
+        """An id per row, and the taints that the id stands for."""
+        index: dict[tuple[Taint, ...], int] = {}
+        ids = np.array(
+            [index.setdefault(tuple(node.spec.taints), len(index)) for node in self.nodes],
+            dtype=np.int32,
+        )
+        return ids, tuple(index)
+
+    @cached_property
+    def images(self) -> Mapping[str, ImageColumn]:
+        """Per image name. Upstream takes the size from the first node that has the image."""
+        sizes: dict[str, int] = {}
+        rows: dict[str, dict[int, None]] = {}
+        for row, node in enumerate(self.nodes):
+            for image in node.status.images:
+                for name in image.names:
+                    sizes.setdefault(name, image.size_bytes)
+                    rows.setdefault(name, {})[row] = None
+        return {
+            name: ImageColumn(size, np.array(list(rows[name]), dtype=np.intp))
+            for name, size in sizes.items()
+        }
+
+
+def zone_key(node: Node) -> tuple[str, str]:
+    """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
+    labels = node.metadata.labels
+    return _first(labels, *REGION_LABELS), _first(labels, *ZONE_LABELS)
+
+
+def _first(labels: Mapping[str, str], older: str, newer: str) -> str:
+    value = labels.get(older)
+    return labels.get(newer, "") if value is None else value

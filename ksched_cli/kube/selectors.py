@@ -1,0 +1,179 @@
+"""Label selectors, parsed once, and the requirements that node selectors have in common with them.
+
+Everything parsed is frozen and hashable, so that answers can be cached by selector.
+
+Upstream: apimachinery/pkg/labels/selector.go, apis/meta/v1/helpers.go (LabelSelectorAsSelector).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ksched_cli.kube.field_errors import (
+    FieldError,
+    aggregate,
+    child,
+    invalid,
+    label_value_problems,
+    qualified_name_problems,
+)
+from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+
+IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
+NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)
+LABEL_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST)
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be parsed. The text is upstream's."""
+
+
+class Expression(Protocol):
+    """One of a selector's matchExpressions or matchFields."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def operator(self) -> str: ...
+    @property
+    def values(self) -> tuple[str, ...]: ...
+
+
+class LabelSelectorFields(Protocol):
+    """What is read of a LabelSelector."""
+
+    @property
+    def match_labels(self) -> Mapping[str, str]: ...
+    @property
+    def match_expressions(self) -> Sequence[Expression]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on one key. operator: one of NODE_OPERATORS."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return self.matches_value(labels.get(self.key))
+
+    def matches_value(self, value: str | None) -> bool:
+        """value: what the labels have under the key, None if they lack it."""
+        if self.operator == IN:
+            return value is not None and value in self.values
+        if self.operator == NOT_IN:
+            return value is None or value not in self.values
+        if self.operator == EXISTS:
+            return value is not None
+        if self.operator == DOES_NOT_EXIST:
+            return value is None
+        have, bound = parse_int64(value), parse_int64(self.values[0])
+        if have is None or bound is None:
+            return False
+        return have > bound if self.operator == GT else have < bound
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements at once, in order of key. None at all matches everything.
+
+    selectable: false for the selector that matches nothing
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        if not self.selectable:
+            return False
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+EVERYTHING = Selector()
+NOTHING = Selector(selectable=False)
+
+
+def parse_int64(text: str | None) -> int | None:
+    """As Go's strconv.ParseInt; None where that fails."""
+    if text is None or not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if MIN_INT64 <= number <= MAX_INT64 else None
+
+
+def selector_of_map(labels: Mapping[str, str]) -> Selector:
+    """Exactly these labels; nothing is checked. Upstream: labels.SelectorFromSet."""
+    return _selector(Requirement(key, IN, (value,)) for key, value in labels.items())
+
+
+def label_selector(selector: LabelSelectorFields | None) -> Selector:
+    """None matches nothing, an empty one everything. Raises SelectorError."""
+    if selector is None:
+        return NOTHING
+    requirements = []
+    for key, value in selector.match_labels.items():
+        requirements.append(_checked(key, IN, (value,), ""))
+    for expression in selector.match_expressions:
+        if expression.operator not in LABEL_OPERATORS:
+            operator = quote(expression.operator)
+            raise SelectorError(f"{operator} is not a valid label selector operator")
+        requirements.append(_checked(expression.key, expression.operator, expression.values, ""))
+    return _selector(requirements)
+
+
+def _selector(requirements: Iterable[Requirement]) -> Selector:
+    return Selector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
+
+
+def _checked(key: str, operator: str, values: tuple[str, ...], path: str) -> Requirement:
+    errors = requirement_errors(key, operator, values, path)
+    if errors:
+        raise SelectorError(aggregate(error.text() for error in errors))
+    return Requirement(key, operator, values)
+
+
+def requirement_errors(
+    key: str, operator: str, values: tuple[str, ...], path: str
+) -> list[FieldError]:
+    """Upstream: labels.NewRequirement."""
+    errors = []
+    faults = qualified_name_problems(key)
+    if faults:
+        errors.append(invalid(child(path, "key"), key, "; ".join(faults)))
+    values_path = child(path, "values")
+    listed = list(values) or None
+    if operator in (IN, NOT_IN):
+        if not values:
+            detail = "for 'in', 'notin' operators, values set can't be empty"
+            errors.append(invalid(values_path, listed, detail))
+    elif operator in (EXISTS, DOES_NOT_EXIST):
+        if values:
+            detail = "values set must be empty for exists and does not exist"
+            errors.append(invalid(values_path, listed, detail))
+    else:
+        errors += _bound_errors(values, values_path)
+    for i, value in enumerate(values):
+        faults = label_value_problems(value)
+        if faults:
+            errors.append(invalid(f"{values_path}[{i}][{key}]", value, "; ".join(faults)))
+    return errors
+
+
+def _bound_errors(values: tuple[str, ...], path: str) -> list[FieldError]:
+    errors = []
+    if len(values) != 1:
+        detail = "for 'Gt', 'Lt' operators, exactly one value is required"
+        errors.append(invalid(path, list(values) or None, detail))
+    for i, value in enumerate(values):
+        if parse_int64(value) is None:
+            detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+            errors.append(invalid(f"{path}[{i}]", value, detail))
+    return errors

@@ -1,0 +1,32 @@
+"""What the plugins and profiles of a run share through their handles."""
+
+from ksched_cli.testing import cluster, node, simulation
+
+PROFILES = {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}
+
+
+class Counter:
+    def __init__(self, handle):
+        self.nodes = len(handle.snapshot)
+
+
+def handles():
+    run = simulation(cluster(node("a"), node("b")), PROFILES)
+    return [run.frameworks[name].handle for name in ("one", "two")]
+
+
+def test_a_service_is_one_object_for_all_profiles_of_a_run():
+    one, two = handles()
+    counter = one.service(Counter)
+    assert (counter.nodes, two.service(Counter) is counter) == (2, True)
+
+
+def test_another_run_has_a_service_of_its_own():
+    first, second = handles()[0], handles()[0]
+    assert first.service(Counter) is not second.service(Counter)
+
+
+def test_each_factory_has_a_result_of_its_own():
+    handle = handles()[0]
+    assert handle.service(lambda handle: "by a function") == "by a function"
+    assert isinstance(handle.service(Counter), Counter)
