@@ -139,7 +139,7 @@ class Snapshot:
             self.node_columns,
             self.pods,
             self.usage,
-            self._other_requested(),
+            self.other_requested(),
             self.ports,
             self.log,
             self.touched,
@@ -173,7 +173,7 @@ class Snapshot:
         """Read-only; zeros for a resource that no pod asked for."""
         return self._requested.get(resource, self._zero)
 
-    def _other_requested(self) -> dict[str, Column]:
+    def other_requested(self) -> dict[str, Column]:
         """The columns that are not views of `usage`."""
         return {name: c for name, c in self._requested.items() if name not in PRINCIPAL}
 
@@ -326,7 +326,7 @@ class SnapshotFork(Snapshot):
                 node_columns=base.node_columns,
                 pods=pods,
                 usage=base.usage.copy(),
-                requested={name: c.copy() for name, c in base._other_requested().items()},
+                requested={name: c.copy() for name, c in base.other_requested().items()},
                 ports=ports,
                 log=[],
                 touched=_NOTHING_TOUCHED,
