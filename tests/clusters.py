@@ -195,3 +195,30 @@ def _named(manifest, name, labels):
     meta = manifest["metadata"]
     meta = {**meta, "name": name, "labels": {**meta.get("labels", {}), **labels}}
     return {**manifest, "metadata": meta}
+
+
+@st.composite
+def crowded_states(draw):
+    """More nodes than an attempt looks at, or few; uneven, crowded by pods of low priority;
+    pending pods that wait for one another, preempt, or fit nowhere."""
+    count = draw(st.sampled_from([2, 4, 115, 130]))
+    sizes = draw(st.lists(st.sampled_from([1, 1, 2, 4]), min_size=1, max_size=7))
+    objects = [node(f"n{i:03}", cpu=sizes[i % len(sizes)]) for i in range(count)]
+    usage = draw(st.lists(st.sampled_from([None, "500m", "1"]), min_size=1, max_size=5))
+    for i in range(count):
+        cpu = usage[i % len(usage)]
+        if cpu is not None:
+            labels = {"app": "a"} if i % 3 == 0 else None
+            objects.append(pod(f"r{i:03}", node=f"n{i:03}", cpu=cpu, priority=1, labels=labels))
+    pending = [
+        pod(
+            f"p{i}",
+            cpu=draw(st.sampled_from(["100m", "1", "2", "4", "8"])),
+            priority=draw(st.sampled_from([1, 1, 5, 9])),
+            labels={"app": draw(st.sampled_from(["a", "b"]))},
+            gates=draw(st.sampled_from([(), (), (), ("example.com/wait",)])),
+            spec=draw(COMPANY),
+        )
+        for i in range(draw(st.integers(1, 5)))
+    ]
+    return cluster(*objects, *pending)

@@ -1,22 +1,28 @@
 """Why a pod goes where it goes: every plugin's word on every node, not only the first.
 
-No sampling here: all nodes are looked at, and all that fit are scored.
+The decision is that of the pod's last attempt in a run, which may look at some of the nodes only.
+The detail is of all nodes, and of all plugins, on the cluster as that attempt found it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.analysis.turn import take_turn
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
-from ksched_cli.engine.records import NodeScore
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.records import Attempt, NodeScore
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.status import Rejection, Status
+from ksched_cli.framework.status import Code, Rejection, Status
+
+NEVER_PREEMPTS = "Never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,43 +40,121 @@ class NodeExplanation:
     shortfall: float = 0.0
 
 
+class BestNode(NamedTuple):
+    """The node with the highest total of all that fit, the first by name, and that total."""
+
+    node: str
+    score: int
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """node: the one to take, or ""; running_on: the node it runs on already, or "".
+    """node: the one taken, or ""; running_on: the node it runs on already, or "".
 
-    margin:  by how much the node beats the next that is not tied with it; None without a next
-    sampled: how many fitting nodes kube-scheduler would stop at; less than all means that it may
-             decide among fewer nodes than are shown here
-    gated:   why the pod is not in the queue at all
+    nodes:       all of them, or those asked about; totals and ranks are among all that fit
+    evaluated:   how many nodes the attempt looked at, as kube-scheduler counts them
+    score:       the node's total among those, where nodes were scored
+    ties:        the nodes that had the same total, where more than one
+    margin:      by how much the node beats the next that is not tied with it; None without a next
+    best_of_all: what the choice would be, had all nodes been looked at
+    feasible:    how many of all nodes fit
+    rank:        among them, of the node the pod runs on, else of the one taken
+    sampled:     how many fitting nodes are enough for an attempt
+    message:     kube-scheduler's, or what else ended the attempt
+    evicts:      pods evicted for it
+    evicted_by:  the pod for which it is evicted later in the run, or ""
+    gated:       why the pod is not in the queue at all
+    ignored:     why the scheduler never looks at it, in words that follow "it is", or ""
+    undecided:   a plugin's defect ended the attempt
+    may_preempt: evictions might make room: on some node no more is in the way than pods of lower
+                 priority might be
     """
 
     pod: str
     profile: str
-    nodes: tuple[NodeExplanation, ...]
+    nodes: tuple[NodeExplanation, ...] = ()
     node: str = ""
     running_on: str = ""
+    evaluated: int = 0
+    score: int | None = None
     ties: tuple[str, ...] = ()
     margin: int | None = None
+    best_of_all: BestNode | None = None
+    feasible: int = 0
+    rank: int | None = None
     sampled: int = 0
     message: str = ""
     error: str = ""
+    evicts: tuple[str, ...] = ()
+    evicted_by: str = ""
     pre_filter: Status | None = None
     gated: Status | None = None
+    ignored: str = ""
+    undecided: bool = False
+    may_preempt: bool = False
 
 
-def explain(simulation: Simulation, pod: PodInfo) -> Explanation:
-    """A pod that runs already is evaluated as if it were to be placed anew."""
+def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Explanation:
+    """Runs the simulation, which must not have run before.
+
+    A pod that runs already is evaluated as if it came before all others, on all nodes.
+    alone: leave the other pending pods out
+    """
+    profile = pod.spec.scheduler_name
+    ignored = why_ignored(pod.pod, simulation.frameworks)
+    if ignored:
+        return Explanation(pod.key, profile, ignored=ignored, running_on=pod.pod.node_name)
+    if pod.pod.node_name:
+        simulation.queue()
+        with simulation.without_pod(pod) as (unplaced, _):
+            return _of_running_pod(simulation, unplaced, pod.pod.node_name)
+    turn = take_turn(simulation, pod, lambda info: _of_all_nodes(simulation, info), alone=alone)
+    attempt = turn.attempts[-1]
+    answer = turn.answers[-1]
+    return replace(
+        answer,
+        node=attempt.node,
+        evaluated=attempt.evaluated,
+        score=attempt.score,
+        ties=attempt.ties,
+        margin=_margin(attempt),
+        rank=_rank_of(answer.nodes, attempt.node),
+        message=attempt.why_not if not attempt.error else "",
+        error=attempt.error,
+        evicts=turn.evicts,
+        evicted_by=turn.evicted_by,
+        pre_filter=attempt.pre_filter,
+        gated=turn.gated,
+        undecided=turn.failed,
+        may_preempt=answer.may_preempt and not attempt.node,
+    )
+
+
+def _of_running_pod(simulation: Simulation, pod: PodInfo, running_on: str) -> Explanation:
+    defects = simulation.caller.noted
+    answer = _of_all_nodes(simulation, pod)
+    failed = bool(answer.error) and simulation.caller.noted > defects
+    rank = _rank_of(answer.nodes, running_on)
+    return replace(answer, running_on=running_on, rank=rank, undecided=failed)
+
+
+def _rank_of(nodes: Iterable[NodeExplanation], name: str) -> int | None:
+    return next((node.rank for node in nodes if node.node == name), None)
+
+
+def _margin(attempt: Attempt) -> int | None:
+    """None where no node was worse."""
+    below = [total for total in attempt.detail.totals.values() if total != attempt.score]
+    if attempt.score is None or not below:
+        return None
+    return attempt.score - max(below)
+
+
+def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
+    """As if the pod came now, and every node were looked at."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
-    with simulation.without_pod(pod) as (unplaced, running_on):
-        gated = None if running_on else framework.pre_enqueue(unplaced)
-        evaluation = simulation.pipeline.evaluate(framework, unplaced, Mode.EXHAUSTIVE)
-        percentage = framework.profile.percentage_of_nodes_to_score
-        return _explanation(evaluation, percentage, running_on, gated)
-
-
-def _explanation(
-    evaluation: Evaluation, percentage: int, running_on: str, gated: Status | None
-) -> Explanation:
+    evaluation = simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+    percentage = framework.profile.percentage_of_nodes_to_score
     names = evaluation.statuses.snapshot.names
     rows = evaluation.feasible.indices()
     totals = evaluation.totals
@@ -82,17 +166,34 @@ def _explanation(
     below = totals[totals < best]
     return Explanation(
         pod=evaluation.pod.key,
-        profile=evaluation.framework.profile.scheduler_name,
+        profile=framework.profile.scheduler_name,
         nodes=_nodes(evaluation),
         node=ties[0] if fits else "",
-        running_on=running_on,
+        evaluated=len(names),
+        score=best if fits else None,
         ties=ties if len(ties) > 1 else (),
         margin=best - int(below.max()) if fits and len(below) else None,
+        best_of_all=BestNode(ties[0], best) if fits else None,
+        feasible=len(rows) if fits else 0,
         sampled=feasible_nodes_to_find(percentage, len(names)),
         message="" if fits or evaluation.error else evaluation.fit_error(),
         error=evaluation.error,
         pre_filter=evaluation.pre_filter,
-        gated=gated if gated is not None and not gated.is_success else None,
+        may_preempt=_may_preempt(evaluation),
+    )
+
+
+def _may_preempt(evaluation: Evaluation) -> bool:
+    """Whether there is a node with pods of lower priority, and all that rejects it are reasons that
+    may leave with them."""
+    pod, snapshot = evaluation.pod, evaluation.statuses.snapshot
+    if pod.spec.preemption_policy == NEVER_PREEMPTS or evaluation.pre_filter is not None:
+        return False
+    return any(
+        rejections
+        and all(rejection.status.code == Code.UNSCHEDULABLE for rejection in rejections)
+        and any(other.priority < pod.priority for other in snapshot.pods[row])
+        for row, rejections in enumerate(evaluation.rejections)
     )
 
 

@@ -1,16 +1,21 @@
 """Whom a pod would evict, where, and why there; and why not on the other nodes. Nothing is changed.
 
-All nodes are looked at, and the search for candidates has its say through the profile's PostFilter
-plugins, as in an attempt.
+The answer is of the cluster as the pod's deciding attempt in a run finds it: the last one that made
+room, else the last one. All nodes are looked at, and the search for candidates has its say through
+the profile's PostFilter plugins, as in an attempt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.analysis.turn import take_turn
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
@@ -21,6 +26,8 @@ from ksched_cli.framework.preemption import (
 )
 from ksched_cli.framework.status import Code, Rejection, Status
 from ksched_cli.plugins.default_preemption.choice import ranked
+
+FITS = "it fits without evictions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,10 @@ class PreemptionAnswer:
     message:    what kube-scheduler would say of a pod that stays pending
     error:      what broke
     gated:      why the pod is not in the queue at all
+    goes_to:    the node that the pod has at the end of its last attempt, or ""
+    evaluated:  how many nodes the deciding attempt looked at, as kube-scheduler counts them
+    ignored:    why the scheduler never looks at the pod, in words that follow "it is", or ""
+    undecided:  a plugin's defect ended the attempt
     """
 
     pod: str
@@ -99,6 +110,10 @@ class PreemptionAnswer:
     message: str = ""
     error: str = ""
     gated: Status | None = None
+    goes_to: str = ""
+    evaluated: int = 0
+    ignored: str = ""
+    undecided: bool = False
 
     @property
     def is_yes(self) -> bool:
@@ -106,27 +121,81 @@ class PreemptionAnswer:
         return bool(self.fits or self.node)
 
 
-def preempt(simulation: Simulation, pod: PodInfo, *, everything: bool = False) -> PreemptionAnswer:
-    """everything: look at all nodes, also where there are candidates enough."""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
-    with simulation.without_pod(pod) as (unplaced, running_on):
-        gated = framework.pre_enqueue(unplaced)
-        evaluation = simulation.pipeline.filter(framework, unplaced, Mode.ALL_NODES)
-        unsearched = PreemptionAnswer(
-            unplaced.key,
-            framework.profile.scheduler_name,
-            unplaced.priority,
-            nominated=simulation.nominator.node_of(unplaced),
-            running_on=running_on,
-            gated=None if gated.is_success else gated,
+def preempt(
+    simulation: Simulation, pod: PodInfo, *, everything: bool = False, alone: bool = False
+) -> PreemptionAnswer:
+    """Runs the simulation, which must not have run before.
+
+    everything: look at all nodes, also where there are candidates enough
+    alone:      leave the other pending pods out
+    """
+    unasked = PreemptionAnswer(pod.key, pod.spec.scheduler_name, pod.priority)
+    ignored = why_ignored(pod.pod, simulation.frameworks)
+    if ignored:
+        return replace(
+            unasked,
+            may=False,
+            why_not=f"it is {ignored}",
+            ignored=ignored,
+            running_on=pod.pod.node_name,
         )
-        if evaluation.error:
-            return replace(unsearched, may=False, error=evaluation.error)
-        if len(evaluation.feasible):
-            fits = tuple(sorted(evaluation.feasible.names()))
-            return replace(unsearched, may=False, why_not="it fits without evictions", fits=fits)
-        evaluation.state.write(REQUEST_KEY, PreemptionRequest(detailed=True, everything=everything))
-        return _search_victims(simulation, evaluation, unsearched)
+    if pod.pod.node_name:
+        simulation.queue()
+        with simulation.without_pod(pod) as (unplaced, _):
+            answer = _of_running_pod(simulation, unplaced, everything)
+            return replace(answer, running_on=pod.pod.node_name)
+    turn = take_turn(
+        simulation, pod, lambda info: _as_it_stands(simulation, info, everything), alone=alone
+    )
+    index = _deciding(turn.attempts)
+    attempt, answer = turn.attempts[index], turn.answers[index]
+    if attempt.node and not answer.fits:
+        # A plugin failed on a node that the attempt did not come to.
+        answer = replace(answer, error="", why_not=FITS, fits=(attempt.node,))
+    return replace(
+        answer,
+        goes_to=turn.attempts[-1].node,
+        evaluated=attempt.evaluated,
+        gated=turn.gated,
+        error=answer.error or attempt.error,
+        undecided=turn.failed,
+    )
+
+
+def _deciding(attempts: Sequence[Attempt]) -> int:
+    """The index of the last attempt that made room, else of the last one."""
+    made_room = [
+        index
+        for index, attempt in enumerate(attempts[:-1])
+        if attempt.post_filter is not None and attempt.post_filter.node
+    ]
+    return made_room[-1] if made_room else len(attempts) - 1
+
+
+def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionAnswer:
+    defects = simulation.caller.noted
+    answer = _as_it_stands(simulation, pod, everything)
+    failed = bool(answer.error) and simulation.caller.noted > defects
+    return replace(answer, evaluated=len(simulation.snapshot), undecided=failed)
+
+
+def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionAnswer:
+    """As if the pod came now."""
+    framework = simulation.frameworks[pod.spec.scheduler_name]
+    evaluation = simulation.pipeline.filter(framework, pod, Mode.ALL_NODES)
+    unsearched = PreemptionAnswer(
+        pod.key,
+        framework.profile.scheduler_name,
+        pod.priority,
+        nominated=simulation.nominator.node_of(pod),
+    )
+    if evaluation.error:
+        return replace(unsearched, may=False, error=evaluation.error)
+    if len(evaluation.feasible):
+        fits = tuple(sorted(evaluation.feasible.names()))
+        return replace(unsearched, may=False, why_not=FITS, fits=fits)
+    evaluation.state.write(REQUEST_KEY, PreemptionRequest(detailed=True, everything=everything))
+    return _search_victims(simulation, evaluation, unsearched)
 
 
 def _search_victims(

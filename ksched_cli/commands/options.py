@@ -88,9 +88,13 @@ TieBreak = Annotated[
     ),
 ]
 PodName = Annotated[str, typer.Argument(metavar="POD", help="name or namespace/name")]
-InTurn = Annotated[
-    bool, typer.Option("--in-turn", help="First place the other pending pods, as schedule would.")
+Alone = Annotated[
+    bool,
+    typer.Option(
+        "--alone", help="Leave the other pending pods out, rather than place each in its turn."
+    ),
 ]
+InTurn = Annotated[bool, typer.Option("--in-turn", hidden=True)]
 All = Annotated[
     bool, typer.Option("--all", help="Whole lists and every node, not groups and beginnings.")
 ]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import InTurn, PodName, StateOptions
+from ksched_cli.commands.options import Alone, InTurn, PodName, StateOptions
 
 
 def preempt(
@@ -19,13 +19,16 @@ def preempt(
             "--all-candidates", help="Look at every node, also where there are candidates enough."
         ),
     ] = False,
+    alone: Alone = False,
     in_turn: InTurn = False,
 ) -> ExitCode:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
     Every candidate node is shown with the pods that would have to leave it, those that may stay,
     and the disruption budgets violated; every other node with the reason why evictions there do
-    not help. Exit code 0 when the pod fits or would after evictions, 1 when it would not.
+    not help. The other pending pods are placed too, each in its turn. Exit code 0 when the pod fits
+    or would after evictions, 1 when it would not or the scheduler never looks at it, 3 when a
+    plugin's failure leaves it undecided.
     """
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.commands import session
@@ -35,8 +38,10 @@ def preempt(
     from ksched_cli.report.forms import Report
 
     simulation = session.open_simulation(options)
-    info = session.pod_in_turn(simulation, pod, in_turn)
-    answer = analysis.preempt(simulation, info, everything=all_candidates)
+    info = session.find_pod(simulation, pod)
+    answer = analysis.preempt(
+        simulation, info, everything=all_candidates, alone=session.is_alone(alone, in_turn)
+    )
     session.report_defects(simulation, options.debug)
     show(
         with_changes(
@@ -49,6 +54,6 @@ def preempt(
         ),
         options.output,
     )
-    if answer.error and simulation.caller.defects:
+    if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if answer.is_yes else ExitCode.NO

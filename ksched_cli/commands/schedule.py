@@ -33,7 +33,7 @@ def schedule(
 
     One after another, as kube-scheduler v1.34.1 would. Exit code 0 when every pod that is not gated
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
-    plugin failed on every pod.
+    plugin's failure leaves some pod undecided.
     """
     from ksched_cli.commands import progress, session
     from ksched_cli.commands.output import limit, show
@@ -64,6 +64,6 @@ def schedule(
         ),
         options.output,
     )
-    if run.failed and len(run.failed) == len(run.last):
+    if run.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if run.pending else ExitCode.YES

@@ -213,14 +213,13 @@ def tie_break(name: str, seed: int | None) -> TieBreak:
 # -- the pod in question --------------------------------------------------------------------------
 
 
-def pod_in_turn(simulation: Simulation, name: str, in_turn: bool) -> PodInfo:
-    """The pod of POD, with the others pending as the state has them, or placed first (in_turn)."""
-    pod = find_pod(simulation, name)
+def is_alone(alone: bool, in_turn: bool) -> bool:
+    """Whether the other pending pods are left out. Raises UsageError where both are given."""
+    if alone and in_turn:
+        raise UsageError("--alone and --in-turn exclude each other")
     if in_turn:
-        simulation.run(leave_out=pod)
-    else:
-        simulation.queue()
-    return pod
+        warn("--in-turn is the default now, and goes away in ksched 0.3: leave it out")
+    return alone
 
 
 def find_pod(simulation: Simulation, name: str) -> PodInfo:
@@ -232,14 +231,7 @@ def find_pod(simulation: Simulation, name: str) -> PodInfo:
         raise UsageError(f'several pods are named "{name}": {keys}; give the namespace too')
     if not pods:
         raise UsageError(_no_such_pod(simulation, name))
-    pod = simulation.catalog.info(pods[0])
-    if pod.spec.scheduler_name not in simulation.frameworks:
-        profiles = ", ".join(sorted(simulation.frameworks))
-        raise UsageError(
-            f'{pod.key} is for the scheduler "{pod.spec.scheduler_name}", which is not in the '
-            f"configuration (it has {profiles})"
-        )
-    return pod
+    return simulation.catalog.info(pods[0])
 
 
 def _no_such_pod(simulation: Simulation, name: str) -> str:

@@ -5,16 +5,20 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go; the rules of passes a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
+from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
+
+# On the API server's copy of a pod that a kubelet runs from a file.
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 # Whether the first pod goes before the second.
 Less = Callable[[QueuedPod, QueuedPod], bool]
@@ -38,6 +42,11 @@ class Queue:
         """The pods to try, in order."""
         return tuple(queued.pod for queued in self.queued)
 
+    def only(self, pod: PodInfo) -> Queue:
+        """The same without the other pods to try."""
+        queued = tuple(queued for queued in self.queued if queued.pod.uid == pod.uid)
+        return Queue(queued, self.gated, self.held)
+
 
 def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
     """pods: pending, each of a profile in `frameworks`, in the order of the state."""
@@ -56,6 +65,24 @@ def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
     if queued:
         queued = in_order(queued, order_of(frameworks))
     return Queue(tuple(queued), gated, tuple(held))
+
+
+def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
+    """Why the scheduler never looks at the pod, in words that follow "it is", or "".
+
+    Upstream: pkg/scheduler/eventhandlers.go (responsibleForPod), schedule_one.go
+    (skipPodSchedule), pkg/kubelet/types (IsMirrorPod).
+    """
+    if pod.finished:
+        return f"finished ({pod.status.phase})"
+    if pod.deleting:
+        return "being deleted"
+    if pod.node_name and MIRROR_ANNOTATION in pod.metadata.annotations:
+        return "a static pod, which its kubelet runs without a scheduler"
+    if pod.spec.scheduler_name not in scheduler_names:
+        name = pod.spec.scheduler_name
+        return f'for the scheduler "{name}", which the configuration does not have'
+    return ""
 
 
 def order_of(frameworks: Mapping[str, Framework]) -> Less:
@@ -136,11 +163,8 @@ class Backlog:
     held: dict[str, QueuedPod] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, queue: Queue, frameworks: Mapping[str, Framework], leave_out: str) -> Backlog:
-        """leave_out: the UID of a pod that is not tried."""
-        entries = {
-            queued.pod.key: Entry(queued) for queued in queue.queued if queued.pod.uid != leave_out
-        }
+    def of(cls, queue: Queue, frameworks: Mapping[str, Framework]) -> Backlog:
+        entries = {queued.pod.key: Entry(queued) for queued in queue.queued}
         held = {queued.pod.key: queued for queued in queue.held}
         return cls(entries, frameworks, dict(queue.gated), held)
 
@@ -173,3 +197,9 @@ class Backlog:
 
     def _gate(self, pod: PodInfo) -> Status:
         return self.frameworks[pod.spec.scheduler_name].pre_enqueue(pod)
+
+
+def in_order_of_creation(backlog: Backlog) -> dict[str, Status]:
+    """The gated pods with their statuses, by the time of creation, then the place in the state."""
+    held = sorted(backlog.held.values(), key=lambda queued: (queued.timestamp, queued.sequence))
+    return {queued.pod.key: backlog.gated[queued.pod.key] for queued in held}

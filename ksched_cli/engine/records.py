@@ -111,6 +111,17 @@ class Attempt(Struct, frozen=True):
     error: str = ""
     detail: Detail = NO_DETAIL
 
+    @property
+    def why_not(self) -> str:
+        """kube-scheduler's message, the error that ended the cycle, or the status of Reserve,
+        Permit or Bind; "" where the pod has a node."""
+        refusal = None if self.node else self.reserve or self.permit or self.bind
+        return (
+            self.message
+            or self.error
+            or (f"{refusal.plugin}: {refusal.message}" if refusal else "")
+        )
+
 
 class Eviction(Struct, frozen=True):
     """A pod that preemption takes off its node."""
@@ -120,9 +131,21 @@ class Eviction(Struct, frozen=True):
     preemptor: str
 
 
+class IgnoredPod(Struct, frozen=True):
+    """A pod that the scheduler never looks at. reason: in words that follow "it is"."""
+
+    pod: str
+    reason: str
+
+
 class RunRecord(Struct, frozen=True):
-    """A whole run. placements: pod key → node, in the order they were placed. failed: the pending
-    pods whose last attempt a plugin's defect ended."""
+    """A whole run.
+
+    placements: pod key → node, in the order they were placed
+    pending:    in the order of the queue
+    gated:      in the order of creation
+    failed:     the pending pods whose last attempt a plugin's defect ended: not decided
+    """
 
     attempts: tuple[Attempt, ...]
     placements: Mapping[str, str]
@@ -131,6 +154,7 @@ class RunRecord(Struct, frozen=True):
     evicted: tuple[Eviction, ...]
     last: Mapping[str, Attempt]
     failed: tuple[str, ...] = ()
+    ignored: tuple[IgnoredPod, ...] = ()
 
     @property
     def extender_bindings(self) -> tuple[ExtenderBinding, ...]:

@@ -17,8 +17,8 @@ from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
-from ksched_cli.engine.queue import Backlog, Queue, fill
-from ksched_cli.engine.records import Attempt, Eviction, RunRecord
+from ksched_cli.engine.queue import Backlog, Queue, fill, in_order_of_creation, why_ignored
+from ksched_cli.engine.records import Attempt, Eviction, IgnoredPod, RunRecord
 from ksched_cli.engine.retry_loop import Progress, RetryLoop
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
 from ksched_cli.framework.caller import PluginCaller
@@ -50,6 +50,18 @@ class Options:
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
 
 
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """The pods of a run that a question is about; their attempts are recorded in detail.
+
+    pods: their keys
+    before_attempt: called before each of their attempts, with the cluster as the attempt sees it
+    """
+
+    pods: frozenset[str]
+    before_attempt: Callable[[PodInfo], None] | None = None
+
+
 @dataclass(slots=True)
 class Simulation:
     """A cluster state under a configuration: what a command asks its questions to.
@@ -61,6 +73,7 @@ class Simulation:
     waiting_rejections:      how often waiting pods gave back their room
     settled:    the pods that wait no longer, until `take_settled`
     failed:     keys of the pods whose last attempt a plugin's defect ended
+    focus:      the pods that a question is about, or None
     """
 
     state: ClusterState
@@ -82,6 +95,7 @@ class Simulation:
     waiting_rejections: int = 0
     settled: list[tuple[PodInfo, Outcome]] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+    focus: Focus | None = None
 
     def __post_init__(self) -> None:
         self.snapshot = Snapshot(self.state.nodes)
@@ -134,24 +148,31 @@ class Simulation:
         return [
             self.catalog.info(pod)
             for pod in self.state.pods
-            if not pod.node_name
-            and not pod.finished
-            and not pod.deleting
-            and pod.spec.scheduler_name in self.frameworks
+            if not pod.node_name and not why_ignored(pod, self.frameworks)
         ]
+
+    def ignored(self) -> tuple[IgnoredPod, ...]:
+        """The finished pods, and those without a node that no attempt is made for."""
+        return tuple(
+            IgnoredPod(pod.key, reason)
+            for pod in self.state.pods
+            if (not pod.node_name or pod.finished) and (reason := why_ignored(pod, self.frameworks))
+        )
 
     @contextmanager
     def without_pod(self, pod: PodInfo) -> Iterator[tuple[PodInfo, str]]:
         """The pod as if it were still to be placed, and the node that it is taken off meanwhile,
         or ""."""
-        row = self.snapshot.row.get(pod.pod.node_name) if pod.pod.node_name else None
+        node = pod.pod.node_name
+        unplaced = self.catalog.info(structs.replace(pod.pod, node_name="")) if node else pod
+        row = self.snapshot.row.get(node) if node else None
         if row is None or pod.pod.finished:
-            yield pod, ""
+            yield unplaced, ""
             return
         before = list(self.snapshot.pods[row])
         self.snapshot.remove(pod, row)
         try:
-            yield self.catalog.info(structs.replace(pod.pod, node_name="")), pod.pod.node_name
+            yield unplaced, node
         finally:
             self.snapshot.add(pod, row)
             self.snapshot.pods[row][:] = before
@@ -165,19 +186,21 @@ class Simulation:
                 self.nominator.nominate(pod, pod.pod.status.nominated_node_name)
         return queue
 
-    def run(self, leave_out: PodInfo | None = None) -> RunRecord:
+    def run(self, only: PodInfo | None = None) -> RunRecord:
         """Tries every pending pod, and again those that failed while others came or went.
 
-        leave_out: a pod that is not tried, to be asked about afterwards
+        only: the one pod that is tried
         """
         queue = self.queue()
-        active = [pod for pod in queue.active if leave_out is None or pod.uid != leave_out.uid]
+        if only is not None:
+            queue = queue.only(only)
+        active = queue.active
         if self.options.cache_answers:
             for framework in self.frameworks.values():
                 framework.answer_cache.expect(active)
         loop = RetryLoop(
             self,
-            Backlog.of(queue, self.frameworks, leave_out.uid if leave_out else ""),
+            Backlog.of(queue, self.frameworks),
             self.options.on_progress,
         )
         with gc_rare():
@@ -186,10 +209,11 @@ class Simulation:
             tuple(loop.attempts),
             dict(self.placements),
             tuple(loop.backlog.entries),
-            loop.backlog.gated,
+            in_order_of_creation(loop.backlog),
             tuple(self.evicted),
             loop.last,
             tuple(sorted(self.failed)),
+            self.ignored(),
         )
 
     def try_pod(self, pod: PodInfo) -> list[Attempt]:
@@ -199,6 +223,8 @@ class Simulation:
     def outcomes(self, pod: PodInfo) -> list[Outcome]:
         """As `try_pod`, with what is still to be done."""
         framework = self.frameworks[pod.spec.scheduler_name]
+        if self.focus is not None:
+            self._look_at(pod, self.focus)
         noted = self.caller.noted
         outcome = self.cycle.attempt(framework, pod)
         outcomes = [outcome]
@@ -207,10 +233,19 @@ class Simulation:
                 action()
         if outcome.nomination and self.options.preempt:
             self._make_room(pod, outcome.nomination, outcome.preemption or Preemption())
+            if self.focus is not None:
+                self._look_at(pod, self.focus)
             outcome = self.cycle.attempt(framework, pod)
             outcomes.append(outcome)
         self._conclude(pod, outcome, noted)
         return outcomes
+
+    def _look_at(self, pod: PodInfo, focus: Focus) -> None:
+        """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
+        is_in_focus = pod.key in focus.pods
+        self.pipeline.detailed = self.options.detailed or is_in_focus
+        if is_in_focus and focus.before_attempt is not None:
+            focus.before_attempt(pod)
 
     def settle(self) -> None:
         """Binds or undoes the waiting pods that are decided, one after the other, and those that

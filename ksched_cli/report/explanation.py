@@ -40,11 +40,21 @@ def document(explanation: Explanation) -> dict[str, Any]:
         "profile": explanation.profile,
         "node": explanation.node,
         "runningOn": explanation.running_on,
+        "evaluated": explanation.evaluated,
+        "score": explanation.score,
+        "bestOfAll": explanation.best_of_all and explanation.best_of_all._asdict(),
+        "feasible": explanation.feasible,
+        "rank": explanation.rank,
         "ties": list(explanation.ties),
         "margin": explanation.margin,
         "message": explanation.message,
         "error": explanation.error,
         "gated": explanation.gated and status(explanation.gated),
+        "ignored": explanation.ignored,
+        "undecided": explanation.undecided,
+        "evicts": list(explanation.evicts),
+        "evictedBy": explanation.evicted_by,
+        "mayPreempt": explanation.may_preempt,
         "preFilter": explanation.pre_filter and status(explanation.pre_filter),
         "nodesToFind": explanation.sampled,
         "nodes": [_node(node) for node in explanation.nodes],
@@ -95,7 +105,7 @@ def table(explanation: Explanation, limit: Limit) -> str:
         parts.append(_ranking(fitting, limit))
     parts += [
         _rejected(explanation, limit),
-        _sampling(explanation, len(fitting), limit),
+        _sampling(explanation, limit),
         _next_step(explanation, limit),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -103,42 +113,60 @@ def table(explanation: Explanation, limit: Limit) -> str:
 
 def _headline(explanation: Explanation, limit: Limit) -> str:
     lines = [f"{explanation.pod} (profile {explanation.profile})"]
+    if explanation.ignored:
+        text = paragraph(f"the scheduler never looks at it: it is {explanation.ignored}", limit)
+        return "\n".join([*lines, verdict(text, YELLOW, limit)])
+    if explanation.running_on:
+        lines.append(paragraph(_running(explanation), limit))
     if explanation.gated:
         gate = f"{explanation.gated.plugin}: {explanation.gated.message}"
         text = paragraph(f"is not in the queue yet: {gate}", limit)
         lines += [verdict(text, YELLOW, limit), "once it is:"]
-    if explanation.error:
-        text = paragraph(f"cannot be scheduled: {explanation.error}", limit)
+    if explanation.undecided or explanation.error:
+        cannot = "cannot be decided" if explanation.undecided else "cannot be scheduled"
+        text = paragraph(f"{cannot}: {explanation.error or explanation.message}", limit)
         lines.append(verdict(text, RED, limit))
     elif explanation.node:
-        text = paragraph(f"goes to {explanation.node}{_why_there(explanation, limit)}", limit)
-        lines.append(verdict(text, GREEN, limit))
+        lines += _placed(explanation, limit)
     else:
-        lines.append(verdict("fits on no node", RED, limit))
-        lines.append(paragraph(explanation.message, limit))
-    if explanation.running_on:
-        lines.append(paragraph(_running(explanation), limit))
+        text = "gets no node" if explanation.feasible else "fits on no node"
+        lines += [verdict(text, RED, limit), paragraph(explanation.message, limit)]
     return "\n".join(lines)
 
 
+def _placed(explanation: Explanation, limit: Limit) -> list[str]:
+    """The node, and who leaves it."""
+    verb = "today it would go to" if explanation.running_on else "goes to"
+    text = paragraph(f"{verb} {explanation.node}{_why_there(explanation, limit)}", limit)
+    lines = [verdict(text, GREEN, limit)]
+    if explanation.evicts:
+        evicted = listed(explanation.evicts, limit)
+        lines.append(paragraph(f"once {evicted} is evicted", limit))
+    if explanation.evicted_by:
+        text = f"and is evicted from there later, for {explanation.evicted_by}"
+        lines.append(verdict(paragraph(text, limit), YELLOW, limit))
+    return lines
+
+
 def _why_there(explanation: Explanation, limit: Limit) -> str:
-    fitting = [node for node in explanation.nodes if fits(node)]
-    if len(fitting) == 1:
+    if explanation.feasible == 1:
         return ", the only node it fits on"
-    best = next(node for node in fitting if node.node == explanation.node)
+    if explanation.score is None:
+        return ""
+    points = f"{explanation.score} points"
     ties = explanation.ties
     if ties:
-        names = listed(ties, limit)
-        return f", one of {len(ties):,} equally good nodes with {best.total} points: {names}"
-    return f" with {best.total} points, {explanation.margin} ahead of the next"
+        return f", one of {len(ties):,} equally good nodes with {points}: {listed(ties, limit)}"
+    if explanation.margin is None:
+        return f" with {points}"
+    return f" with {points}, {explanation.margin} ahead of the next"
 
 
 def _running(explanation: Explanation) -> str:
-    here = next((node for node in explanation.nodes if node.node == explanation.running_on), None)
     text = f"runs on {explanation.running_on}"
-    if here is None or not fits(here):
+    if explanation.rank is None:
         return f"{text}, where it would not be placed now"
-    return f"{text}, rank {here.rank} with {here.total} points"
+    return f"{text}, rank {explanation.rank} of {explanation.feasible}"
 
 
 def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:
@@ -211,18 +239,21 @@ def _rejected(explanation: Explanation, limit: Limit) -> str:
     return rejected_table(nodes, limit)
 
 
-def _sampling(explanation: Explanation, fitting: int, limit: Limit) -> str:
-    if fitting <= explanation.sampled:
+def _sampling(explanation: Explanation, limit: Limit) -> str:
+    """Only where a node that was not looked at would be better than the one taken."""
+    best = explanation.best_of_all
+    if best is None or not explanation.node or explanation.running_on or explanation.rank == 1:
         return ""
     text = (
-        f"kube-scheduler stops at {counted(explanation.sampled, 'fitting node')} of the "
-        f"{fitting:,} shown here, and may take the best of those."
+        f"{counted(explanation.evaluated, 'node')} were looked at, as {explanation.sampled:,} that "
+        f"fit are enough; of all {explanation.feasible:,} that fit, {best.node} would be best, "
+        f"with {best.score} points."
     )
     return paragraph(text, limit)
 
 
 def _next_step(explanation: Explanation, limit: Limit) -> str:
-    if explanation.node or explanation.error or explanation.gated:
+    if not explanation.may_preempt or explanation.undecided:
         return ""
     text = f"ksched preempt {explanation.pod} says whether evicting other pods would help."
     return paragraph(text, limit)

@@ -47,6 +47,10 @@ def document(answer: PreemptionAnswer) -> dict[str, Any]:
         "runningOn": answer.running_on,
         "nominatedNode": answer.nominated,
         "gated": answer.gated and status(answer.gated),
+        "ignored": answer.ignored,
+        "undecided": answer.undecided,
+        "goesTo": answer.goes_to,
+        "evaluated": answer.evaluated,
         "fits": list(answer.fits),
         "mayPreempt": answer.may,
         "reason": answer.why_not,
@@ -109,6 +113,9 @@ def table(answer: PreemptionAnswer, limit: Limit) -> str:
 
 def _headline(answer: PreemptionAnswer, limit: Limit) -> str:
     lines = [f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"]
+    if answer.ignored:
+        text = paragraph(f"the scheduler never looks at it: it is {answer.ignored}", limit)
+        return "\n".join([*lines, verdict(text, YELLOW, limit)])
     if answer.gated:
         gate = f"{answer.gated.plugin}: {answer.gated.message}"
         text = paragraph(f"is not in the queue yet: {gate}", limit)
@@ -129,6 +136,8 @@ def _verdict(answer: PreemptionAnswer, limit: Limit) -> tuple[str, str]:
     """The answer in a sentence, and its colour."""
     if answer.fits:
         return f"needs no preemption: it fits on {listed(answer.fits, limit)}", GREEN
+    if answer.undecided:
+        return f"cannot be decided: {answer.error or answer.message}", RED
     if answer.why_not:
         return f"may not preempt: {answer.why_not}", RED
     if answer.error:

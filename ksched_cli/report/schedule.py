@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,15 +18,17 @@ def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
         "kind": "ScheduleResult",
         "placements": dict(sorted(run.placements.items())),
         "pending": sorted(run.pending),
-        "gated": sorted(run.gated),
+        "gated": list(run.gated),
+        "undecided": list(run.failed),
+        "ignored": [{"pod": pod.pod, "reason": pod.reason} for pod in run.ignored],
         "evicted": [eviction.pod for eviction in run.evicted],
         "evictions": [
             {"pod": eviction.pod, "node": eviction.node, "preemptor": eviction.preemptor}
             for eviction in run.evicted
         ],
         "messages": {
-            **{pod: why_not(run.last[pod]) for pod in sorted(run.pending)},
-            **{pod: run.gated[pod].message for pod in sorted(run.gated)},
+            **{pod: run.last[pod].why_not for pod in sorted(run.pending)},
+            **{pod: status.message for pod, status in run.gated.items()},
         },
         "summary": summary(run),
     }
@@ -54,14 +57,9 @@ def summary(run: RunRecord) -> dict[str, int]:
         "gated": len(run.gated),
         "evicted": len(run.evicted),
         "attempts": len(run.attempts),
+        "ignored": len(run.ignored),
+        "undecided": len(run.failed),
     }
-
-
-def why_not(last: Attempt) -> str:
-    """kube-scheduler's message, the error that ended the cycle, or the status of Reserve, Permit or
-    Bind."""
-    refusal = last.reserve or last.permit or last.bind
-    return last.message or last.error or (f"{refusal.plugin}: {refusal.message}" if refusal else "")
 
 
 def table(run: RunRecord, limit: Limit) -> str:
@@ -78,8 +76,12 @@ def table(run: RunRecord, limit: Limit) -> str:
     ]
     if devices_held:
         parts.append(cut_columns(("POD", "CLAIM", "DEVICES"), devices_held, limit))
-    unplaced = [("pending", pod, why_not(run.last[pod])) for pod in sorted(run.pending)]
-    unplaced += [("gated", pod, run.gated[pod].message) for pod in sorted(run.gated)]
+    failed = frozenset(run.failed)
+    unplaced = [
+        ("cannot be decided" if pod in failed else "pending", pod, run.last[pod].why_not)
+        for pod in run.pending
+    ]
+    unplaced += [("gated", pod, status.message) for pod, status in run.gated.items()]
     if unplaced:
         parts.append(cut_columns(("STATE", "POD", "WHY"), unplaced, limit))
     if run.evicted:
@@ -87,11 +89,24 @@ def table(run: RunRecord, limit: Limit) -> str:
         parts.append(cut_columns(("EVICTED", "NODE", "FOR"), rows, limit))
     if run.extender_bindings:
         parts.append(_bindings(run.extender_bindings, limit))
-    counts = summary(run)
-    parts.append(", ".join(f"{counts[key]} {key}" for key in ("placed", "pending", "gated")))
-    if counts["evicted"]:
-        parts[-1] += f", {counts['evicted']} evicted"
+    parts.append(_counts(run))
     return "\n\n".join(parts)
+
+
+def _counts(run: RunRecord) -> str:
+    """A line, and another of the pods left out, where there are any."""
+    counts = summary(run)
+    line = ", ".join(f"{counts[key]} {key}" for key in ("placed", "pending", "gated"))
+    if counts["evicted"]:
+        line += f", {counts['evicted']} evicted"
+    if counts["undecided"]:
+        line += f"; of the pending {counts['undecided']} cannot be decided, as a plugin failed"
+    reasons = Counter(pod.reason for pod in run.ignored)
+    if reasons:
+        line += "\nleft out: " + ", ".join(
+            f"{count} {reason}" for reason, count in reasons.most_common()
+        )
+    return line
 
 
 def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:

@@ -1,10 +1,10 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
-from hypothesis import given
+from hypothesis import given, settings
 
-from clusters import states
+from clusters import crowded_states, states
 from ksched_cli.analysis.explain import explain
-from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
+from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
 
 
 def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first():
@@ -79,28 +79,50 @@ def test_a_rejection_in_prefilter_is_the_whole_answer():
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     answer = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
     assert answer.pre_filter.reasons == ("pod affinity terms conflict",)
-    assert answer.message == "0/2 nodes are available: pod affinity terms conflict."
+    assert answer.message.startswith("0/2 nodes are available: pod affinity terms conflict.")
     assert answer.node == ""
 
 
-def test_asking_changes_nothing():
-    state = cluster(node("a"), pod("p", cpu="1"))
-    run = simulation(state)
-    first, second = (explain(run, find(run)) for _ in range(2))
+def test_a_running_pod_that_is_asked_about_stays_where_it_is():
+    run = simulation(cluster(node("a"), pod("p", cpu="1", node="a")))
+    first, second = (explain(run, find(run, "p")) for _ in range(2))
     assert first == second
-    assert run.snapshot.pods == [[]]
+    assert [[info.key for info in pods] for pods in run.snapshot.pods] == [["default/p"]]
+
+
+def test_a_node_that_does_not_exist_any_more_has_no_rank():
+    answer = explanation(cluster(node("a"), pod("p", node="gone")), pod="p")
+    assert (answer.running_on, answer.rank, answer.node) == ("gone", None, "a")
+
+
+@settings(max_examples=10)
+@given(crowded_states())
+def test_the_answer_about_every_pod_is_what_schedule_decides(state):
+    record = simulate(state)
+    for key, attempt in record.last.items():
+        answer = explanation(state, pod=key)
+        assert (answer.node, answer.evaluated) == (attempt.node, attempt.evaluated)
+        assert answer.message == attempt.why_not
+        assert (answer.score, answer.ties) == (attempt.score, attempt.ties)
+        preemptors = [eviction.preemptor for eviction in record.evicted if eviction.pod == key]
+        assert answer.evicted_by == "".join(preemptors)
+        if key in record.placements:
+            assert answer.node == record.placements[key]
+        if answer.best_of_all is not None and answer.node:
+            ranks = {node.node: node.rank for node in answer.nodes}
+            assert ranks[answer.best_of_all.node] == 1
+            assert ranks[answer.node] == answer.rank
 
 
 @given(states(max_pending=1))
 def test_what_is_explained_is_what_is_decided(state):
-    run = simulation(state)
-    for info in run.pending()[:1]:
-        answer = explain(run, info)
-        attempt = run.cycle.attempt(run.frameworks["default-scheduler"], info).attempt
+    for info in simulation(state).pending()[:1]:
+        run = simulation(state)
+        answer = explain(run, info, alone=True)
+        attempt = simulation(state).run(only=info).last[info.key]
         assert answer.node == attempt.node
         assert answer.error == attempt.error
-        # Preemption has its own word at the end of the decision's message.
-        assert attempt.message.startswith(answer.message)
+        assert answer.message == attempt.message
         fitting = {node.node for node in answer.nodes if node.total is not None}
         assert fitting == (set(attempt.detail.feasible) if not attempt.error else set())
         for name, status in attempt.detail.filter.items():

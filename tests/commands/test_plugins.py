@@ -98,7 +98,9 @@ def test_a_file_that_cannot_be_read_is_a_wrong_question(tmp_path: Path) -> None:
     assert "ModuleNotFoundError" in listed.stdout
 
 
-def test_the_exit_code_is_3_only_where_every_pod_failed(tmp_path: Path, state: Path) -> None:
+def test_the_exit_code_is_3_where_a_plugin_decided_some_pods_by_failing(
+    tmp_path: Path, state: Path
+) -> None:
     result = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
     assert result.returncode == 3
     assert "plugin Failing failed in filter: ValueError: odd" in result.stderr
@@ -106,7 +108,8 @@ def test_the_exit_code_is_3_only_where_every_pod_failed(tmp_path: Path, state: P
     assert "Traceback" not in result.stderr
     some = failing(tmp_path, 'pod.name == "p"')
     result = ksched("schedule", "--plugin", some, "--state", state)
-    assert result.returncode == 1
+    assert result.returncode == 3
+    assert "cannot be decided" in result.stdout
     assert "1 placed, 1 pending" in result.stdout
 
 

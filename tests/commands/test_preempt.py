@@ -79,15 +79,19 @@ def test_the_limit_on_candidates_can_be_lifted(preempt, write_state):
     assert (code, result["notSearched"], len(result["candidates"])) == (0, [], 101)
 
 
-def test_in_turn_the_others_come_first(preempt, write_state):
-    state = write_state(
-        node("a", cpu=1),
-        pod("other", cpu=1, priority=1),
-        pod("p", cpu=1, priority=9),
-    )
-    assert preempt("p", state=state)[1]["fits"] == ["a"]
-    _, result = preempt("p", "--in-turn", state=state)
-    assert [victim["pod"] for victim in result["candidates"][0]["victims"]] == ["default/other"]
+def test_the_others_come_in_their_turn_unless_they_are_left_out(preempt, write_state):
+    state = write_state(node("a", cpu=1), pod("other", cpu=1), pod("p", cpu=1))
+    code, result = preempt("p", state=state)
+    assert (code, result["fits"], result["goesTo"], result["evaluated"]) == (1, [], "", 1)
+    code, result = preempt("p", "--alone", state=state)
+    assert (code, result["fits"], result["goesTo"]) == (0, ["a"], "a")
+
+
+def test_a_pod_that_the_scheduler_never_looks_at_evicts_nobody(preempt, write_state):
+    state = write_state(node("a", cpu=1), pod("p", cpu=1, profile="other", priority=9))
+    code, result = preempt("p", state=state)
+    assert (code, result["mayPreempt"], result["candidates"]) == (1, False, [])
+    assert result["ignored"].startswith('for the scheduler "other"')
 
 
 def test_the_table_names_victims_reasons_and_the_other_nodes(ksched):

@@ -32,17 +32,13 @@ def test_a_pod_that_is_not_there_has_near_names():
         find("x")
 
 
-def test_a_pod_of_another_scheduler_is_refused():
-    with pytest.raises(UsageError, match='default/p is for the scheduler "other"'):
-        find("p", pod("p", spec={"schedulerName": "other"}))
-
-
-def test_in_turn_the_others_are_placed_first():
-    run = simulation(cluster(node("a"), pod("other"), pod("p")))
-    assert session.pod_in_turn(run, "p", in_turn=False).key == "default/p"
-    assert run.placements == {}
-    session.pod_in_turn(run, "p", in_turn=True)
-    assert run.placements == {"default/other": "a"}
+def test_in_turn_is_the_default_and_warned_of(capsys):
+    assert session.is_alone(alone=True, in_turn=False)
+    assert capsys.readouterr().err == ""
+    assert not session.is_alone(alone=False, in_turn=True)
+    assert "--in-turn is the default now" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="--alone and --in-turn exclude each other"):
+        session.is_alone(alone=True, in_turn=True)
 
 
 def test_ties_go_to_the_first_or_are_drawn():

@@ -1,6 +1,17 @@
 """The queue: order, gates, and which pods are due again."""
 
-from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry, fill, in_order, seconds
+import pytest
+
+from ksched_cli.engine.queue import (
+    NEVER,
+    Backlog,
+    ClusterVersion,
+    Entry,
+    fill,
+    in_order,
+    seconds,
+    why_ignored,
+)
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.testing import cluster, node, pod, simulation
 
@@ -64,13 +75,50 @@ def test_an_activated_pod_is_due_and_a_waiting_one_never():
     assert entry(seen=NEVER).is_due(ClusterVersion(0, 0))
 
 
-def backlog(run, leave_out=""):
-    return Backlog.of(fill(run.pending(), run.frameworks), run.frameworks, leave_out)
+def backlog(run):
+    return Backlog.of(fill(run.pending(), run.frameworks), run.frameworks)
 
 
-def test_a_pod_can_be_left_out_of_the_backlog():
-    waiting = backlog(simulated(pod("a"), pod("b")), "default/a")
-    assert list(waiting.entries) == ["default/b"]
+def test_the_other_pods_can_be_left_out():
+    run = simulated(pod("a"), pod("b"), pod("c", gates=["example.com/g"]))
+    queue = run.queue().only(run.pending()[1])
+    assert [info.key for info in queue.active] == ["default/b"]
+    assert list(queue.gated) == ["default/c"]
+
+
+DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+STATIC = {"kubernetes.io/config.mirror": "x"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "reason"),
+    [
+        (pod(), ""),
+        (pod(node="n"), ""),
+        (pod(status={"phase": "Succeeded"}), "finished (Succeeded)"),
+        (pod(node="n", status={"phase": "Failed"}), "finished (Failed)"),
+        (pod(metadata=DELETED), "being deleted"),
+        (pod(node="n", annotations=STATIC), "a static pod, which its kubelet runs"),
+        (pod(annotations=STATIC), ""),
+        (pod(profile="other"), 'for the scheduler "other", which the configuration does not have'),
+    ],
+)
+def test_a_pod_that_the_scheduler_never_looks_at_has_a_reason(manifest, reason):
+    (info,) = cluster(manifest).pods
+    assert why_ignored(info, {"default-scheduler"}).startswith(reason)
+    assert bool(why_ignored(info, {"default-scheduler"})) == bool(reason)
+
+
+def test_gated_pods_are_listed_by_creation_then_by_place_in_the_state():
+    gates = ["example.com/g"]
+    late = {"creationTimestamp": "2026-01-02T00:00:00Z"}
+    early = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    run = simulated(
+        pod("a", gates=gates, metadata=late, priority=9),
+        pod("z", gates=gates, metadata=early),
+        pod("b", gates=gates, metadata=early),
+    )
+    assert list(run.run().gated) == ["default/z", "default/b", "default/a"]
 
 
 def test_activating_a_pod_that_is_gone_does_nothing():

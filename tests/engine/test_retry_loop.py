@@ -53,7 +53,7 @@ def loop(on_progress=None, passes=5, **script):
     run = simulation(cluster(node("a"), *(pod(name) for name in script)))
     queued = tuple(QueuedPod(info, 0.0, i) for i, info in enumerate(run.pending()))
     scheduler = Scheduler(**script)
-    retries = RetryLoop(scheduler, Backlog.of(Queue(queued, {}), run.frameworks, ""), on_progress)
+    retries = RetryLoop(scheduler, Backlog.of(Queue(queued, {}), run.frameworks), on_progress)
     retries.run(passes)
     return scheduler, retries
 

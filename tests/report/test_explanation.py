@@ -52,7 +52,7 @@ def test_ties_and_the_only_node_are_said():
 
 def test_a_running_pod_is_told_how_its_node_ranks():
     text = explained(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="1", node="a"), pod="p")
-    assert any(line.startswith("runs on a, rank 2 with ") for line in text)
+    assert any(line == "runs on a, rank 2 of 2" for line in text)
 
 
 def test_a_gated_pod_is_said_to_be_gated():
