@@ -6,12 +6,14 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
+from ksched_cli.analysis.reasons import Reason, reasons
 from ksched_cli.analysis.shortfall import shortfalls
 from ksched_cli.analysis.turn import take_turn
 from ksched_cli.cluster.pod_info import PodInfo
@@ -68,6 +70,7 @@ class Explanation:
     undecided:   a plugin's defect ended the attempt
     may_preempt: evictions might make room: on some node no more is in the way than pods of lower
                  priority might be
+    reasons:     why nodes do not fit, counted over all of them
     """
 
     pod: str
@@ -92,6 +95,7 @@ class Explanation:
     ignored: str = ""
     undecided: bool = False
     may_preempt: bool = False
+    reasons: tuple[Reason, ...] = ()
 
 
 def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Explanation:
@@ -128,6 +132,22 @@ def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Exp
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
     )
+
+
+def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
+    """The explanation with fewer nodes: those named, and as many of the best as `top` says."""
+    best = {node.node for node in sorted(explanation.nodes, key=best_first)[:top]}
+    selected = best.union(names)
+    return replace(
+        explanation, nodes=tuple(node for node in explanation.nodes if node.node in selected)
+    )
+
+
+def best_first(node: NodeExplanation) -> tuple[float, int, float, str]:
+    """Sorts nodes that fit by rank, then the others by how near they are to fitting."""
+    rank = inf if node.rank is None else node.rank
+    obstacles = sum(len(rejection.status.reasons) for rejection in node.rejections)
+    return rank, obstacles, node.shortfall, node.node
 
 
 def _of_running_pod(simulation: Simulation, pod: PodInfo, running_on: str) -> Explanation:
@@ -180,6 +200,7 @@ def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
         error=evaluation.error,
         pre_filter=evaluation.pre_filter,
         may_preempt=_may_preempt(evaluation),
+        reasons=() if evaluation.error else reasons(evaluation),
     )
 
 

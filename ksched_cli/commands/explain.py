@@ -1,13 +1,36 @@
-"""`ksched explain POD`: why this pod goes where it goes, or why nowhere."""
+"""`ksched explain POD`: why this pod goes where it goes, or nowhere; `--pending`: all that stay."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import Alone, InTurn, PodName, StateOptions
+from ksched_cli.commands.options import Alone, InTurn, StateOptions
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.report.table import Limit
 
 
 def explain(
-    pod: PodName, options: StateOptions, alone: Alone = False, in_turn: InTurn = False
+    options: StateOptions,
+    pod: Annotated[str, typer.Argument(metavar="[POD]", help="name or namespace/name")] = "",
+    pending: Annotated[
+        bool, typer.Option("--pending", help="All pods that stay pending, in groups.")
+    ] = False,
+    node: Annotated[
+        list[str] | None,
+        typer.Option("--node", metavar="NODE", help="Show this node; repeatable."),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", metavar="N", min=1, help="Show the N best nodes.")
+    ] = None,
+    alone: Alone = False,
+    in_turn: InTurn = False,
 ) -> ExitCode:
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
@@ -15,29 +38,76 @@ def explain(
     by every plugin, or its scores. Of a pod that runs already, how its node ranks. Exit code 0 when
     the pod gets a node, 1 when it does not or the scheduler never looks at it, 3 when a plugin's
     failure leaves it undecided.
+
+    With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
+    none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
     """
+    from ksched_cli.commands import session
+
+    if bool(pod) == pending:
+        raise UsageError("explain takes a POD, or --pending for all that stay pending")
+    if not pending:
+        return _explain_pod(options, pod, node or (), top, alone=session.is_alone(alone, in_turn))
+    if node or top or alone:
+        raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
+    return _explain_pending(options)
+
+
+def _explain_pod(
+    options: StateOptions, name: str, nodes: Sequence[str], top: int | None, *, alone: bool
+) -> ExitCode:
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.commands import session
-    from ksched_cli.commands.output import limit, show
     from ksched_cli.report import explanation as renderer
-    from ksched_cli.report.changes import with_changes
-    from ksched_cli.report.forms import Report
 
     simulation = session.open_simulation(options)
-    info = session.find_pod(simulation, pod)
-    explanation = analysis.explain(simulation, info, alone=session.is_alone(alone, in_turn))
-    session.report_defects(simulation, options.debug)
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(explanation),
-                table=lambda: renderer.table(explanation, limit(options.everything)),
-            ),
-            simulation.state.changes,
-            limit(options.everything),
-        ),
-        options.output,
+    pod = session.find_pod(simulation, name)
+    session.check_nodes(simulation, nodes)
+    explanation = analysis.explain(simulation, pod, alone=alone)
+    if nodes or top:
+        explanation = analysis.select(explanation, nodes, top or 0)
+    _show(
+        options,
+        simulation,
+        lambda: renderer.document(explanation),
+        lambda limit: renderer.table(explanation, limit),
     )
     if explanation.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if explanation.node else ExitCode.NO
+
+
+def _explain_pending(options: StateOptions) -> ExitCode:
+    from ksched_cli.analysis.pending import pending_report
+    from ksched_cli.commands import session
+    from ksched_cli.report import pending as renderer
+
+    simulation = session.open_simulation(options)
+    report = pending_report(simulation)
+    _show(
+        options,
+        simulation,
+        lambda: renderer.document(report),
+        lambda limit: renderer.table(report, limit),
+    )
+    if any(group.undecided for group in report.groups):
+        return ExitCode.DEFECT
+    return ExitCode.NO if report.groups else ExitCode.YES
+
+
+def _show(
+    options: StateOptions,
+    simulation: Simulation,
+    document: Callable[[], Mapping[str, Any]],
+    table: Callable[[Limit], str],
+) -> None:
+    """Warns of plugins that failed, and prints the result."""
+    from ksched_cli.commands import session
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.report.changes import with_changes
+    from ksched_cli.report.forms import Report
+
+    session.report_defects(simulation, options.debug)
+    shown = limit(options.everything)
+    report = Report(document, lambda: table(shown))
+    show(with_changes(report, simulation.state.changes, shown), options.output)

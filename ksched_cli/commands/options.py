@@ -77,8 +77,15 @@ Output = Annotated[
     Form, typer.Option("-o", "--output", help="The form of the result.", show_default=True)
 ]
 Trace = Annotated[
-    bool, typer.Option("--trace", help="With -o json or yaml: also every attempt in detail.")
+    bool,
+    typer.Option(
+        "--trace",
+        help="With -o json or yaml: also every attempt in detail; --trace POD, repeatable: those "
+        "of this pod only.",
+    ),
 ]
+# An option takes a value or none, not either; so the pods after --trace are arguments.
+TracedPods = Annotated[list[str] | None, typer.Argument(hidden=True)]
 TieBreak = Annotated[
     str,
     typer.Option(

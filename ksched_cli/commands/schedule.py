@@ -7,12 +7,21 @@ from typing import Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import ExtenderBind, Seed, StateOptions, TieBreak, Trace
+from ksched_cli.commands.options import (
+    ExtenderBind,
+    Seed,
+    StateOptions,
+    TieBreak,
+    Trace,
+    TracedPods,
+)
+from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 
 def schedule(
     options: StateOptions,
+    traced: TracedPods = None,
     trace: Trace = False,
     tie_break: TieBreak = "name",
     seed: Seed = None,
@@ -37,26 +46,31 @@ def schedule(
     """
     from ksched_cli.commands import progress, session
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.engine.simulation import Options
+    from ksched_cli.engine.simulation import Focus, Options
     from ksched_cli.report import schedule as renderer
     from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
 
+    if traced and not trace:
+        raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
     with progress.of_pods() as on_progress:
         run_options = Options(
             tie_break=session.tie_break(tie_break, seed),
-            detailed=trace and options.output is not Form.TABLE,
+            detailed=trace and not traced and options.output is not Form.TABLE,
             preempt=not no_preemption,
             cache_answers=not no_memory,
             on_progress=on_progress,
         )
         simulation = session.open_simulation(options, run_options, extender_bind=extender_bind)
+        traced_pods = session.find_pods(simulation, traced or ())
+        if traced_pods:
+            simulation.focus = Focus(traced_pods)
         run = simulation.run()
     session.report_defects(simulation, options.debug)
     show(
         with_changes(
             Report(
-                document=lambda: renderer.document(run, trace=trace),
+                document=lambda: renderer.document(run, trace=trace, traced=traced_pods),
                 table=lambda: renderer.table(run, limit(options.everything)),
             ),
             simulation.state.changes,

@@ -234,6 +234,23 @@ def find_pod(simulation: Simulation, name: str) -> PodInfo:
     return simulation.catalog.info(pods[0])
 
 
+def find_pods(simulation: Simulation, names: Iterable[str]) -> frozenset[str]:
+    """Their keys; see find_pod."""
+    return frozenset(find_pod(simulation, name).key for name in names)
+
+
+def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
+    """Raises UsageError for the first name that is no node of the state."""
+    from difflib import get_close_matches
+
+    nodes = simulation.snapshot.names
+    for name in names:
+        if name not in simulation.snapshot.row:
+            matches = ", ".join(get_close_matches(name, nodes, n=3))
+            message = f'no node "{name}" in the state ({len(nodes)} nodes)'
+            raise UsageError(f"{message}; did you mean {matches}?" if matches else message)
+
+
 def _no_such_pod(simulation: Simulation, name: str) -> str:
     from difflib import get_close_matches
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.interface import Explains
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.results import Scores
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import PluginScores
 from ksched_cli.framework.status import Rejection, Status
@@ -29,11 +30,20 @@ class Mode(Enum):
                 fit, each until a plugin rejects it
     ALL_NODES:  every node that PreFilter leaves, each until a plugin rejects it
     EXHAUSTIVE: every plugin about every node; a node is scored even where only one fits
+    REASONS:    every plugin about every node, for the verdicts alone: no scores, no statuses
     """
 
     SAMPLED = "sampled"
     ALL_NODES = "all nodes"
     EXHAUSTIVE = "exhaustive"
+    REASONS = "reasons"
+
+
+class PluginVerdicts(NamedTuple):
+    """A plugin's verdicts on all rows of the snapshot."""
+
+    plugin: str
+    verdicts: Verdicts
 
 
 class Evaluation(Struct, eq=False):
@@ -48,6 +58,7 @@ class Evaluation(Struct, eq=False):
     totals:     per feasible node, the weighted sum; None where nodes are not scored
     scores, extender_scores: behind the totals; scores only where detail is asked for
     rejections: per row, every rejection; only in EXHAUSTIVE mode
+    verdicts:   by every plugin, on all nodes; only in EXHAUSTIVE and REASONS mode
     """
 
     framework: Framework
@@ -64,6 +75,7 @@ class Evaluation(Struct, eq=False):
     scores: Sequence[PluginScores] = ()
     extender_scores: Sequence[ExtenderScores] = ()
     rejections: Sequence[list[Rejection]] = ()
+    verdicts: Sequence[PluginVerdicts] = ()
 
     def fit_error(self, post_filter: str = "") -> str:
         """kube-scheduler's message for a pod that fits nowhere. post_filter: PostFilter's."""

@@ -55,7 +55,8 @@ class Pipeline:
         """`filter`, and `score` where there are nodes to choose from."""
         evaluation = self.filter(framework, pod, mode)
         enough = 1 if mode is Mode.EXHAUSTIVE else 2
-        if len(evaluation.feasible) >= enough and not evaluation.error:
+        is_scored = mode is not Mode.REASONS and not evaluation.error
+        if is_scored and len(evaluation.feasible) >= enough:
             self.score(evaluation)
         return evaluation
 

@@ -12,6 +12,7 @@ from ksched_cli.engine.records import NodeScore
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
 from ksched_cli.report.node_groups import RejectedNode, rejected_table
+from ksched_cli.report.pending import reason_fields
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -57,6 +58,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
         "mayPreempt": explanation.may_preempt,
         "preFilter": explanation.pre_filter and status(explanation.pre_filter),
         "nodesToFind": explanation.sampled,
+        "reasons": [reason_fields(reason) for reason in explanation.reasons],
         "nodes": [_node(node) for node in explanation.nodes],
         "notes": [],
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
@@ -11,8 +11,8 @@ from ksched_cli.report.attempts import attempt
 from ksched_cli.report.table import Limit, cut_columns
 
 
-def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
-    """kind ScheduleResult."""
+def document(run: RunRecord, *, trace: bool, traced: Collection[str] = ()) -> dict[str, Any]:
+    """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are."""
     result: dict[str, Any] = {
         "apiVersion": "ksched/v1",
         "kind": "ScheduleResult",
@@ -35,7 +35,9 @@ def document(run: RunRecord, *, trace: bool) -> dict[str, Any]:
     if run.extender_bindings:
         result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
     if trace:
-        result["attempts"] = [attempt(record) for record in run.attempts]
+        result["attempts"] = [
+            attempt(record) for record in run.attempts if not traced or record.pod in traced
+        ]
     return result
 
 

@@ -140,3 +140,72 @@ def test_an_unknown_pod_is_bad_usage(ksched):
     code, out, err = ksched("explain", "checkuot", "--state", EXAMPLE)
     assert (code, out) == (2, "")
     assert "did you mean default/checkout?" in err
+
+
+def test_all_pending_pods_are_explained_at_once(ksched, write_state):
+    state = write_state(node("a"), pod("p", cpu=9), pod("q"))
+    code, out, _ = ksched("explain", "--pending", "--state", state, "-o", "json")
+    (group,) = conforms(json.loads(out), "pending_report")["groups"]
+    assert (code, group["owner"], group["pods"]) == (1, "Pod/p", ["default/p"])
+    (reason,) = group["reasons"]
+    assert (reason["reason"], reason["nodes"]) == ("Insufficient cpu", 1)
+    assert reason["nearest"] == {"node": "a", "detail": "cpu: wants 9, 4 free of 4"}
+    code, out, _ = ksched("explain", "--pending", "--state", state)
+    assert (code, out.splitlines()[0]) == (1, "Pod/p in default: a pod pending: default/p")
+    assert ksched("explain", "--pending", "--state", write_state(node("a"), pod("q")))[0] == 0
+
+
+def test_undecided_pods_among_the_pending_are_exit_code_3(ksched, write_state, tmp_path):
+    plugin = tmp_path / "failing.py"
+    plugin.write_text(FAILING)
+    state = write_state(node("a"), pod("p"), pod("q", cpu=9))
+    code, out, _ = ksched("explain", "--pending", "--state", state, "--plugin", plugin)
+    assert code == 3
+    assert "Pod/p in default: a pod cannot be decided: default/p" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "explain takes a POD, or --pending"),
+        (("p", "--pending"), "explain takes a POD, or --pending"),
+        (("--pending", "--node", "a"), "--pending is about all pods"),
+        (("--pending", "--top", "1"), "--pending is about all pods"),
+        (("--pending", "--alone"), "--pending is about all pods"),
+        (
+            ("p", "--node", "node-7"),
+            'no node "node-7" in the state (1 nodes); did you mean node-1?',
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_bad_usage(arguments, message, ksched, write_state):
+    code, out, err = ksched("explain", *arguments, "--state", write_state(node("node-1"), pod("p")))
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_nodes_are_selected_by_name_and_rank(explain):
+    objects = [
+        *(node(f"n{cpu:02}", cpu=cpu) for cpu in (64, 32, 16, 8, 4, 3, 2, 1)),
+        pod("p", cpu=4),
+    ]
+
+    def nodes(*arguments):
+        code, result = explain("p", *arguments, objects=objects)
+        assert (code, result["node"], result["feasible"]) == (0, "n64", 5)
+        assert result["reasons"][0]["nodes"] == 3
+        return [entry["node"] for entry in result["nodes"]]
+
+    assert nodes("--node", "n01", "--node", "n32") == ["n01", "n32"]
+    assert nodes("--top", 2) == ["n32", "n64"]
+    assert nodes("--top", 1, "--node", "n02") == ["n02", "n64"]
+    # Then those that come nearest to fitting.
+    assert nodes("--top", 6) == ["n03", "n04", "n08", "n16", "n32", "n64"]
+
+
+def test_the_table_shows_the_selected_nodes_only(ksched, write_state):
+    state = write_state(node("a"), node("b", cpu=8), node("c", cpu=1), pod("p", cpu=2))
+    _, out, _ = ksched("explain", "p", "--node", "c", "--state", state)
+    assert "goes to b with " in out
+    assert "cpu: wants 2, 1 free of 1" in out
+    assert "RANK" not in out

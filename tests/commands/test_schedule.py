@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.testing import node, pod
+from report.schemas import conforms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 # Its answer depends on the pods on the node, which NODE denies.
@@ -55,6 +56,50 @@ def test_attempts_are_in_json_only_where_requested(ksched, write_state):
     _, traced, _ = ksched("schedule", "--state", state, "-o", "json", "--trace")
     assert "attempts" not in json.loads(plain)
     assert [attempt["node"] for attempt in json.loads(traced)["attempts"]] == ["a"]
+
+
+def test_attempts_of_some_pods_alone_can_be_traced(ksched, write_state):
+    state = write_state(node("a"), *(pod(f"p{i}") for i in range(4)))
+    code, out, _ = ksched(
+        "schedule", "--state", state, "--trace", "p1", "--trace", "default/p3", "-o", "json"
+    )
+    result = conforms(json.loads(out), "schedule_result")
+    assert code == 0
+    assert [attempt["pod"] for attempt in result["attempts"]] == ["default/p1", "default/p3"]
+    assert [attempt["feasible"] for attempt in result["attempts"]] == [["a"], ["a"]]
+    _, everything, _ = ksched("schedule", "--state", state, "--trace", "-o", "json")
+    assert result["attempts"][0] in json.loads(everything)["attempts"]
+
+
+def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(ksched, write_state):
+    state = write_state(node("a"), pod("web"))
+    code, _, err = ksched("schedule", "--state", state, "-o", "json", "--trace", "wbe")
+    assert (code, "did you mean default/web?" in err) == (2, True)
+    code, _, err = ksched("schedule", "web", "--state", state)
+    assert (code, 'schedule takes no argument, and "web" is one' in err) == (2, True)
+
+
+def test_pods_that_are_left_out_are_listed_with_the_reason(ksched, write_state):
+    deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    state = write_state(
+        node("a"),
+        pod("done", node="a", status={"phase": "Succeeded"}),
+        pod("going", metadata=deleted),
+        pod("leaving", node="a", metadata=deleted),
+        pod("theirs", profile="mine"),
+        pod("running", node="a", profile="mine"),
+        pod("p"),
+    )
+    code, out, _ = ksched("schedule", "--state", state, "-o", "json")
+    result = conforms(json.loads(out), "schedule_result")
+    assert (code, result["summary"]["ignored"]) == (0, 3)
+    assert {entry["pod"]: entry["reason"] for entry in result["ignored"]} == {
+        "default/done": "finished (Succeeded)",
+        "default/going": "being deleted",
+        "default/theirs": 'for the scheduler "mine", which the configuration does not have',
+    }
+    _, out, _ = ksched("schedule", "--state", state)
+    assert "left out: 1 finished (Succeeded), 1 being deleted, 1 for the scheduler" in out
 
 
 def test_a_seed_repeats_the_draws(ksched, write_state):

@@ -48,7 +48,8 @@ def test_exhaustive_asks_every_plugin_about_every_node_and_records_every_rejecti
 def test_only_the_sampled_search_stops_at_enough_feasible_nodes():
     feasible = {mode: len(evaluate(toys(filtering("A", {})), mode).feasible) for mode in Mode}
     # Without Score plugins one feasible node is enough.
-    assert feasible == {Mode.SAMPLED: 1, Mode.ALL_NODES: 3, Mode.EXHAUSTIVE: 3}
+    assert feasible.pop(Mode.SAMPLED) == 1
+    assert set(feasible.values()) == {3}
 
 
 def test_a_single_feasible_node_is_scored_only_exhaustively():

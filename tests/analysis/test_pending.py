@@ -1,0 +1,97 @@
+"""Pending pods by owner and message."""
+
+from hypothesis import given, settings
+
+from clusters import crowded_states
+from ksched_cli.analysis.pending import owner, pending_report
+from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.status import SUCCESS
+from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
+
+
+def owned(kind, name, pod_name, labels=None, **fields):
+    reference = {"apiVersion": "v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+    return pod(pod_name, labels=labels, metadata={"ownerReferences": [reference]}, **fields)
+
+
+def report_of(*objects, plugins=()):
+    return pending_report(simulation(cluster(*objects), plugins=plugins))
+
+
+def test_the_owner_is_the_controller_and_that_of_a_replica_set_its_deployment():
+    hashed = {"pod-template-hash": "5d9f"}
+    objects = {
+        "a": (pod("a"), "Pod/a"),
+        "b": (owned("StatefulSet", "db", "b"), "StatefulSet/db"),
+        "c": (owned("ReplicaSet", "web-5d9f", "c", hashed), "Deployment/web"),
+        "d": (owned("ReplicaSet", "plain", "d", hashed), "ReplicaSet/plain"),
+        "e": (owned("ReplicaSet", "web-5d9f", "e"), "ReplicaSet/web-5d9f"),
+    }
+    run = simulation(cluster(*(manifest for manifest, _ in objects.values())))
+    owners = {name: owner(find(run, name)) for name in objects}
+    assert owners == {name: expected for name, (_, expected) in objects.items()}
+
+
+def test_pods_of_one_owner_and_message_are_a_group():
+    large = [owned("StatefulSet", "db", f"db-{i}", cpu=9) for i in range(3)]
+    report = report_of(
+        node("a"), pod("alone", cpu=9), *large, owned("StatefulSet", "db", "z", memory="99Gi")
+    )
+    groups = [(group.owner, group.namespace, group.pods) for group in report.groups]
+    assert groups == [
+        ("StatefulSet/db", "default", ("default/db-0", "default/db-1", "default/db-2")),
+        ("Pod/alone", "default", ("default/alone",)),
+        ("StatefulSet/db", "default", ("default/z",)),
+    ]
+    assert (report.pending, report.nodes) == (5, 1)
+    assert report.groups[2].reasons[0].reason == "Insufficient memory"
+
+
+def test_pods_that_look_the_same_are_evaluated_once(monkeypatch):
+    run = simulation(cluster(node("a"), *(pod(f"p{i}", cpu=9) for i in range(9))))
+    evaluated = []
+    evaluate = type(run.pipeline).evaluate
+
+    def counting(pipeline, framework, info, mode):
+        evaluated.append(mode.value)
+        return evaluate(pipeline, framework, info, mode)
+
+    monkeypatch.setattr(type(run.pipeline), "evaluate", counting)
+    assert len(pending_report(run).groups) == 9
+    assert evaluated.count("reasons") == 1
+
+
+def test_gated_and_ignored_pods_are_counted_and_in_no_group():
+    report = report_of(
+        node("a"), pod("held", gates=["example.com/g"]), pod("other", profile="mine"), pod("p")
+    )
+    assert (report.groups, report.gated, report.ignored) == ((), 1, 1)
+
+
+class Failing(FilterPlugin):
+    name = "Failing"
+
+    def filter(self, state, pod, node):
+        if pod.name == "p":
+            raise ValueError("odd")
+        return SUCCESS
+
+
+def test_a_pod_that_a_plugin_fails_on_is_undecided():
+    (group,) = report_of(node("a"), pod("p"), pod("q"), plugins=[Failing]).groups
+    assert (group.pods, group.undecided) == (("default/p",), True)
+    assert "odd" in group.message
+
+
+@settings(max_examples=10)
+@given(crowded_states())
+def test_the_groups_are_the_pending_pods_of_schedule_and_the_reasons_those_of_explain(state):
+    record = simulate(state)
+    report = pending_report(simulation(state))
+    pods = [key for group in report.groups for key in group.pods]
+    assert sorted(pods) == sorted(record.pending)
+    for group in report.groups:
+        assert group.message == record.last[group.pods[0]].why_not
+        if group.pods[0] == record.attempts[-1].pod:
+            # The last attempt of the run saw the cluster as it is at the end.
+            assert group.reasons == explanation(state, pod=group.pods[0]).reasons
