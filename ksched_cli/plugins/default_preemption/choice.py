@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ksched_cli.framework.preemption import Criterion, CriterionStep, Victims
 from ksched_cli.plugins.default_preemption.victims import NOT_STARTED, start_time
 
 # Added to each priority, so that none is negative and fewer victims have a smaller sum.
 PRIORITY_SHIFT = 1 << 31
+
+Measures: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +30,45 @@ class Choice:
 def pick_one_node(candidates: Mapping[str, Victims]) -> Choice:
     """Applies the criteria in order until one node is left; of several equal to the end, the first
     by name, where upstream takes any. candidates: at least one."""
-    nodes = sorted(candidates)
-    steps: list[CriterionStep] = []
-    for criterion, measure, text in CRITERIA:
-        if len(nodes) == 1:
-            return Choice(nodes[0], steps=tuple(steps))
-        measures = [measure(candidates[node]) for node in nodes]
-        best = max(measures)
-        nodes = [node for node, value in zip(nodes, measures, strict=True) if value == best]
-        steps.append(CriterionStep(criterion, text(candidates[nodes[0]]), len(nodes)))
-    if len(nodes) == 1:
-        return Choice(nodes[0], steps=tuple(steps))
-    steps.append(CriterionStep(Criterion.FIRST_BY_NAME, nodes[0], 1))
-    return Choice(nodes[0], tuple(nodes), tuple(steps))
+    if len(candidates) == 1:
+        return Choice(next(iter(candidates)))
+    measures = {node: _measures(victims) for node, victims in candidates.items()}
+    best = max(measures.values())
+    ties = sorted(node for node, value in measures.items() if value == best)
+    steps = _steps(list(measures.values()), best, candidates[ties[0]])
+    if len(ties) == 1:
+        return Choice(ties[0], steps=tuple(steps))
+    steps.append(CriterionStep(Criterion.FIRST_BY_NAME, ties[0], 1))
+    return Choice(ties[0], tuple(ties), tuple(steps))
+
+
+def _steps(left: list[Measures], best: Measures, chosen: Victims) -> list[CriterionStep]:
+    """The criteria up to the one that leaves a single node. left: of all candidates."""
+    steps = []
+    for position, (criterion, _, text) in enumerate(CRITERIA):
+        value = best[position]
+        left = [measures for measures in left if measures[position] == value]
+        steps.append(CriterionStep(criterion, text(chosen), len(left)))
+        if len(left) == 1:
+            break
+    return steps
 
 
 def ranked(candidates: Mapping[str, Victims]) -> list[str]:
     """All candidates, best first, compared by the criteria in order."""
     nodes = sorted(candidates)
-    for _, measure, _ in reversed(CRITERIA):
-        measured = {node: measure(candidates[node]) for node in nodes}
-        nodes.sort(key=measured.__getitem__, reverse=True)
+    nodes.sort(key=lambda node: _measures(candidates[node]), reverse=True)
     return nodes
+
+
+def _measures(victims: Victims) -> Measures:
+    """Per criterion, the measure; of two candidates, the greater tuple is preferred. Computed once:
+    victims are cached, and compared for every pod that may evict them."""
+    if victims.measures is None:
+        measures = tuple(measure(victims) for _, measure, _ in CRITERIA)
+        object.__setattr__(victims, "measures", measures)
+    assert victims.measures is not None, "just set"
+    return victims.measures
 
 
 def _priority_sum(victims: Victims) -> int:

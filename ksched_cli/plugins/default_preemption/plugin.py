@@ -248,11 +248,14 @@ class _CandidateSearch:
                 self.violating += 1
             else:
                 self.non_violating += 1
-            if self.is_over:
+            # Fewer candidates cannot be enough.
+            if len(self.candidates) >= self.num_candidates and self.is_over:
                 return
 
     def selected(self) -> dict[str, Victims]:
         """The first num_candidates of those with and of those without violations, as upstream."""
+        if not self.violating and len(self.candidates) <= self.num_candidates:
+            return self.candidates
         non_violating = [
             name for name, victims in self.candidates.items() if not victims.pdb_violations
         ]

@@ -1,0 +1,40 @@
+"""Detail changes what is recorded of a run, and nothing of what happens in it."""
+
+from hypothesis import given, settings
+from msgspec import structs
+
+from clusters import states
+from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.testing import simulation
+from tests.plugins.default_preemption.manifests import crowded
+
+
+def run_of(state, detailed):
+    """A run, with all that only a detailed one records left out."""
+    run = simulation(state)
+    run.pipeline.detailed = detailed
+    record = run.run()
+    return structs.replace(
+        record,
+        attempts=tuple(plain(attempt) for attempt in record.attempts),
+        last={pod: plain(attempt) for pod, attempt in record.last.items()},
+    )
+
+
+def plain(attempt):
+    post_filter = attempt.post_filter
+    if post_filter is not None:
+        post_filter = structs.replace(post_filter, candidates={})
+    return structs.replace(attempt, detail=NO_DETAIL, ties=(), post_filter=post_filter)
+
+
+@settings(max_examples=10)
+@given(states())
+def test_a_run_is_the_same_with_and_without_detail(state):
+    assert run_of(state, detailed=True) == run_of(state, detailed=False)
+
+
+@settings(max_examples=10)
+@given(crowded())
+def test_preemption_is_the_same_with_and_without_detail(state):
+    assert run_of(state, detailed=True) == run_of(state, detailed=False)
