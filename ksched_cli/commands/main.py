@@ -17,6 +17,7 @@ import typer
 
 from ksched_cli import __version__
 from ksched_cli.commands import config
+from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
@@ -25,7 +26,14 @@ from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError
 
-COMMANDS: tuple[Callable[..., ExitCode], ...] = (validate, schedule, explain, preempt, plugins)
+COMMANDS: tuple[Callable[..., ExitCode], ...] = (
+    validate,
+    schedule,
+    explain,
+    preempt,
+    capacity,
+    plugins,
+)
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -126,22 +126,43 @@ def open_simulation(
     run: how to run it; what the options tell of extenders is added
     Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
-    from ksched_cli.engine.simulation import Options, Simulation
-
-    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     registry = usable_plugins(options.plugin)
     state = changed_state(load_base_state(options, registry), options)
     configuration = read_configuration(options.config, registry, options.plugin)
+    simulation = make_simulation(
+        options, state, configuration, registry, run, extender_bind=extender_bind
+    )
+    warn_of_state(simulation)
+    return simulation
+
+
+def make_simulation(
+    options: StateOptions,
+    state: ClusterState,
+    configuration: Configuration,
+    registry: Mapping[str, PluginEntry],
+    run: Options | None = None,
+    *,
+    extender_bind: bool = False,
+) -> Simulation:
+    """Without warnings. Raises KschedError where a plugin cannot be made."""
+    from ksched_cli.engine.simulation import Options, Simulation
+
+    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     try:
-        simulation = Simulation(state, configuration, registry, run)
+        return Simulation(state, configuration, registry, run)
     except PluginDefectError as defect:
         raise _with_traceback(defect, options.debug) from None
+
+
+def warn_of_state(simulation: Simulation) -> None:
+    """What the simulation's state lacks, and what nobody reads of it."""
+    state = simulation.state
     if state.skipped:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
         warn(f"skipped what no plugin reads: {kinds}")
     for line in (*state.warnings, *_device_warnings(simulation)):
         warn(line)
-    return simulation
 
 
 def _default_state_path() -> str:

@@ -10,6 +10,7 @@ from typing import NoReturn
 from msgspec import structs
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
@@ -74,6 +75,7 @@ class Simulation:
     settled:    the pods that wait no longer, until `take_settled`
     failed:     keys of the pods whose last attempt a plugin's defect ended
     focus:      the pods that a question is about, or None
+    newcomers:  pods that wait for a node besides those of the state
     """
 
     state: ClusterState
@@ -96,6 +98,7 @@ class Simulation:
     settled: list[tuple[PodInfo, Outcome]] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
     focus: Focus | None = None
+    newcomers: list[Pod] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.snapshot = Snapshot(self.state.nodes)
@@ -144,10 +147,11 @@ class Simulation:
         self.extenders.close()
 
     def pending(self) -> list[PodInfo]:
-        """The pods that want a node from one of the profiles, in the order of the state."""
+        """The pods that want a node from one of the profiles, in the order of the state; newcomers
+        after them."""
         return [
             self.catalog.info(pod)
-            for pod in self.state.pods
+            for pod in (*self.state.pods, *self.newcomers)
             if not pod.node_name and not why_ignored(pod, self.frameworks)
         ]
 

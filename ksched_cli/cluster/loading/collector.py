@@ -4,7 +4,7 @@ duplicates."""
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodPar
 from ksched_cli.cluster.loading.sources import Document
 from ksched_cli.cluster.loading.state_warnings import state_warnings
 from ksched_cli.cluster.loading.unknown_fields import FieldChecker
-from ksched_cli.cluster.objects import KubeObject, Node, ObjectMeta, Pod
+from ksched_cli.cluster.objects import KubeObject, Node, ObjectMeta, Pod, PriorityClass
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 
@@ -65,8 +65,13 @@ class _InvalidObjectError(Exception):
 class Collector:
     """Adds documents one by one, then makes the ClusterState."""
 
-    def __init__(self, reads: Container[str] = ()) -> None:
-        """reads: kinds to keep besides those of KINDS, as "PodGroup.scheduling.x-k8s.io"."""
+    def __init__(
+        self,
+        reads: Container[str] = (),
+        priority_classes: Mapping[str, PriorityClass] | None = None,
+    ) -> None:
+        """reads: kinds to keep besides those of KINDS, as "PodGroup.scheduling.x-k8s.io".
+        priority_classes: to be there before any document is added"""
         self._reads = reads
         self._custom_objects: dict[str, list[msgspec.Raw]] = {}
         self._header = msgspec.json.Decoder(_Header)
@@ -74,6 +79,7 @@ class Collector:
         self._array = msgspec.json.Decoder(list[msgspec.Raw])
         self._pods = PodDecoder()
         self._objects: dict[str, dict[Any, Any]] = {kind.attribute: {} for kind in KINDS.values()}
+        self._objects["priority_classes"].update(priority_classes or {})
         self._skipped: dict[str, int] = {}
         self._repeated: list[str] = []
         self._fields = FieldChecker()

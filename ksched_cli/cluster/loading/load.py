@@ -12,6 +12,7 @@ from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.files import StateFiles, default_state_path, has_state_suffix
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 
@@ -79,3 +80,19 @@ def _has_kind(data: msgspec.Raw) -> bool:
     if isinstance(value, list):
         return any(_has_kind(item) for item in value)
     return value.kind is not msgspec.UNSET
+
+
+def load_pod(path: str, state: ClusterState, stdin: BinaryIO | None = None) -> Pod:
+    """The one pod at a path, "-" for stdin, with the priority that its class has in the state.
+
+    Raises InputError for what cannot be read, and where there is not exactly one pod.
+    """
+    collector = Collector(priority_classes=state.priority_classes)
+    for source in StateFiles([path], stdin or sys.stdin.buffer).sources():
+        for document in documents(source):
+            collector.add(document)
+    pods = collector.finish().pods
+    if len(pods) != 1:
+        count = f"{len(pods)} pods" if pods else "no pod"
+        raise InputError(path, f"expected one Pod, found {count}")
+    return pods[0]

@@ -1,0 +1,240 @@
+"""How many more copies of a pod fit, and what stops the next one; how many nodes all pods need.
+
+Copies of a pod go through the engine one after the other, so that spread and anti-affinity are
+counted as they grow. They come when the pod's turn comes in a run, and evict nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.cluster.objects.pod import Pod, PodStatus
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Focus, Simulation
+from ksched_cli.framework.status import Status
+
+# Up to so many nodes each number is tried; beyond it the search halves.
+LINEAR_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many more copies of a pod fit.
+
+    count:      all of them
+    nodes:      node → how many, of the nodes that take any, by name
+    limited_by: why the first that does not fit does not, as kube-scheduler would say it
+    stopped_at: the maximum, where it was reached, else None
+    gated:      why the pod is not in the queue; its copies then came after all others
+    undecided:  a plugin's defect ended the attempt of a copy
+    """
+
+    pod: str
+    profile: str
+    count: int = 0
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    limited_by: str = ""
+    stopped_at: int | None = None
+    gated: Status | None = None
+    undecided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a run with so many more nodes came to. evicted: pods that made room for others."""
+
+    nodes: int
+    pending: int
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodesNeeded:
+    """The fewest copies of a node with which every pod gets a node and none is evicted.
+
+    count:      None where no number helps
+    limited_by: then, why a pod that stays pending does
+    trials:     the runs made, in their order
+    undecided:  a plugin's defect left a pod undecided
+    """
+
+    like: str
+    count: int | None
+    limited_by: str = ""
+    trials: tuple[Trial, ...] = ()
+    undecided: bool = False
+
+
+class _AnsweredError(Exception):
+    """Ends a run whose rest makes no difference."""
+
+
+def capacity(simulation: Simulation, pod: Pod, *, maximum: int, alone: bool = False) -> Capacity:
+    """Runs the simulation, which must not have run before.
+
+    pod:   one that waits in the state, whose turn the copies take; of any other, the copies come
+           after all that wait with its priority
+    alone: leave the other pending pods out
+    """
+    info = simulation.catalog.info(pod)
+    if all(info.uid != pending.uid for pending in simulation.pending()):
+        info = _add_newcomer(simulation, pod)
+    answer = Capacity(pod.key, pod.spec.scheduler_name)
+
+    def take_turn(turn: PodInfo) -> None:
+        nonlocal answer
+        if any(eviction.preemptor == turn.key for eviction in simulation.evicted):
+            return
+        answer, changed = _place_copies(simulation, turn, maximum)
+        if changed:
+            raise _AnsweredError
+
+    simulation.focus = Focus(frozenset({info.key}), take_turn)
+    try:
+        gated = simulation.run(only=info if alone else None).gated.get(info.key)
+    except _AnsweredError:
+        gated = None
+    simulation.focus = None
+    if gated is not None:
+        answer = replace(_place_copies(simulation, info, maximum)[0], gated=gated)
+    return replace(answer, pod=pod.key)
+
+
+def _add_newcomer(simulation: Simulation, model: Pod) -> PodInfo:
+    """A pod like `model` that is created after all others and waits for a node."""
+    created = max((pod.metadata.creation_timestamp for pod in simulation.state.pods), default="")
+    newcomer = next(_copies(simulation, model))
+    metadata = structs.replace(newcomer.metadata, creation_timestamp=created)
+    simulation.newcomers.append(structs.replace(newcomer, metadata=metadata))
+    return simulation.catalog.info(simulation.newcomers[-1])
+
+
+def _copies(simulation: Simulation, model: Pod) -> Iterator[Pod]:
+    """Pods like `model` that wait for a node, under names that are not taken."""
+    pods = (*simulation.state.pods, *simulation.newcomers)
+    names = {pod.name for pod in pods if pod.namespace == model.namespace}
+    for number in count(1):
+        name = f"{model.name}-copy-{number}"
+        if name not in names:
+            metadata = structs.replace(
+                model.metadata,
+                name=name,
+                uid=f"{model.metadata.uid}-copy-{number}",
+                deletion_timestamp="",
+            )
+            yield structs.replace(
+                model,
+                metadata=metadata,
+                status=PodStatus(),
+                node_name="",
+                raw=_renamed(model.raw, name),
+            )
+
+
+def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
+    """A pod's JSON, which extenders are sent, under another name and without a status."""
+    if not bytes(raw):
+        return raw
+    data = msgspec.json.decode(raw)
+    data["metadata"]["name"] = name
+    data.pop("status", None)
+    return msgspec.Raw(msgspec.json.encode(data))
+
+
+def _place_copies(simulation: Simulation, pod: PodInfo, maximum: int) -> tuple[Capacity, bool]:
+    """Places copies until one does not fit; and whether any took a node, be it for a time."""
+    options, start = simulation.options, simulation.pipeline.search.next_start
+    framework = simulation.frameworks[pod.spec.scheduler_name]
+    if options.remember:
+        framework.memory.expect([pod, pod])
+    keys: list[str] = []
+    limited_by, undecided = "", False
+    simulation.options = replace(options, preempt=False)
+    for copy in islice(_copies(simulation, pod.pod), maximum):
+        info = simulation.catalog.info(copy)
+        attempt = simulation.outcomes(info)[-1].attempt
+        if not attempt.node:
+            limited_by, undecided = attempt.why_not, info.key in simulation.failed
+            simulation.failed.discard(info.key)
+            break
+        keys.append(info.key)
+        simulation.settle()
+    simulation.options = options
+    if not keys:
+        simulation.pipeline.search.next_start = start
+    else:
+        limited_by = _end_waiting(simulation, keys) or limited_by
+    nodes = Counter(simulation.placements[key] for key in keys if key in simulation.placements)
+    placed = nodes.total()
+    answer = Capacity(
+        pod.key,
+        framework.profile.scheduler_name,
+        placed,
+        dict(sorted(nodes.items())),
+        limited_by,
+        maximum if placed == maximum else None,
+        undecided=undecided,
+    )
+    return answer, bool(keys)
+
+
+def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
+    """Until no pod waits for Permit's word any more; why one of the pods was refused, or ""."""
+    while (deadline := simulation.waiting.next_deadline) is not None:
+        simulation.waiting.clock.jump(deadline)
+        simulation.settle()
+    settled = {pod.key: outcome.attempt for pod, outcome in simulation.take_settled()}
+    refused = [settled[key] for key in keys if key in settled and not settled[key].node]
+    return refused[0].why_not if refused else ""
+
+
+def nodes_needed(like: str, run_with: Callable[[int], RunRecord]) -> NodesNeeded:
+    """run_with: a run of the state with so many copies of the node `like`.
+
+    Both the answer and one node less have been run. Beyond LINEAR_MAX nodes, a smaller number that
+    helps where a larger one does not is not searched for.
+    """
+    trials: list[Trial] = []
+    failed = False
+
+    def run(nodes: int) -> RunRecord:
+        nonlocal failed
+        record = run_with(nodes)
+        trials.append(Trial(nodes, len(record.pending), len(record.evicted)))
+        failed = failed or bool(record.failed)
+        return record
+
+    def is_enough(nodes: int) -> bool:
+        record = run(nodes)
+        return not record.pending and not record.evicted
+
+    record = run(0)
+    # More nodes than pods that lack one do not help: each has one to itself by then.
+    enough = len(record.pending) + len(record.evicted)
+    if enough:
+        record = run(enough)
+    if record.pending or record.evicted:
+        return NodesNeeded(like, None, _why_pending(record), tuple(trials), failed)
+    low = 0
+    while enough - low > 1:
+        middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
+        if is_enough(middle):
+            enough = middle
+        else:
+            low = middle
+    return NodesNeeded(like, enough, "", tuple(trials), failed)
+
+
+def _why_pending(record: RunRecord) -> str:
+    if record.pending:
+        pod = record.pending[0]
+        return f"{pod}: {record.last[pod].why_not}"
+    eviction = record.evicted[0]
+    return f"{eviction.pod} is evicted from {eviction.node} for {eviction.preemptor}"

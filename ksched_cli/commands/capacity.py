@@ -1,0 +1,131 @@
+"""`ksched capacity`: how many more copies of a pod fit; how many more nodes all pods need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import Alone, StateOptions
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.capacity import Capacity, NodesNeeded
+    from ksched_cli.engine.simulation import Simulation
+
+MAXIMUM = 10_000
+
+
+def capacity(
+    options: StateOptions,
+    pod: Annotated[
+        str | None, typer.Argument(metavar="[POD]", help="name or namespace/name")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("-f", "--filename", metavar="FILE", help="A pod that is not in the state."),
+    ] = None,
+    maximum: Annotated[
+        int, typer.Option("--max", metavar="N", min=1, help="Stop at so many copies.")
+    ] = MAXIMUM,
+    pending: Annotated[
+        bool,
+        typer.Option(
+            "--pending", help="How many copies of the node of --like all pending pods need."
+        ),
+    ] = False,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="NODE", help="The node to copy.")
+    ] = None,
+    alone: Alone = False,
+) -> ExitCode:
+    """How many more copies of a pod fit, and what stops the next one.
+
+    Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
+    runs, or of a file, come after the pending pods. Nobody is evicted for them. With --pending
+    --like NODE: the fewest copies of that node with which no pod stays pending and none is evicted.
+    Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
+    failure leaves it undecided.
+    """
+    if [pod is not None, file is not None, pending].count(True) != 1:
+        raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
+    if pending != (like is not None):
+        raise UsageError("--pending and --like NODE go together")
+    if like is not None:
+        return _nodes_needed(options, like)
+    return _copies(options, pod, file, maximum, alone)
+
+
+def _copies(
+    options: StateOptions, name: str | None, file: str | None, maximum: int, alone: bool
+) -> ExitCode:
+    """Of the pod of this name, or else of that in a file."""
+    from ksched_cli.analysis import capacity as analysis
+    from ksched_cli.cluster.loading.load import load_pod
+    from ksched_cli.commands import session
+
+    simulation = session.open_simulation(options)
+    if name is not None:
+        pod = session.find_pod(simulation, name).pod
+    else:
+        pod = load_pod(file or "", simulation.state)
+    if pod.spec.scheduler_name not in simulation.frameworks:
+        profiles = ", ".join(sorted(simulation.frameworks))
+        raise UsageError(
+            f'{pod.key} is for the scheduler "{pod.spec.scheduler_name}", which is not in the '
+            f"configuration (it has {profiles})"
+        )
+    answer = analysis.capacity(simulation, pod, maximum=maximum, alone=alone)
+    session.report_defects(simulation, options.debug)
+    _show(simulation, options, answer)
+    if answer.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.YES if answer.count else ExitCode.NO
+
+
+def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
+    from ksched_cli.analysis import capacity as analysis
+    from ksched_cli.commands import session
+    from ksched_cli.engine.records import RunRecord
+    from ksched_cli.scenario.change import apply_changes
+    from ksched_cli.scenario.nodes import AddNodes
+
+    simulation = session.open_simulation(options)
+
+    def run_with(nodes: int) -> RunRecord:
+        change = AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
+        state, _ = apply_changes(simulation.state, [change])
+        run = session.make_simulation(
+            options, state, simulation.configuration, simulation.registry, simulation.options
+        )
+        record = run.run()
+        run.close()
+        simulation.guard.defects.update(run.guard.defects)
+        return record
+
+    answer = analysis.nodes_needed(like, run_with)
+    session.report_defects(simulation, options.debug)
+    _show(simulation, options, answer)
+    if answer.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.NO if answer.count is None else ExitCode.YES
+
+
+def _show(simulation: Simulation, options: StateOptions, answer: Capacity | NodesNeeded) -> None:
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.report import capacity as renderer
+    from ksched_cli.report.changes import with_changes
+    from ksched_cli.report.forms import Report
+
+    show(
+        with_changes(
+            Report(
+                document=lambda: renderer.document(answer),
+                table=lambda: renderer.table(answer, limit(options.everything)),
+            ),
+            simulation.state.changes,
+            limit(options.everything),
+        ),
+        options.output,
+    )

@@ -1,0 +1,100 @@
+"""An answer of `capacity`: how many copies fit, on which nodes, and what stops the next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.analysis.capacity import Capacity, NodesNeeded
+from ksched_cli.report.attempts import status
+from ksched_cli.report.table import Limit, cut_columns, listed
+
+
+def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
+    """kind CapacityResult."""
+    if isinstance(answer, NodesNeeded):
+        return _nodes_needed_document(answer)
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "CapacityResult",
+        "pod": answer.pod,
+        "profile": answer.profile,
+        "count": answer.count,
+        "nodes": dict(answer.nodes),
+        "limitedBy": answer.limited_by,
+        "stoppedAt": answer.stopped_at,
+        "gated": answer.gated and status(answer.gated),
+    }
+
+
+def table(answer: Capacity | NodesNeeded, limit: Limit) -> str:
+    """The verdict, the nodes by how many they take, and why the next copy does not fit; or the runs
+    with more nodes."""
+    if isinstance(answer, NodesNeeded):
+        return _nodes_needed_table(answer, limit)
+    parts = [_headline(answer), _nodes(answer, limit)]
+    if answer.stopped_at is not None:
+        parts.append(f"The search stopped at {answer.stopped_at}; --max N goes on to N.")
+    elif answer.count:
+        parts.append(f"The next one does not fit:\n{answer.limited_by}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _headline(answer: Capacity) -> str:
+    lines = []
+    if answer.gated:
+        lines.append(
+            f"{answer.pod} is not in the queue yet: {answer.gated.plugin}: {answer.gated.message}"
+        )
+    if answer.count:
+        fit = "copy fits" if answer.count == 1 else "copies fit"
+        at_least = "at least " if answer.stopped_at is not None else ""
+        where = "1 node" if len(answer.nodes) == 1 else f"{len(answer.nodes)} nodes"
+        lines.append(f"{at_least}{answer.count} {fit} of {answer.pod}, on {where}")
+    else:
+        lines += [f"no copy fits of {answer.pod}", answer.limited_by]
+    return "\n".join(lines)
+
+
+def _nodes(answer: Capacity, limit: Limit) -> str:
+    """Nodes that take as many share a row."""
+    if not answer.nodes:
+        return ""
+    by_copies: dict[int, list[str]] = {}
+    for node, copies in answer.nodes.items():
+        by_copies.setdefault(copies, []).append(node)
+    rows = [
+        (copies, len(names), listed(names, limit))
+        for copies, names in sorted(by_copies.items(), reverse=True)
+    ]
+    return cut_columns(("COPIES EACH", "NODES", "NAMES"), rows, limit)
+
+
+def _nodes_needed_document(answer: NodesNeeded) -> dict[str, Any]:
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "CapacityResult",
+        "like": answer.like,
+        "nodesNeeded": answer.count,
+        "limitedBy": answer.limited_by,
+        "runs": [
+            {"nodes": trial.nodes, "pending": trial.pending, "evicted": trial.evicted}
+            for trial in answer.trials
+        ],
+    }
+
+
+def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
+    """The verdict, and the runs it rests on, by number of nodes."""
+    if answer.count is None:
+        headline = f"no number of nodes like {answer.like} helps:\n{answer.limited_by}"
+    elif not answer.count:
+        headline = "no more nodes are needed: every pod gets one, and none is evicted"
+    else:
+        copies = "1 more node" if answer.count == 1 else f"{answer.count} more nodes"
+        verb = "is" if answer.count == 1 else "are"
+        headline = f"{copies} like {answer.like} {verb} needed"
+    rows = [
+        (trial.nodes, trial.pending, trial.evicted)
+        for trial in sorted(answer.trials, key=lambda trial: trial.nodes)
+    ]
+    return f"{headline}\n\n{cut_columns(('MORE NODES', 'PENDING', 'EVICTED'), rows, limit)}"

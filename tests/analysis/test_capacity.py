@@ -1,0 +1,246 @@
+"""How many more copies of a pod fit; how many more nodes the pending pods need."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from clusters import pods, states
+from ksched_cli.analysis.capacity import LINEAR_MAX, capacity, nodes_needed
+from ksched_cli.api import Code, PermitPlugin, Status
+from ksched_cli.engine.simulation import Options
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.nodes import AddNodes
+from ksched_cli.testing import check, cluster, find, node, pod, simulation
+
+
+def answer_for(*objects, maximum=100, alone=False, config=None, plugins=()):
+    """The answer about the pod p."""
+    run = simulation(cluster(*objects), config, plugins=plugins)
+    answer = capacity(run, find(run, "p").pod, maximum=maximum, alone=alone)
+    check(run)
+    return answer
+
+
+# -- as cluster-capacity has it -------------------------------------------------------------------
+
+# Four nodes of 2 CPUs and 4 GB, a master, and pods of 150m and 100Mi: cluster-capacity's README.
+DEMONSTRATION = (
+    *(node(f"kube-node-{number}", cpu=2, memory="4G") for number in range(1, 5)),
+    node("kube-master", cpu=2, memory="4G", taints=["node-role.kubernetes.io/master:NoSchedule"]),
+)
+
+
+def small_pod(name, **where):
+    return pod(name, cpu="150m", memory="100Mi", labels={"app": "guestbook"}, **where)
+
+
+def test_the_documented_example_of_cluster_capacity():
+    answer = answer_for(*DEMONSTRATION, small_pod("p"))
+    assert answer.count == 52
+    assert answer.nodes == {f"kube-node-{number}": 13 for number in range(1, 5)}
+    assert "4 Insufficient cpu" in answer.limited_by
+
+
+def test_the_documented_example_with_six_replicas_running():
+    running = [
+        small_pod(f"rc-{number}", node=f"kube-node-{name}") for number, name in enumerate("112334")
+    ]
+    answer = answer_for(*DEMONSTRATION, *running, small_pod("p"))
+    assert answer.count == 46
+    assert answer.nodes == {
+        "kube-node-1": 11,
+        "kube-node-2": 12,
+        "kube-node-3": 11,
+        "kube-node-4": 12,
+    }
+
+
+# -- one after the other --------------------------------------------------------------------------
+
+SPREAD = {
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "web"}},
+        }
+    ]
+}
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}
+
+
+def test_spread_is_counted_as_it_grows():
+    answer = answer_for(
+        node("large", cpu=8, labels={"zone": "a"}),
+        node("small", cpu=1, labels={"zone": "b"}),
+        pod("p", cpu=1, labels={"app": "web"}, spec=SPREAD),
+    )
+    assert answer.nodes == {"large": 2, "small": 1}
+    assert "didn't match pod topology spread constraints" in answer.limited_by
+
+
+def test_anti_affinity_is_counted_as_it_grows():
+    nodes = [node(name, labels={"host": name}) for name in "abc"]
+    answer = answer_for(*nodes, pod("p", labels={"app": "web"}, affinity=APART))
+    assert answer.nodes == {"a": 1, "b": 1, "c": 1}
+
+
+def test_the_search_stops_at_the_maximum():
+    answer = answer_for(node("a", cpu=4), pod("p", cpu=1), maximum=3)
+    assert (answer.count, answer.stopped_at, answer.limited_by) == (3, 3, "")
+
+
+def test_nobody_is_evicted_for_a_copy():
+    answer = answer_for(
+        node("a", cpu=2), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
+    )
+    assert (answer.count, answer.stopped_at) == (1, None)
+
+
+def test_room_that_the_pod_itself_makes_by_evictions_is_not_counted():
+    answer = answer_for(
+        node("a", cpu=1), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
+    )
+    assert answer.count == 0
+    assert "Insufficient cpu" in answer.limited_by
+
+
+# -- the pod's turn -------------------------------------------------------------------------------
+
+
+def test_pods_that_come_before_it_have_their_nodes():
+    objects = (node("a", cpu=4), pod("first", cpu=3, priority=5), pod("p", cpu=1))
+    assert answer_for(*objects).count == 1
+    assert answer_for(*objects, alone=True).count == 4
+
+
+def test_pods_that_come_after_it_do_not_count():
+    assert answer_for(node("a", cpu=4), pod("p", cpu=1, priority=5), pod("z", cpu=3)).count == 4
+
+
+def test_copies_of_a_running_pod_come_after_those_that_wait():
+    answer = answer_for(node("a", cpu=4), pod("p", cpu=1, node="a"), pod("waiting", cpu=1))
+    assert (answer.pod, answer.count) == ("default/p", 2)
+
+
+def test_a_pod_that_fits_once_others_are_placed_has_its_turn_then():
+    beside = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "db"}}}
+            ]
+        }
+    }
+    answer = answer_for(
+        node("a", cpu=4, labels={"host": "a"}),
+        pod("p", cpu=1, affinity=beside, priority=5),
+        pod("db", cpu=1, labels={"app": "db"}),
+    )
+    assert answer.count == 3
+
+
+def test_of_a_gated_pod_it_says_so_and_counts_after_all_others():
+    answer = answer_for(node("a", cpu=3), pod("p", cpu=1, gates=["later"]), pod("other", cpu=1))
+    assert (answer.count, answer.gated.plugin) == (2, "SchedulingGates")
+
+
+def test_a_pod_that_fits_nowhere_has_kube_schedulers_message():
+    answer = answer_for(node("a", cpu=1), pod("p", cpu=2))
+    assert (answer.count, answer.nodes) == (0, {})
+    assert answer.limited_by.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+class Patience(PermitPlugin):
+    """Makes every pod wait, and allows none."""
+
+    name = "Patience"
+
+    def permit(self, state, pod, node):
+        return Status(Code.WAIT), 10.0
+
+
+def test_copies_that_are_never_allowed_do_not_fit():
+    answer = answer_for(node("a", cpu=2), pod("p", cpu=1), plugins=[Patience])
+    assert (answer.count, answer.nodes) == (0, {})
+    assert answer.limited_by.startswith("Patience: rejected due to timeout")
+
+
+@settings(max_examples=40)
+@given(states(max_pending=2), pods("new"))
+def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state, manifest):
+    run = simulation(state)
+    run.options = Options(preempt=False)
+    answer = capacity(run, cluster(manifest).pods[0], maximum=12)
+
+    def left_pending(count):
+        """How many of so many copies `schedule` leaves pending."""
+        names = [f"copy-{number}" for number in range(count)]
+        copies = cluster(*(manifest | {"metadata": {"name": name}} for name in names)).pods
+        other = simulation(replace(state, pods=state.pods + copies))
+        other.options = Options(preempt=False)
+        return len(set(other.run().pending) & {f"default/{name}" for name in names})
+
+    assert left_pending(answer.count) == 0
+    if answer.stopped_at is None:
+        assert left_pending(answer.count + 1) == 1
+        assert answer.limited_by
+
+
+# -- nodes for all pending pods -------------------------------------------------------------------
+
+
+def needed(*objects, like="a"):
+    state = cluster(*objects)
+
+    def run_with(nodes):
+        changed, _ = apply_changes(state, [AddNodes("more", "more", like, nodes)])
+        return simulation(changed).run()
+
+    return nodes_needed(like, run_with)
+
+
+def test_no_more_nodes_are_needed_where_all_pods_fit():
+    answer = needed(node("a", cpu=1), pod("p", cpu=1))
+    assert (answer.count, len(answer.trials)) == (0, 1)
+
+
+@pytest.mark.parametrize("pending", [2, 7, 2 * LINEAR_MAX, 3 * LINEAR_MAX + 1])
+def test_the_fewest_nodes_and_one_less_were_run(pending):
+    waiting = [pod(f"p{number}", cpu=2) for number in range(pending)]
+    answer = needed(node("a", cpu=5), pod("here", cpu=5, node="a"), *waiting)
+    assert answer.count == -(-pending // 2)
+    runs = {trial.nodes: trial.pending for trial in answer.trials}
+    assert runs[answer.count] == 0
+    assert runs[answer.count - 1] > 0
+
+
+def test_pods_that_stay_apart_need_a_node_each():
+    by_host = {**APART["podAntiAffinity"]}
+    (term,) = by_host["requiredDuringSchedulingIgnoredDuringExecution"]
+    term = term | {"topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    waiting = [pod(f"p{n}", labels={"app": "web"}, affinity=apart) for n in range(4)]
+    answer = needed(node("a", labels={"kubernetes.io/hostname": "a"}), *waiting)
+    assert answer.count == 3
+
+
+def test_where_no_number_helps_a_pending_pod_says_why():
+    answer = needed(node("a", cpu=1), pod("p", cpu=2))
+    assert answer.count is None
+    assert answer.limited_by.startswith("default/p: 0/2 nodes are available: 2 Insufficient cpu.")
+
+
+def test_evicting_somebody_is_not_enough():
+    answer = needed(
+        node("a", cpu=1), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
+    )
+    assert answer.count == 1
+    assert answer.trials[0].evicted == 1

@@ -1,0 +1,118 @@
+"""`ksched capacity` from the command line."""
+
+import json
+
+import pytest
+import yaml
+
+from ksched_cli.testing import node, pod
+from report.schemas import conforms
+
+
+@pytest.fixture
+def capacity(ksched, write_state):
+    """Exit code and result, which has the shape that its schema promises."""
+
+    def answer(*args, objects):
+        state = write_state(*objects)
+        code, out, err = ksched("capacity", *args, "--state", state, "-o", "json")
+        assert out, err
+        return code, conforms(json.loads(out), "capacity_result")
+
+    return answer
+
+
+@pytest.fixture
+def write_pod(tmp_path):
+    """The path of a file with these objects."""
+
+    def write(*objects):
+        path = tmp_path / "pod.yaml"
+        path.write_text(yaml.safe_dump_all(objects))
+        return path
+
+    return write
+
+
+def test_a_pod_that_fits_is_exit_code_0(capacity):
+    code, result = capacity("p", objects=[node("a", cpu=3), pod("p", cpu=1)])
+    assert (code, result["count"], result["nodes"]) == (0, 3, {"a": 3})
+
+
+def test_a_pod_that_fits_nowhere_is_exit_code_1(capacity):
+    code, result = capacity("p", objects=[node("a", cpu=1), pod("p", cpu=2)])
+    assert (code, result["count"], result["stoppedAt"]) == (1, 0, None)
+    assert "Insufficient cpu" in result["limitedBy"]
+
+
+def test_the_maximum_is_said_where_it_is_reached(capacity):
+    code, result = capacity("p", "--max", 2, objects=[node("a", cpu=3), pod("p", cpu=1)])
+    assert (code, result["count"], result["stoppedAt"]) == (0, 2, 2)
+
+
+def test_alone_leaves_the_other_pending_pods_out(capacity):
+    objects = [node("a", cpu=3), pod("other", cpu=1), pod("p", cpu=1)]
+    assert capacity("p", objects=objects)[1]["count"] == 2
+    assert capacity("p", "--alone", objects=objects)[1]["count"] == 3
+
+
+def test_a_pod_of_a_file_need_not_be_in_the_state(capacity, write_pod):
+    code, result = capacity("-f", write_pod(pod("new", cpu=1)), objects=[node("a", cpu=3)])
+    assert (code, result["pod"], result["count"]) == (0, "default/new", 3)
+
+
+def test_a_pod_of_a_file_may_be_one_that_runs(capacity, write_pod):
+    running = pod("p", cpu=1, node="a")
+    code, result = capacity("-f", write_pod(running), objects=[node("a", cpu=3), running])
+    assert (code, result["count"]) == (0, 2)
+
+
+def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(capacity, write_pod):
+    important = {
+        "kind": "PriorityClass",
+        "apiVersion": "scheduling.k8s.io/v1",
+        "metadata": {"name": "important"},
+        "value": 9,
+    }
+    file = write_pod(pod("new", cpu=1, spec={"priorityClassName": "important"}))
+    objects = [important, node("a", cpu=3), pod("waits", cpu=1)]
+    assert capacity("-f", file, objects=objects)[1]["count"] == 3
+
+
+@pytest.mark.parametrize("objects", [(), (pod("a"), pod("b")), (node("a"),)])
+def test_a_file_without_exactly_one_pod_is_an_error(objects, ksched, write_state, write_pod):
+    state = write_state(node("a"))
+    code, out, err = ksched("capacity", "-f", write_pod(*objects), "--state", state)
+    assert (code, out) == (2, "")
+    assert "pod.yaml" in err
+
+
+def test_the_fewest_nodes_for_all_pending_pods(capacity):
+    objects = [node("a", cpu=2), *(pod(f"p{number}", cpu=1) for number in range(5))]
+    code, result = capacity("--pending", "--like", "a", objects=objects)
+    assert (code, result["nodesNeeded"]) == (0, 2)
+
+
+def test_no_number_of_nodes_is_exit_code_1(capacity):
+    code, result = capacity("--pending", "--like", "a", objects=[node("a"), pod("p", cpu=99)])
+    assert (code, result["nodesNeeded"]) == (1, None)
+    assert "Insufficient cpu" in result["limitedBy"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "takes one of POD, -f FILE, and --pending --like NODE"),
+        (("p", "--pending", "--like", "a"), "takes one of POD"),
+        (("--pending",), "--pending and --like NODE go together"),
+        (("p", "--like", "a"), "--pending and --like NODE go together"),
+        (("--pending", "--like", "aa"), 'no node "aa" in the state'),
+        (("elsewhere",), 'the scheduler "other", which is not in the configuration'),
+        (("pp",), "did you mean default/p?"),
+    ],
+)
+def test_what_cannot_be_asked_is_bad_usage(arguments, message, ksched, write_state):
+    state = write_state(node("a"), pod("p"), pod("elsewhere", profile="other"))
+    code, out, err = ksched("capacity", *arguments, "--state", state)
+    assert (code, out) == (2, "")
+    assert message in err
