@@ -152,8 +152,8 @@ def _place_copies(simulation: Simulation, pod: PodInfo, maximum: int) -> tuple[C
     """Places copies until one does not fit; and whether any took a node, be it for a time."""
     options, start = simulation.options, simulation.pipeline.search.next_start
     framework = simulation.frameworks[pod.spec.scheduler_name]
-    if options.remember:
-        framework.memory.expect([pod, pod])
+    if options.cache_answers:
+        framework.answer_cache.expect([pod, pod])
     keys: list[str] = []
     limited_by, undecided = "", False
     simulation.options = replace(options, preempt=False)

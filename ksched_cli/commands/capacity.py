@@ -101,7 +101,7 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
         )
         record = run.run()
         run.close()
-        simulation.guard.defects.update(run.guard.defects)
+        simulation.caller.defects.update(run.caller.defects)
         return record
 
     answer = analysis.nodes_needed(like, run_with)

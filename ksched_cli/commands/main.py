@@ -19,6 +19,7 @@ from ksched_cli import __version__
 from ksched_cli.commands import config
 from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.drift import drift
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
@@ -32,6 +33,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     explain,
     preempt,
     capacity,
+    drift,
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)

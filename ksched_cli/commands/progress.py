@@ -13,9 +13,8 @@ REDRAW_EVERY = 100
 
 
 @contextmanager
-def of_pods() -> Iterator[OnProgress | None]:
-    """What a run calls with the number of pods that have a node, and of all; None without a
-    terminal."""
+def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
+    """What is called with the number of pods that are done, and of all; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -23,7 +22,7 @@ def of_pods() -> Iterator[OnProgress | None]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("pods placed")
+        task = bar.add_task(text)
 
         def on_progress(placed: int, total: int) -> None:
             if placed % REDRAW_EVERY == 0 or placed == total:

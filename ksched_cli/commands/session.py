@@ -126,12 +126,13 @@ def open_simulation(
     run: how to run it; what the options tell of extenders is added
     Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
+    from ksched_cli.engine.simulation import Options
+
+    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     registry = usable_plugins(options.plugin)
     state = changed_state(load_base_state(options, registry), options)
     configuration = read_configuration(options.config, registry, options.plugin)
-    simulation = make_simulation(
-        options, state, configuration, registry, run, extender_bind=extender_bind
-    )
+    simulation = make_simulation(options, state, configuration, registry, run)
     warn_of_state(simulation)
     return simulation
 
@@ -141,14 +142,11 @@ def make_simulation(
     state: ClusterState,
     configuration: Configuration,
     registry: Mapping[str, PluginEntry],
-    run: Options | None = None,
-    *,
-    extender_bind: bool = False,
+    run: Options,
 ) -> Simulation:
     """Without warnings. Raises KschedError where a plugin cannot be made."""
-    from ksched_cli.engine.simulation import Options, Simulation
+    from ksched_cli.engine.simulation import Simulation
 
-    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
     try:
         return Simulation(state, configuration, registry, run)
     except PluginDefectError as defect:

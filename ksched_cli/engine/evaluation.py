@@ -29,12 +29,14 @@ class Mode(Enum):
     SAMPLED:    as kube-scheduler asks: the nominated node first, then nodes until enough of them
                 fit, each until a plugin rejects it
     ALL_NODES:  every node that PreFilter leaves, each until a plugin rejects it
+    RANKED:     as ALL_NODES, with what is cached; a node is scored even where only one fits
     EXHAUSTIVE: every plugin about every node; a node is scored even where only one fits
     REASONS:    every plugin about every node, for the verdicts alone: no scores, no statuses
     """
 
     SAMPLED = "sampled"
     ALL_NODES = "all nodes"
+    RANKED = "ranked"
     EXHAUSTIVE = "exhaustive"
     REASONS = "reasons"
 

@@ -54,7 +54,7 @@ class Pipeline:
     def evaluate(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
         """`filter`, and `score` where there are nodes to choose from."""
         evaluation = self.filter(framework, pod, mode)
-        enough = 1 if mode is Mode.EXHAUSTIVE else 2
+        enough = 1 if mode is Mode.EXHAUSTIVE or mode is Mode.RANKED else 2
         is_scored = mode is not Mode.REASONS and not evaluation.error
         if is_scored and len(evaluation.feasible) >= enough:
             self.score(evaluation)
@@ -63,8 +63,9 @@ class Pipeline:
     # -- filter -----------------------------------------------------------------------------------
 
     def filter(self, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
-        """Which nodes the pod fits on. Only SAMPLED uses and fills the framework's cache."""
-        cached = framework.answer_cache.entry_for(pod) if mode is Mode.SAMPLED else None
+        """Which nodes the pod fits on. SAMPLED and RANKED use and fill the framework's cache."""
+        is_cacheable = mode is Mode.SAMPLED or mode is Mode.RANKED
+        cached = framework.answer_cache.entry_for(pod) if is_cacheable else None
         statuses = NodeStatuses(self.snapshot)
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
@@ -78,7 +79,7 @@ class Pipeline:
             try:
                 if mode is Mode.SAMPLED:
                     self._filter_sampled(evaluation, outcome)
-                elif mode is Mode.ALL_NODES:
+                elif mode is Mode.ALL_NODES or mode is Mode.RANKED:
                     self._filter_all_nodes(evaluation, outcome)
                 else:
                     self._filter_exhaustively(evaluation, outcome)
@@ -117,7 +118,12 @@ class Pipeline:
         rows = self._candidates(evaluation, outcome)
         pod, filtering = evaluation.pod, evaluation.framework.filtering
         nodes = Nodes(self.snapshot, rows)
-        verdicts = filtering.run_with_nominated_pods(evaluation.state, pod, nodes)
+        if evaluation.cached is not None and rows is self.snapshot.order:
+            # In no order, the cache need not gather.
+            rows, nodes = np.arange(len(self.snapshot)), Nodes(self.snapshot)
+        verdicts = filtering.run_with_nominated_pods(
+            evaluation.state, pod, nodes, entry=evaluation.cached
+        )
         for status in verdicts.statuses:
             if status.code == Code.ERROR:
                 raise PluginError(status.message)

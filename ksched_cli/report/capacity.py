@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.analysis.capacity import Capacity, NodesNeeded
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, cut_columns, listed
+from ksched_cli.report.table import Limit, counted, cut_columns, listed, paragraph
 
 
 def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
@@ -31,11 +31,11 @@ def table(answer: Capacity | NodesNeeded, limit: Limit) -> str:
     with more nodes."""
     if isinstance(answer, NodesNeeded):
         return _nodes_needed_table(answer, limit)
-    parts = [_headline(answer), _nodes(answer, limit)]
+    parts = [paragraph(_headline(answer), limit), _nodes(answer, limit)]
     if answer.stopped_at is not None:
         parts.append(f"The search stopped at {answer.stopped_at}; --max N goes on to N.")
     elif answer.count:
-        parts.append(f"The next one does not fit:\n{answer.limited_by}")
+        parts.append(paragraph(f"The next one does not fit:\n{answer.limited_by}", limit))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -48,8 +48,8 @@ def _headline(answer: Capacity) -> str:
     if answer.count:
         fit = "copy fits" if answer.count == 1 else "copies fit"
         at_least = "at least " if answer.stopped_at is not None else ""
-        where = "1 node" if len(answer.nodes) == 1 else f"{len(answer.nodes)} nodes"
-        lines.append(f"{at_least}{answer.count} {fit} of {answer.pod}, on {where}")
+        where = counted(len(answer.nodes), "node")
+        lines.append(f"{at_least}{answer.count:,} {fit} of {answer.pod}, on {where}")
     else:
         lines += [f"no copy fits of {answer.pod}", answer.limited_by]
     return "\n".join(lines)
@@ -97,4 +97,5 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
         (trial.nodes, trial.pending, trial.evicted)
         for trial in sorted(answer.trials, key=lambda trial: trial.nodes)
     ]
-    return f"{headline}\n\n{cut_columns(('MORE NODES', 'PENDING', 'EVICTED'), rows, limit)}"
+    runs = cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit)
+    return f"{paragraph(headline, limit)}\n\n{runs}"

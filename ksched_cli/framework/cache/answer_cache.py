@@ -72,6 +72,11 @@ class AnswerCache:
             entry = self._entries[pod.signature] = CacheEntry()
         return entry
 
+    def forget(self, pod: PodInfo) -> None:
+        """Drops the entry for the pod's signature, and that its pods are expected."""
+        self._entries.pop(pod.signature, None)
+        self._expected.pop(pod.signature, None)
+
     def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
         """By row, results of dry runs on nodes that have not changed since; the caller reads them
         and fills them in. None where no other pod has the same signature."""

@@ -1,0 +1,42 @@
+"""`ksched drift`: every running pod, where it is and where it would go today."""
+
+from __future__ import annotations
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import StateOptions
+
+
+def drift(options: StateOptions) -> ExitCode:
+    """Every running pod: where it is, and where it would go today.
+
+    Each is taken off its node, all else as it is, and placed as if it came now, with all nodes
+    looked at. Pods of DaemonSets count too; static pods and those of other schedulers are left out.
+    Exit code 0 when every pod is on a best node, 1 when some would go elsewhere or are no longer
+    allowed where they are, 3 when a plugin failed.
+    """
+    from ksched_cli.analysis import drift as analysis
+    from ksched_cli.commands import progress, session
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.report import drift as renderer
+    from ksched_cli.report.changes import with_changes
+    from ksched_cli.report.forms import Report
+
+    simulation = session.open_simulation(options)
+    with progress.of_pods("pods asked about") as on_progress:
+        answer = analysis.drift(simulation, on_progress)
+    session.report_defects(simulation, options.debug)
+    show(
+        with_changes(
+            Report(
+                document=lambda: renderer.document(answer),
+                table=lambda: renderer.table(answer, limit(options.everything)),
+            ),
+            simulation.state.changes,
+            limit(options.everything),
+        ),
+        options.output,
+    )
+    if simulation.caller.defects:
+        return ExitCode.DEFECT
+    elsewhere = answer.count(analysis.Verdict.WORSE) + answer.count(analysis.Verdict.NOT_ALLOWED)
+    return ExitCode.NO if elsewhere else ExitCode.YES

@@ -1,0 +1,98 @@
+"""An answer of `drift`: how many pods are where they would go today, and where the others are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
+from ksched_cli.report.table import Limit, counted, cut_columns, listed, paragraph
+
+
+def document(answer: Drift) -> dict[str, Any]:
+    """kind DriftResult."""
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "DriftResult",
+        "pods": [_pod(pod) for pod in answer.pods],
+        "ignored": [{"pod": pod.pod, "reason": pod.reason} for pod in answer.ignored],
+        "summary": {
+            "running": len(answer.pods),
+            **{verdict.value: answer.count(verdict) for verdict in Verdict},
+        },
+    }
+
+
+def _pod(pod: PodDrift) -> dict[str, Any]:
+    return {
+        "pod": pod.pod,
+        "owner": pod.owner,
+        "node": pod.node,
+        "verdict": pod.verdict.value,
+        "rank": pod.rank,
+        "feasible": pod.rank is not None,
+        "score": pod.score,
+        "bestNode": pod.best_node or None,
+        "bestScore": pod.best_score,
+        "rejectedBy": pod.rejected_by or None,
+    }
+
+
+def table(answer: Drift, limit: Limit) -> str:
+    """The counts; the pods that may not be where they are, by owner and plugin; those that would go
+    elsewhere, by owner, the furthest behind first."""
+    parts = [
+        paragraph(_headline(answer), limit),
+        _not_allowed(answer, limit),
+        _worse(answer, limit),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _headline(answer: Drift) -> str:
+    text = (
+        f"{counted(len(answer.pods), 'running pod')}: "
+        f"{answer.count(Verdict.BEST)} on the best node, "
+        f"{answer.count(Verdict.TIED)} on one as good as the best, "
+        f"{answer.count(Verdict.WORSE)} on a worse one, "
+        f"{answer.count(Verdict.NOT_ALLOWED)} where they would not be allowed today"
+    )
+    return f"{text}\n{len(answer.ignored)} left out" if answer.ignored else text
+
+
+def _groups(answer: Drift, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
+    """By owner and rejecting plugin."""
+    groups: dict[tuple[str, str], list[PodDrift]] = {}
+    for pod in answer.pods:
+        if pod.verdict is verdict:
+            groups.setdefault((pod.owner, pod.rejected_by), []).append(pod)
+    return groups
+
+
+def _not_allowed(answer: Drift, limit: Limit) -> str:
+    groups = _groups(answer, Verdict.NOT_ALLOWED)
+    rows = [
+        (owner, len(pods), plugin, _nodes(pods, limit), _targets(pods, limit))
+        for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -len(group[1]))
+    ]
+    headers = ("NOT ALLOWED", "PODS", "BECAUSE OF", "ON", "WOULD GO TO")
+    return cut_columns(headers, rows, limit) if rows else ""
+
+
+def _worse(answer: Drift, limit: Limit) -> str:
+    groups = _groups(answer, Verdict.WORSE)
+    furthest = {key: max(pod.behind for pod in pods) for key, pods in groups.items()}
+    rows = [
+        (owner, len(pods), furthest[owner, plugin], _nodes(pods, limit), _targets(pods, limit))
+        for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -furthest[group[0]])
+    ]
+    headers = ("WORSE", "PODS", "POINTS BEHIND", "ON", "WOULD GO TO")
+    return cut_columns(headers, rows, limit) if rows else ""
+
+
+def _nodes(pods: list[PodDrift], limit: Limit) -> str:
+    return listed(tuple(dict.fromkeys(pod.node for pod in pods)), limit)
+
+
+def _targets(pods: list[PodDrift], limit: Limit) -> str:
+    names = tuple(dict.fromkeys(pod.best_node for pod in pods if pod.best_node))
+    return listed(names, limit) if names else "nowhere"

@@ -1,0 +1,170 @@
+"""Every running pod as if it came today."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusters import COMPANY, HOST, ZONE, modest_pods, roomy_nodes, states
+from ksched_cli.analysis.drift import Verdict, drift
+from ksched_cli.analysis.explain import explain
+from ksched_cli.api import SUCCESS, FilterPlugin, Status
+from ksched_cli.testing import check, cluster, node, pod, simulation
+
+
+def drift_of(*objects, config=None):
+    """By pod name."""
+    run = simulation(cluster(*objects), config)
+    answer = drift(run)
+    check(run)
+    return {one.pod.removeprefix("default/"): one for one in answer.pods}
+
+
+def test_a_pod_on_the_best_node_is_best():
+    (found,) = drift_of(node("a"), node("b", cpu=1), pod("p", cpu="500m", node="a")).values()
+    assert (found.verdict, found.rank, found.best_node) == (Verdict.BEST, 1, "a")
+
+
+def test_a_pod_on_one_of_the_best_nodes_is_tied():
+    (found,) = drift_of(node("a"), node("b"), pod("p", cpu=1, node="b")).values()
+    assert (found.verdict, found.rank, found.best_node) == (Verdict.TIED, 1, "a")
+    assert found.score == found.best_score
+
+
+def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points():
+    found = drift_of(node("a"), node("b"), pod("big", cpu=3, node="a"), pod("p", cpu=1, node="a"))
+    assert (found["p"].verdict, found["p"].rank, found["p"].best_node) == (Verdict.WORSE, 2, "b")
+    assert found["p"].behind == found["p"].best_score - found["p"].score > 0
+
+
+def test_a_node_that_rejects_the_pod_today_is_not_allowed():
+    tainted = node("a", taints=["maintenance:NoSchedule"])
+    (found,) = drift_of(tainted, node("b"), pod("p", node="a")).values()
+    assert (found.verdict, found.rank, found.score) == (Verdict.NOT_ALLOWED, None, None)
+    assert (found.rejected_by, found.best_node) == ("TaintToleration", "b")
+
+
+def test_a_pod_that_fits_nowhere_has_no_best_node():
+    (found,) = drift_of(node("a", cpu=1), pod("p", cpu=2, node="a")).values()
+    assert (found.verdict, found.best_node, found.best_score) == (Verdict.NOT_ALLOWED, "", None)
+
+
+def test_the_one_node_that_fits_is_scored_too():
+    (found,) = drift_of(node("a"), pod("p", cpu=1, node="a")).values()
+    assert found.verdict is Verdict.BEST
+    assert found.score == found.best_score > 0
+
+
+def test_pods_of_one_controller_have_one_owner():
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
+    found = drift_of(
+        node("a"), pod("p", node="a", metadata={"ownerReferences": [owner]}), pod("q", node="a")
+    )
+    assert found["p"].owner == "default/web (ReplicaSet)"
+    assert found["q"].owner == "default/q (Pod)"
+
+
+def test_a_node_that_pre_filter_left_out_names_the_plugin():
+    names = {"key": "metadata.name", "operator": "In", "values": ["b"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [names]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    (found,) = drift_of(node("a"), node("b"), pod("p", node="a", affinity=affinity)).values()
+    assert (found.rejected_by, found.best_node) == ("NodeAffinity", "b")
+
+
+def test_who_is_not_the_schedulers_business_is_left_out():
+    static = {"annotations": {"kubernetes.io/config.mirror": "x"}}
+    state = cluster(
+        node("a"),
+        pod("static", node="a", metadata=static),
+        pod("foreign", node="a", profile="other"),
+        pod("lost", node="gone"),
+        pod("done", node="a", status={"phase": "Succeeded"}),
+        pod("waits"),
+    )
+    answer = drift(simulation(state))
+    assert answer.pods == ()
+    assert {one.pod.removeprefix("default/") for one in answer.ignored} == {
+        "static",
+        "foreign",
+        "lost",
+        "done",
+    }
+
+
+def test_asking_changes_nothing():
+    state = cluster(node("a"), node("b"), *(pod(f"p{i}", cpu=1, node="a") for i in range(3)))
+    run = simulation(state)
+    before = [list(pods) for pods in run.snapshot.pods]
+    assert drift(run) == drift(run)
+    assert run.snapshot.pods == before
+
+
+def test_progress_counts_the_pods():
+    calls = []
+    state = cluster(node("a"), pod("p", node="a"), pod("q", node="a"))
+    drift(simulation(state), lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 2), (2, 2)]
+
+
+class Fragile(FilterPlugin):
+    """Rejects one node, and fails on another."""
+
+    name = "Fragile"
+
+    def filter(self, state, pod, node):
+        if node.name == "b":
+            raise ValueError("broken")
+        return Status.unschedulable("too old") if node.name == "a" else SUCCESS
+
+
+@st.composite
+def settled_states(draw):
+    """Nodes in zones, and running pods of a few looks that care about each other."""
+    names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
+    manifests = []
+    for name in names:
+        manifest = draw(roomy_nodes())
+        labels = {**manifest["metadata"]["labels"], HOST: name, ZONE: draw(st.sampled_from("ab"))}
+        manifests.append({**manifest, "metadata": {"name": name, "labels": labels}})
+    looks = draw(st.lists(st.tuples(modest_pods(), COMPANY), min_size=1, max_size=3))
+    for number in range(draw(st.integers(1, 12))):
+        look, company = looks[number % len(looks)]
+        spec = {**look["spec"], **company, "nodeName": draw(st.sampled_from(names))}
+        metadata = {"name": f"r{number}", "labels": {"app": "a"}}
+        manifests.append({**look, "metadata": metadata, "spec": spec})
+    return cluster(*manifests)
+
+
+def agree_with_explain(state, plugins=()):
+    """One simulation asks about all pods, another about each."""
+    answer = drift(simulation(state, plugins=plugins))
+    run = simulation(state, plugins=plugins)
+    pods = {info.key: info for info in map(run.catalog.info, state.pods)}
+    for found in answer.pods:
+        explained = explain(run, pods[found.pod])
+        here = next(one for one in explained.nodes if one.node == found.node)
+        assert (found.rank, found.score) == (here.rank, here.total)
+        assert found.best_node == explained.node
+        best = next((one.total for one in explained.nodes if one.node == explained.node), None)
+        assert found.best_score == best
+        plugin = here.rejections[0].status.plugin if here.rejections else ""
+        assert found.rejected_by == plugin
+        assert (found.verdict is Verdict.TIED) == (found.rank == 1 and bool(explained.ties))
+
+
+@settings(max_examples=40)
+@given(states(max_running=8))
+def test_it_agrees_with_explain(state):
+    agree_with_explain(state)
+
+
+@settings(max_examples=25)
+@given(settled_states())
+def test_it_agrees_with_explain_about_neighbours(state):
+    agree_with_explain(state)
+
+
+def test_it_agrees_with_explain_about_a_plugin_that_fails():
+    agree_with_explain(
+        cluster(node("a"), node("b"), node("c"), *(pod(f"on-{n}", node=n) for n in "abc")),
+        plugins=[Fragile],
+    )

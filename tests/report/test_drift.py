@@ -1,0 +1,60 @@
+"""An answer of `drift` as JSON and as a table."""
+
+import pytest
+
+from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
+from ksched_cli.engine.records import IgnoredPod
+from ksched_cli.report import drift
+from ksched_cli.report.table import EVERYTHING
+from report.schemas import conforms, squeezed
+
+WEB = "default/web (ReplicaSet)"
+PODS = (
+    PodDrift("default/best", "default/best (Pod)", "a", Verdict.BEST, 1, 90, "a", 90),
+    PodDrift("default/tied", "default/tied (Pod)", "b", Verdict.TIED, 1, 90, "a", 90),
+    PodDrift("default/web-1", WEB, "b", Verdict.WORSE, 2, 80, "a", 90),
+    PodDrift("default/web-2", WEB, "c", Verdict.WORSE, 3, 60, "a", 90),
+    PodDrift(
+        "default/out",
+        "default/out (Pod)",
+        "c",
+        Verdict.NOT_ALLOWED,
+        best_node="a",
+        best_score=90,
+        rejected_by="NodeAffinity",
+    ),
+    PodDrift(
+        "default/none", "default/none (Pod)", "c", Verdict.NOT_ALLOWED, rejected_by="NodePorts"
+    ),
+)
+ANSWER = Drift(PODS, (IgnoredPod("default/static", "a static pod"),))
+
+
+@pytest.mark.parametrize("answer", [ANSWER, Drift(())])
+def test_answers_are_as_their_schema_says(answer):
+    conforms(drift.document(answer), "drift_result")
+
+
+def test_the_summary_counts_every_pod_once():
+    assert drift.document(ANSWER)["summary"] == {
+        "running": 6,
+        "best": 1,
+        "tied": 1,
+        "worse": 2,
+        "notAllowed": 2,
+    }
+
+
+def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go():
+    assert squeezed(drift.table(ANSWER, EVERYTHING)) == [
+        "6 running pods: 1 on the best node, 1 on one as good as the best, 2 on a worse one, "
+        "2 where they would not be allowed today",
+        "1 left out",
+        "",
+        "NOT ALLOWED PODS BECAUSE OF ON WOULD GO TO",
+        "default/out (Pod) 1 NodeAffinity c a",
+        "default/none (Pod) 1 NodePorts c nowhere",
+        "",
+        "WORSE PODS POINTS BEHIND ON WOULD GO TO",
+        "default/web (ReplicaSet) 2 30 b, c a",
+    ]
