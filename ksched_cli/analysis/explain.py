@@ -54,6 +54,7 @@ class Explanation:
     """node: the one taken, or ""; running_on: the node it runs on already, or "".
 
     nodes:       all of them, or those asked about; totals and ranks are among all that fit
+    node_count:  how many nodes the cluster has
     evaluated:   how many nodes the attempt looked at, as kube-scheduler counts them
     score:       the node's total among those, where nodes were scored
     ties:        the nodes that had the same total, where more than one
@@ -78,6 +79,7 @@ class Explanation:
     nodes: tuple[NodeExplanation, ...] = ()
     node: str = ""
     running_on: str = ""
+    node_count: int = 0
     evaluated: int = 0
     score: int | None = None
     ties: tuple[str, ...] = ()
@@ -189,6 +191,7 @@ def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
         profile=framework.profile.scheduler_name,
         nodes=_nodes(evaluation),
         node=ties[0] if fits else "",
+        node_count=len(names),
         evaluated=len(names),
         score=best if fits else None,
         ties=ties if len(ties) > 1 else (),

@@ -168,7 +168,7 @@ def _running(explanation: Explanation) -> str:
     text = f"runs on {explanation.running_on}"
     if explanation.rank is None:
         return f"{text}, where it would not be placed now"
-    return f"{text}, rank {explanation.rank} of {explanation.feasible}"
+    return f"{text}, rank {explanation.rank:,} of {explanation.feasible:,}"
 
 
 def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:
@@ -242,16 +242,19 @@ def _rejected(explanation: Explanation, limit: Limit) -> str:
 
 
 def _sampling(explanation: Explanation, limit: Limit) -> str:
-    """Only where a node that was not looked at would be better than the one taken."""
+    """Only where the pod gets a node, and not all nodes were looked at for it."""
     best = explanation.best_of_all
-    if best is None or not explanation.node or explanation.running_on or explanation.rank == 1:
+    is_sampled = explanation.evaluated < explanation.node_count
+    if best is None or not explanation.node or not is_sampled:
         return ""
-    text = (
-        f"{counted(explanation.evaluated, 'node')} were looked at, as {explanation.sampled:,} that "
-        f"fit are enough; of all {explanation.feasible:,} that fit, {best.node} would be best, "
-        f"with {best.score} points."
+    looked_at = (
+        f"{explanation.evaluated:,} of {counted(explanation.node_count, 'node')} were looked at; "
+        f"of all {explanation.feasible:,} that fit, "
     )
-    return paragraph(text, limit)
+    if explanation.rank == 1:
+        return paragraph(f"{looked_at}{explanation.node} is the best too.", limit)
+    better = f"{best.node} would be the best, with {best.score} points."
+    return paragraph(f"{looked_at}{better}", limit)
 
 
 def _next_step(explanation: Explanation, limit: Limit) -> str:

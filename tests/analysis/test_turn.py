@@ -1,6 +1,8 @@
 """A pod's turn in a run."""
 
 from ksched_cli.analysis.turn import take_turn
+from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 
@@ -30,8 +32,9 @@ def test_a_gated_pod_is_tried_after_all_others():
 
 
 def test_detail_is_recorded_of_its_attempts_alone():
-    run = simulation(cluster(node("a"), pod("q"), pod("p")))
-    object.__setattr__(run.options, "detailed", False)
-    turn = take_turn(run, find(run, "p"), lambda _: None)
-    assert turn.attempts[0].detail.feasible == ("a",)
-    assert not run.pipeline.detailed or run.focus is None
+    detailed = simulation(cluster(node("a"), node("b"), pod("q"), pod("p"), pod("r")))
+    run = Simulation(detailed.state, detailed.configuration, detailed.registry)
+    run.focus = Focus(frozenset({"default/p"}))
+    attempts = {attempt.pod: attempt for attempt in run.run().attempts}
+    assert attempts["default/p"].detail.feasible == ("a", "b")
+    assert attempts["default/q"].detail is attempts["default/r"].detail is NO_DETAIL

@@ -43,10 +43,11 @@ def families(folder: Path, wanted: list[str]) -> dict[str, list[Case]]:
 
 
 def plain(value: Any) -> Any:
-    """Drops what is empty and sorts reasons, so that only meaning is compared."""
+    """Drops what is empty and sorts reasons and gated pods, so that only meaning is compared: the
+    oracle lists gated pods by name, ksched by creation."""
     if isinstance(value, dict):
         return {
-            key: sorted(v) if key == "reasons" and v else plain(v)
+            key: sorted(v) if key in ("reasons", "gated") and v else plain(v)
             for key, v in value.items()
             if v not in (None, "", [], {})
         }

@@ -90,3 +90,13 @@ def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike():
     assert "the same on each of them: Taint 300, Image 0" in text
     assert max(map(len, text.splitlines())) <= 60
     assert "the same on each" not in explanations.table(explanation(state), TERMINAL)
+
+
+def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_all():
+    small = [node(f"n{i:03}", cpu="4") for i in range(200)]
+    text = " ".join(explained(*small, node("z", cpu="64"), pod("p", cpu="1")))
+    assert "goes to n000, one of " in text
+    assert "of 201 nodes were looked at; of all 201 that fit, z would be the best, with " in text
+    text = " ".join(explained(*small, pod("p", cpu="1")))
+    assert "of 200 nodes were looked at; of all 200 that fit, n000 is the best too." in text
+    assert "looked at" not in " ".join(explained(*small[:20], pod("p", cpu="1")))
