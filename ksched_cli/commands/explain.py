@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def explain(
     options: StateOptions,
-    pod: Annotated[str, typer.Argument(metavar="[POD]", help="name or namespace/name")] = "",
+    pod: Annotated[str, typer.Argument(metavar="POD", help="name or namespace/name")] = "",
     pending: Annotated[
         bool, typer.Option("--pending", help="All pods that stay pending, in groups.")
     ] = False,
@@ -46,8 +46,9 @@ def explain(
 
     if bool(pod) == pending:
         raise UsageError("explain takes a POD, or --pending for all that stay pending")
+    alone = session.is_alone(alone, in_turn)
     if not pending:
-        return _explain_pod(options, pod, node or (), top, alone=session.is_alone(alone, in_turn))
+        return _explain_pod(options, pod, node or (), top, alone=alone)
     if node or top or alone:
         raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
     return _explain_pending(options)

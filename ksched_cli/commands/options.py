@@ -85,7 +85,7 @@ Trace = Annotated[
     ),
 ]
 # An option takes a value or none, not either; so the pods after --trace are arguments.
-TracedPods = Annotated[list[str] | None, typer.Argument(hidden=True)]
+TracedPods = Annotated[list[str] | None, typer.Argument(metavar="POD", hidden=True)]
 TieBreak = Annotated[
     str,
     typer.Option(
