@@ -28,6 +28,20 @@ class PluginDefectError(KschedError):
         super().__init__(problem)
 
 
+class OutputError(KschedError):
+    """Standard output cannot be written."""
+
+    def __init__(self, cause: OSError | None = None) -> None:
+        reason = cause.strerror if cause is not None else "it is closed"
+        super().__init__(f"standard output cannot be written: {reason}")
+
+
+class ReaderGoneError(KschedError):
+    """Who read standard output has gone away, as `head` does; nothing is said about it."""
+
+    exit_code = 128 + 13  # as a shell has it of a process that SIGPIPE ended
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """A position in a text; line and column count from 1."""

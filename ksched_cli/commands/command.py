@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from ksched_cli.commands.options import Before
+from ksched_cli.commands.output import command_output
 
 OWN_OPTIONS_AFTER = "output"
 
@@ -39,7 +40,9 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
         for name, options in objects.items():
             taken = {field.name: values.pop(field.name) for field in fields(options)}
             values[name] = options(**taken)
-        raise typer.Exit(function(**values))
+        with command_output():
+            code = function(**values)
+        raise typer.Exit(code)
 
     spread: Any = command
     spread.__signature__ = signature(function).replace(

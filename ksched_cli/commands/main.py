@@ -6,6 +6,8 @@ neither NumPy nor jsonschema.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 import tempfile
@@ -25,7 +27,7 @@ from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
 from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.validate import validate
-from ksched_cli.errors import KschedError
+from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
 
 COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     validate,
@@ -37,6 +39,9 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
+
+# Errors of writing to a stream; help and the version are printed by typer.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 app = typer.Typer(
     name="ksched",
@@ -70,14 +75,27 @@ def ksched(
 
 
 def main() -> NoReturn:
-    """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect."""
+    """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect, 141 nobody
+    reads."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
+    if sys.stdout is None:
+        sys.exit(_report_error(OutputError()))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Lone surrogates, and what the terminal's encoding lacks, are shown escaped.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    code = _run()
     try:
-        code = _run()
+        # typer swallows the error of a pipe that nobody reads, and wraps the stream.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            raise BrokenPipeError
         sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read the output has enough; the interpreter must not flush into the closed pipe.
+    except OSError as error:
+        is_reader_gone = isinstance(error, BrokenPipeError)
+        if code not in (OutputError.exit_code, ReaderGoneError.exit_code):
+            code = _report_error(ReaderGoneError() if is_reader_gone else OutputError(error))
+        # The interpreter must not flush what is left into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     sys.exit(code)
 
 
@@ -87,14 +105,19 @@ def _run() -> int | str | None:
         app()
     except SystemExit as exit:
         return exit.code
-    except BrokenPipeError:
-        raise
     except KschedError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _report_error(error)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
+            return _report_error(OutputError(error))
         return _report_defect(error)
     return 0
+
+
+def _report_error(error: KschedError) -> int:
+    if not isinstance(error, ReaderGoneError):
+        print(f"error: {error}", file=sys.stderr)
+    return error.exit_code
 
 
 def _report_defect(error: Exception) -> int:

@@ -5,24 +5,65 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, TextIO
 
+from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.report.forms import Form, Report, render
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
+
+_results: ContextVar[TextIO | None] = ContextVar("results", default=None)
+_warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 
 
 def limit(everything: bool = False) -> Limit:
     """As wide as the terminal, or $COLUMNS says; 100 columns without either. Long lists are cut,
     in a pipe too, but for --all (everything). Colours on a terminal, unless NO_COLOR is set."""
     width = shutil.get_terminal_size((TERMINAL.width or 0, 0)).columns
-    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    colour = results().isatty() and not os.environ.get("NO_COLOR")
     return Limit(max(width, MIN_WIDTH), None if everything else TERMINAL.rows, colour)
 
 
 def show(report: Report, form: Form) -> None:
-    """Prints a result whole, or not at all where rendering it fails."""
-    print(render(report, form))
+    """Prints a result whole, or not at all where rendering it fails; a document has all warnings
+    that were printed. Raises OutputError, ReaderGoneError."""
+    text = render(replace(report, document=lambda: _with_warnings(report.document())), form)
+    try:
+        print(text, file=results(), flush=True)
+    except BrokenPipeError:
+        raise ReaderGoneError from None
+    except OSError as error:
+        raise OutputError(error) from None
+
+
+def _with_warnings(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {**document, "warnings": _warnings.get() or []}
 
 
 def warn(line: str) -> None:
-    """Prints a line of warning."""
+    """Prints a line of warning, which the result's document will have too."""
+    collected = _warnings.get()
+    if collected is not None:
+        collected.append(line)
     print(f"warning: {line}", file=sys.stderr)
+
+
+@contextmanager
+def command_output() -> Iterator[None]:
+    """While a command runs: whatever plugins print goes to standard error, and warnings are
+    collected for its result."""
+    results_token, warnings_token = _results.set(sys.stdout), _warnings.set([])
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _results.reset(results_token)
+        _warnings.reset(warnings_token)
+
+
+def results() -> TextIO:
+    """Where results are printed to."""
+    return _results.get() or sys.stdout

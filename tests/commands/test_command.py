@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.options import Before, CommonOptions, StateOptions
+from ksched_cli.commands.output import results
 from ksched_cli.report.forms import Form
 
 
@@ -26,7 +27,7 @@ def ask(
     own: Annotated[int, typer.Option("--own")] = 0,
 ) -> ExitCode:
     """What the help says."""
-    print(pod, options.later, options.output.value, own)
+    print(pod, options.later, options.output.value, own, file=results())
     return ExitCode.NO if options.later else ExitCode.YES
 
 

@@ -72,18 +72,40 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(ksched, monkeypatc
     assert "Traceback" in file.read_text()
 
 
-@pytest.mark.parametrize("args", [["--version"], ["plugins", "-o", "json"]])
-def test_a_reader_that_goes_away_gets_no_traceback(args):
+ROOT = Path(__file__).parents[2]
+COMMANDS = [["--version"], ["--help"], ["plugins", "-o", "json"]]
+
+
+def run_into(stdout, args, shell=""):
+    """A process whose standard output is a file, or closed by the shell."""
     command = [sys.executable, "-m", "ksched_cli", *args]
+    if shell:
+        command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+    return subprocess.run(
+        command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, cwd=ROOT
+    )
+
+
+@pytest.mark.parametrize("args", COMMANDS)
+def test_a_reader_that_goes_away_ends_ksched_quietly(args):
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
-        done = subprocess.run(
-            command,
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            cwd=Path(__file__).parents[2],
-        )
-    assert done.stderr == ""
+        done = run_into(closed, args)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("args", COMMANDS)
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(args):
+    with open("/dev/full", "w") as full:
+        done = run_into(full, args)
+    message = "error: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output():
+    done = run_into(None, ["plugins"], ">&-")
+    message = "error: standard output cannot be written: it is closed\n"
+    assert (done.returncode, done.stderr) == (2, message)
+    done = run_into(subprocess.PIPE, ["validate", "/nowhere"], "2>&-")
+    assert (done.returncode, done.stdout) == (2, "")

@@ -1,5 +1,7 @@
 """Results to standard output, as wide as asked; the rest to standard error."""
 
+import json
+import subprocess
 import sys
 
 import pytest
@@ -7,6 +9,8 @@ import pytest
 from ksched_cli.commands import output
 from ksched_cli.report.forms import Form, Report
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
+from ksched_cli.testing import node, pod
+from report.schemas import conforms
 
 
 @pytest.fixture
@@ -47,3 +51,43 @@ def test_warnings_go_to_standard_error(capsys):
     output.warn("odd")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "warning: odd\n")
+
+
+def test_a_command_prints_nothing_but_its_result_to_standard_output(ksched, write_state, tmp_path):
+    plugin = tmp_path / "chatty.py"
+    plugin.write_text(
+        "from ksched_cli.api import ScorePlugin\n"
+        "print('loaded')\n"
+        "class Chatty(ScorePlugin):\n"
+        "    name = 'Chatty'\n"
+        "    def score(self, state, pod, node):\n"
+        "        print('called')\n"
+        "        return 1\n"
+    )
+    state = write_state(node("a", cpu=1000), node("b", cpu=1000), pod("p"))
+    code, out, err = ksched("schedule", "--state", state, "--plugin", plugin, "-o", "json")
+    assert (code, json.loads(out)["placements"]) == (0, {"default/p": "a"})
+    assert "loaded" in err
+    assert "called" in err
+
+
+def test_a_document_has_the_warnings_and_the_next_one_does_not(ksched, write_state):
+    state = write_state(pod("p"))
+    for _ in range(2):
+        _, out, err = ksched("schedule", "--state", state, "-o", "json")
+        document = conforms(json.loads(out), "schedule_result")
+        assert err.splitlines() == [f"warning: {line}" for line in document["warnings"]]
+        assert len(document["warnings"]) == 1
+    assert json.loads(ksched("plugins", "-o", "json")[1])["warnings"] == []
+
+
+def test_lone_surrogates_are_shown_escaped(tmp_path):
+    code = "from ksched_cli.commands.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "validate", "-", "-o", "json"],
+        input=b'{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "\\ud800"}',
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "\\ud800" in done.stdout.decode()
