@@ -39,7 +39,8 @@ class Packing(FilterPlugin, ScorePlugin):
         return SUCCESS if requested <= node.allocatable("memory") * self.usable else FULL
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        return min(100, 100 * node.requested("memory") // node.allocatable("memory"))
+        allocatable = node.allocatable("memory") or 1  # a node may have no memory
+        return min(100, 100 * node.requested("memory") // allocatable)
 
 
 @hookimpl

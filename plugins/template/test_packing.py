@@ -21,6 +21,11 @@ def test_the_fullest_node_scores_best() -> None:
     assert scores(Packing, state, pod="p") == {"a": 50, "b": 0}
 
 
+def test_a_node_without_memory_is_scored_too() -> None:
+    state = cluster(node("a", memory="0"), node("b", memory="1000"), pod("p", memory="0"))
+    assert scores(Packing, state, pod="p") == {"a": 0, "b": 0}
+
+
 def test_a_whole_run() -> None:
     pods = [pod(f"p{i}", memory="300") for i in range(4)]
     run = simulate(cluster(node("n", memory="1000"), *pods), plugins=[Packing])

@@ -140,4 +140,4 @@ def test_a_known_plugin_that_is_not_installed_has_a_hint() -> None:
     assert result.returncode == 1
     stdout = " ".join(result.stdout.split())
     assert "Coscheduling is known but not installed" in stdout
-    assert "pip install ksched-coscheduling" in stdout
+    assert "pip install ./plugins/ksched-coscheduling" in stdout

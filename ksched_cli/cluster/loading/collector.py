@@ -32,6 +32,13 @@ _ARRAY = re.compile(rb"\s*\[")
 # How many names of repeated objects a warning lists.
 _MAX_LISTED = 3
 
+# What ksched reads otherwise: kind and group → where it goes.
+_OPTION_BY_KIND = {
+    ("KubeSchedulerConfiguration", "kubescheduler.config.k8s.io"): "--config",
+    ("Scenario", "ksched"): "--scenario",
+    ("Expectations", "ksched"): "`ksched test`",
+}
+
 # In maps of strings and of quantities a null is a value, which Go reads as the zero value.
 _ZERO_BY_MAP = {
     **dict.fromkeys(("labels", "annotations", "matchLabels", "nodeSelector", "parameters"), ""),
@@ -165,6 +172,8 @@ class Collector:
     def _add_object(
         self, name: str, version: str, header: _Header, data: msgspec.Raw, location: ObjectLocation
     ) -> None:
+        if not location.document.source.in_folder:
+            _refuse_other_input(name, version)
         kind = find_kind(version, name)
         if kind is KINDS["Pod"]:
             self._add_pod(header, data, location)
@@ -252,6 +261,14 @@ class Collector:
             f'no PriorityClass "{name}" in the state, and the pod has no priority of its own',
             hint="Add the class to the state (kubectl get priorityclasses -o yaml).",
         )
+
+
+def _refuse_other_input(name: str, version: str) -> None:
+    """Raises _InvalidObjectError for what ksched reads, but not as part of a state."""
+    for (kind, group), option in _OPTION_BY_KIND.items():
+        if name == kind and version.partition("/")[0] in ("", group):
+            hint = f"Give it with {option}; --state takes objects of a cluster."
+            raise _InvalidObjectError(f"a {kind} is no part of a cluster state", ("kind",), hint)
 
 
 def _is_same(meta: ObjectMeta, other: ObjectMeta) -> bool:

@@ -13,8 +13,8 @@ from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpe
 from ksched_cli.cluster.state import ClusterState
 
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
-# How many names of absent nodes a line lists.
-_MAX_LISTED_NODES = 3
+# How many names of nodes or namespaces a line lists.
+_MAX_LISTED = 3
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
@@ -25,7 +25,7 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
-    yield from _selector_warnings(state, specs)
+    yield from _selector_warnings(state, pods, specs)
     yield from _owner_warnings(state, pods)
 
 
@@ -39,16 +39,19 @@ def _empty_warnings(state: ClusterState) -> Iterator[str]:
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
+    empty = [node.name for node in state.nodes if not node.status.allocatable]
+    if empty:
+        yield (
+            f"{_count(len(empty), 'node')} without status.allocatable and status.capacity "
+            f"({_listed(empty)}): nothing fits there"
+        )
     names = {node.name for node in state.nodes}
     bound = [pod for pod in pods if pod.node_name and pod.node_name not in names]
     if bound:
         absent = list(dict.fromkeys(pod.node_name for pod in bound))
-        names_text = ", ".join(absent[:_MAX_LISTED_NODES]) + (
-            ", …" if len(absent) > _MAX_LISTED_NODES else ""
-        )
         yield (
             f"{_pods(len(bound))} bound to {_count(len(absent), 'node')} not in the state "
-            f"({names_text}); they are left out"
+            f"({_listed(absent)}); they are left out"
         )
 
 
@@ -98,13 +101,23 @@ def _device_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[s
             yield f"no {kind} in the state, but {_pods(users)} with resource claims: {consequence}"
 
 
-def _selector_warnings(state: ClusterState, specs: Counter[PodSpec]) -> Iterator[str]:
+def _selector_warnings(
+    state: ClusterState, pods: list[Pod], specs: Counter[PodSpec]
+) -> Iterator[str]:
     users = sum(count for spec, count in specs.items() if _selects_namespaces(spec))
     if users and not state.namespaces:
         yield (
             f"no Namespaces in the state, but {_pods(users)} selecting some by label: "
             "InterPodAffinity matches none of them"
         )
+    elif users:
+        namespaces = dict.fromkeys(pod.metadata.namespace for pod in pods)
+        absent = [name for name in namespaces if name not in state.namespaces]
+        if absent:
+            yield (
+                f"{_count(len(absent), 'namespace')} of pods not in the state ({_listed(absent)}), "
+                f"but {_pods(users)} selecting some by label: InterPodAffinity does not match them"
+            )
     classes = sum(count for spec, count in specs.items() if _needs_class_for_policy(spec))
     if classes and not state.priority_classes:
         yield (
@@ -157,6 +170,11 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
             f"no {kind}s in the state, but {_count(count, 'pending pod')} of some: "
             "PodTopologySpread's default constraints cannot follow them"
         )
+
+
+def _listed(names: list[str]) -> str:
+    """The first of the names."""
+    return ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
 
 
 def _pods(count: int) -> str:

@@ -100,10 +100,11 @@ FOREIGN_PLUGINS: Mapping[str, str] = {
     ),
 }
 
-# Those of them that ksched can simulate: the distribution that brings the plugin.
+# Those of them that ksched can simulate: the folder of its repository that brings the plugin. Names
+# without ./ would be looked up at a package index, where anybody may register them.
 DISTRIBUTIONS: Mapping[str, str] = {
-    "Coscheduling": "ksched-coscheduling",
-    "TargetLoadPacking": "ksched-trimaran",
+    "Coscheduling": "./plugins/ksched-coscheduling",
+    "TargetLoadPacking": "./plugins/ksched-trimaran",
 }
 
 # Keys of older documents: the place they had there does not matter, the last part of the path does.

@@ -208,7 +208,7 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
         message = f"{name} is known but not installed"
         hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
         if name in DISTRIBUTIONS:
-            hint += f"; pip install {DISTRIBUTIONS[name]} lets ksched simulate it"
+            hint += f"; in a checkout of ksched: pip install {DISTRIBUTIONS[name]}"
         return message, hint
     hint = did_you_mean(name, registry) or did_you_mean(name, FOREIGN_PLUGINS)
     return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"

@@ -104,3 +104,36 @@ def test_two_pods_of_one_name_in_different_namespaces_are_two_pods(tmp_path: Pat
         "kind: PodList\nitems: [{metadata: {name: a}}, {metadata: {name: a, namespace: b}}]"
     )
     assert len(load_state([str(path)]).pods) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        (
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+            "--config",
+        ),
+        ("apiVersion: ksched/v1\nkind: Scenario\nchanges: []\n", "--scenario"),
+    ],
+)
+def test_what_another_option_takes_is_no_state(text: str, option: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no part of a cluster state") as caught:
+        collect(text)
+    assert caught.value.position is not None
+    assert option in caught.value.hint
+    (tmp_path / "other.yaml").write_text(text)
+    assert sum(load_state([str(tmp_path)]).skipped.values()) == 1
+
+
+def test_an_object_that_is_there_twice_is_read_once_and_said() -> None:
+    pod = "kind: Pod\nmetadata: {name: p, uid: u%d}\n---\n"
+    node = "kind: Node\nmetadata: {name: a, uid: x}\n---\n"
+    state = collect(pod % 1 + pod % 1 + node + node)
+    assert (len(state.pods), names(state)) == (1, ["a"])
+    assert state.warnings[0] == (
+        "2 objects are in the state more than once (same uid); the first is read: "
+        "Pod default/p, Node a"
+    )
+    for text in (pod % 1 + pod % 2, "kind: Pod\nmetadata: {name: p}\n---\n" * 2):
+        with pytest.raises(InputError, match="there is another Pod of this name"):
+            collect(text)

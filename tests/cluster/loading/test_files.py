@@ -14,7 +14,7 @@ from ksched_cli.cluster.loading.sources import STDIN_NAME, Source
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
 
-NODE = '{"kind": "Node", "metadata": {"name": "%s"}}'
+NODE = '{"kind": "Node", "metadata": {"name": "%s"}, "status": {"capacity": {"cpu": "1"}}}'
 POD = '{"kind": "Pod", "metadata": {"name": "%s"}}'
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.build import manifest, state
 
-NODE = {"kind": "Node", "metadata": {"name": "n"}}
+NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "1"}}}
 CLAIM_USE = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
 
 
@@ -38,6 +38,19 @@ def volume(**spec: Any) -> dict[str, Any]:
             [manifest("a", nodeName="x"), manifest("b", nodeName="x"), manifest("c", nodeName="n")],
             "2 pods bound to 1 node not in the state (x)",
             "left out",
+        ),
+        (
+            [manifest(), *({"kind": "Node", "metadata": {"name": name}} for name in "abcd")],
+            "4 nodes without status.allocatable and status.capacity (a, b, c, …)",
+            "nothing fits there",
+        ),
+        (
+            [
+                {"kind": "Namespace", "metadata": {"name": "other"}},
+                manifest(affinity=affinity({"matchLabels": {"a": "b"}})),
+            ],
+            "1 namespace of pods not in the state (default)",
+            "InterPodAffinity",
         ),
         ([manifest(**CLAIM_USE)], "no PersistentVolumeClaims", "volume plugins"),
         (
@@ -89,6 +102,10 @@ def test_each_kind_that_devices_need_gets_its_line() -> None:
     [
         [manifest()],
         [manifest(affinity=affinity({}))],
+        [
+            {"kind": "Namespace", "metadata": {"name": "default"}},
+            manifest(affinity=affinity({"matchLabels": {"a": "b"}})),
+        ],
         [manifest(status={"phase": "Succeeded"}, nodeName="gone", **CLAIM_USE)],
         [manifest(priorityClassName="system-node-critical")],
         [owned("DaemonSet")],
@@ -98,9 +115,30 @@ def test_each_kind_that_devices_need_gets_its_line() -> None:
             volume(local={"path": "/x"}),
         ],
     ],
-    ids=["plain", "all namespaces", "finished", "system class", "daemon", "complete"],
+    ids=[
+        "plain",
+        "all namespaces",
+        "its namespace",
+        "finished",
+        "system class",
+        "daemon",
+        "complete",
+    ],
 )
 def test_a_state_that_has_what_its_pods_need_is_not_warned_about(
     objects: list[dict[str, Any]],
 ) -> None:
     assert state(NODE, *objects).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("objects", "begins"),
+    [
+        ([], "no Nodes and no Pods in the state"),
+        ([NODE], "no Pods in the state"),
+        ([manifest()], "no Nodes in the state"),
+    ],
+)
+def test_a_state_without_nodes_or_pods_says_so(objects: list[dict[str, Any]], begins: str) -> None:
+    (warning,) = state(*objects).warnings
+    assert warning.startswith(begins)

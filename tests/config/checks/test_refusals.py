@@ -55,7 +55,7 @@ def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(error, rule, pa
     [
         ("EBSLimits", "NodeVolumeLimits counts CSI volumes"),
         ("LeastRequestedPriority", "NodeResourcesFit does its work"),
-        ("Coscheduling", "pip install ksched-coscheduling"),
+        ("Coscheduling", "pip install ./plugins/ksched-coscheduling"),
         ("NodeAfinity", 'did you mean "NodeAffinity"?'),
         ("Zebra", "`ksched plugins` lists those there are"),
         ("*", "in a disabled list"),
