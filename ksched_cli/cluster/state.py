@@ -8,10 +8,14 @@ from dataclasses import dataclass, field
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import (
+    CronJob,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DaemonSet,
+    Deployment,
     DeviceClass,
+    Job,
     Namespace,
     Node,
     PersistentVolume,
@@ -62,6 +66,10 @@ class ClusterState:
     replication_controllers: Mapping[Key, ReplicationController] = field(default_factory=dict)
     replica_sets: Mapping[Key, ReplicaSet] = field(default_factory=dict)
     stateful_sets: Mapping[Key, StatefulSet] = field(default_factory=dict)
+    deployments: Mapping[Key, Deployment] = field(default_factory=dict)
+    daemon_sets: Mapping[Key, DaemonSet] = field(default_factory=dict)
+    jobs: Mapping[Key, Job] = field(default_factory=dict)
+    cron_jobs: Mapping[Key, CronJob] = field(default_factory=dict)
     resource_claims: Mapping[Key, ResourceClaim] = field(default_factory=dict)
     resource_claim_templates: Mapping[Key, ResourceClaimTemplate] = field(default_factory=dict)
     resource_slices: Mapping[str, ResourceSlice] = field(default_factory=dict)

@@ -61,6 +61,14 @@ ScenarioOption = Annotated[
     ),
     Before("plugin"),
 ]
+NoWorkloads = Annotated[
+    bool,
+    typer.Option(
+        "--no-workloads",
+        help="Make no pods of workloads that the state holds or a change applies.",
+    ),
+    Before("plugin"),
+]
 Plugin = Annotated[
     list[str] | None,
     typer.Option(
@@ -154,6 +162,7 @@ class StateOptions(CommonOptions):
     config: Config = None
     change: ChangeOption = None
     scenario: ScenarioOption = None
+    no_workloads: NoWorkloads = False
     no_extenders: NoExtenders = False
     record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""

@@ -96,10 +96,15 @@ def _plugins_from(registry: Registry, sources: Sequence[str]) -> Iterable[Plugin
 
 
 def load_base_state(options: StateOptions, registry: Registry) -> ClusterState:
-    """The state that the options name, before any change. Raises KschedError."""
-    from ksched_cli.cluster.loading.load import load_state
+    """The state that the options name, before any change, with the pods that its workloads lack.
 
-    return load_state(options.state or [_default_state_path()], reads=registry.reads)
+    Raises KschedError.
+    """
+    from ksched_cli.cluster.loading.load import load_state
+    from ksched_cli.scenario.workloads import with_workloads
+
+    state = load_state(options.state or [_default_state_path()], reads=registry.reads)
+    return state if options.no_workloads else with_workloads(state)
 
 
 def changed_state(state: ClusterState, options: StateOptions) -> ClusterState:
@@ -115,7 +120,7 @@ def changed_state(state: ClusterState, options: StateOptions) -> ClusterState:
 
     changes = [change for path in options.scenario or () for change in read_scenario(path)]
     changes += [parse_change(text) for text in options.change or ()]
-    return apply_changes(state, changes)[0]
+    return apply_changes(state, changes, workloads=not options.no_workloads)[0]
 
 
 def open_simulation(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
-from ksched_cli.cluster.loading.state_warnings import state_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
+from ksched_cli.scenario.workloads import make_pods, renewed_warnings
 
 Changed = tuple[ClusterState, list[Effect]]
 """The state after a change, and what the change did."""
@@ -49,10 +49,11 @@ class Change(ABC):
 
 
 def apply_changes(
-    state: ClusterState, changes: Sequence[Change]
+    state: ClusterState, changes: Sequence[Change], *, workloads: bool = True
 ) -> tuple[ClusterState, tuple[ChangeRecord, ...]]:
     """The state after all changes, one after the other, and what each did.
 
+    workloads: after each, the pods that workloads lack are made (workloads.py)
     The records are in the state's `changes` too, after those it has; its warnings are renewed.
     Raises ChangeError.
     """
@@ -62,15 +63,11 @@ def apply_changes(
     before = state
     for change in changes:
         state, effects = change.apply(state)
+        if workloads:
+            state, made = make_pods(state)
+            effects += made
         records.append(ChangeRecord(change.text, tuple(effects)))
     state = replace(
-        state, changes=(*before.changes, *records), warnings=_warnings_after(before, state)
+        state, changes=(*before.changes, *records), warnings=renewed_warnings(before, state)
     )
     return state, tuple(records)
-
-
-def _warnings_after(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
-    """The loader's warnings stay; those about what the state lacks are made anew."""
-    lacking = set(state_warnings(before))
-    kept = tuple(line for line in before.warnings if line not in lacking)
-    return (*kept, *state_warnings(after))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.parsing import parse_change
 
@@ -28,13 +29,24 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
     changes = []
     for index, entry in enumerate(documents[0].get("changes") or ()):
         try:
-            changes.append(parse_change(entry, namespace, folder))
+            changes.append(_change(entry, namespace, folder, name))
         except ChangeError as error:
             position = locate(text, 0, ("changes", index))
             raise InputError(
                 name, error.problem, subject=f'change "{error.text}"', position=position
             ) from None
     return tuple(changes)
+
+
+def _change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
+    """Of a line, or of {apply: OBJECT}."""
+    if isinstance(entry, str):
+        return parse_change(entry, namespace, folder)
+    manifest = entry["apply"]
+    metadata = manifest.get("metadata") or {} if isinstance(manifest, dict) else {}
+    subject = f"{manifest.get('kind')}/{metadata.get('name')}" if metadata else "a list of objects"
+    documents = manifest if isinstance(manifest, list) else [manifest]
+    return Apply.of(f"apply {subject}", source, namespace, documents)
 
 
 def scenario_schema() -> dict[str, Any]:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from ksched_cli.scenario.apply import Apply, Patch
 from ksched_cli.scenario.arguments import Arguments, read_arguments, split_line
 from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.delete import Delete
 from ksched_cli.scenario.drain import Drain
 from ksched_cli.scenario.labels import Label
 from ksched_cli.scenario.nodes import AddNodes, Cordon, TaintNodes, Uncordon
 from ksched_cli.scenario.reschedule import Reschedule
+from ksched_cli.scenario.rollout import RolloutRestart, SetResources
+from ksched_cli.scenario.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,14 @@ VERBS: Mapping[str, Verb] = {
     "uncordon": Verb(Uncordon.parse),
     "taint": Verb(TaintNodes.parse, {"--all": False, "--overwrite": False}),
     "label": Verb(Label.parse, {"--all": False, "--overwrite": False, "--selector": True}),
+    "scale": Verb(Scale.parse, {"--replicas": True}),
+    "set resources": Verb(
+        SetResources.parse, {"--requests": True, "--limits": True, "--containers": True}
+    ),
+    "apply": Verb(Apply.parse, {"--filename": True}),
+    "delete": Verb(Delete.parse),
+    "patch": Verb(Patch.parse, {"--patch": True, "--type": True}),
+    "rollout restart": Verb(RolloutRestart.parse),
     "add-nodes": Verb(AddNodes.parse, {"--like": True, "--count": True}),
     "reschedule": Verb(
         Reschedule.parse, {"--all": False, "--selector": True, "--all-namespaces": False}

@@ -41,3 +41,27 @@ def budget(name, labels, **status):
 def nodes_of(state):
     """Pod → node, "" for one that is pending."""
     return {pod.key: pod.node_name for pod in state.pods}
+
+
+def template(**spec):
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}}
+
+
+def workload(kind, name="web", *, status=None, **spec):
+    """A workload with a template; a CronJob's is in its jobTemplate."""
+    version = {"ReplicationController": "v1", "Job": "batch/v1", "CronJob": "batch/v1"}
+    if kind not in ("Job", "CronJob"):
+        labels = {"app": "web"}
+        spec.setdefault(
+            "selector", labels if kind == "ReplicationController" else {"matchLabels": labels}
+        )
+    if kind != "CronJob":
+        spec.setdefault("template", template())
+    return {
+        "apiVersion": version.get(kind, "apps/v1"),
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": status or {},
+    }

@@ -23,7 +23,14 @@ from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodPar
 from ksched_cli.cluster.loading.sources import Document
 from ksched_cli.cluster.loading.state_warnings import state_warnings
 from ksched_cli.cluster.loading.unknown_fields import FieldChecker
-from ksched_cli.cluster.objects import KubeObject, Node, ObjectMeta, Pod, PriorityClass
+from ksched_cli.cluster.objects import (
+    KubeObject,
+    Node,
+    ObjectMeta,
+    Pod,
+    PriorityClass,
+    Workload,
+)
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 
@@ -219,6 +226,8 @@ class Collector:
             obj = kind.default(obj)
         if isinstance(obj, Node):
             return replace(obj, raw=data)
+        if isinstance(obj, Workload):
+            obj = replace(obj, raw=data)
         if kind.namespaced and not obj.namespace:
             return replace(obj, metadata=replace(obj.metadata, namespace="default"))
         return obj

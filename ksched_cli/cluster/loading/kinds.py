@@ -15,10 +15,14 @@ import msgspec
 from ksched_cli.cluster.loading import defaults
 from ksched_cli.cluster.loading.device_versions import upgrade_claim, upgrade_slice
 from ksched_cli.cluster.objects import (
+    CronJob,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DaemonSet,
+    Deployment,
     DeviceClass,
+    Job,
     KubeObject,
     Namespace,
     Node,
@@ -100,6 +104,10 @@ KINDS = {
         ),
         _kind("replica_sets", ReplicaSet, "apps", namespaced=True),
         _kind("stateful_sets", StatefulSet, "apps", namespaced=True),
+        _kind("deployments", Deployment, "apps", namespaced=True),
+        _kind("daemon_sets", DaemonSet, "apps", namespaced=True),
+        _kind("jobs", Job, "batch", namespaced=True),
+        _kind("cron_jobs", CronJob, "batch", namespaced=True),
         _kind(
             "resource_claims",
             ResourceClaim,

@@ -129,6 +129,10 @@ from ksched_cli.cluster.objects.volumes import (
     VsphereVolume,
 )
 from ksched_cli.cluster.objects.workloads import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
     Namespace,
     PodDisruptionBudget,
     PodDisruptionBudgetSpec,
@@ -143,6 +147,7 @@ from ksched_cli.cluster.objects.workloads import (
     ServiceSpec,
     StatefulSet,
     StatefulSetSpec,
+    Workload,
 )
 
 __all__ = [
@@ -174,6 +179,9 @@ __all__ = [
     "Counter",
     "CounterConsumption",
     "CounterSet",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
     "Device",
     "DeviceAllocationResult",
     "DeviceAttribute",
@@ -193,6 +201,7 @@ __all__ = [
     "GCEPersistentDisk",
     "HostPath",
     "InTreeSources",
+    "Job",
     "KubeObject",
     "LabelSelector",
     "LabelSelectorRequirement",
@@ -269,6 +278,7 @@ __all__ = [
     "VolumeResources",
     "VsphereVolume",
     "WeightedPodAffinityTerm",
+    "Workload",
     "decode_hook",
     "encode_hook",
 ]

@@ -58,28 +58,80 @@ class PodTemplate(Record, frozen=True):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
 
 
+class Workload(KubeObject, frozen=True):
+    """An object whose controller makes pods. raw: the JSON as it came."""
+
+    raw: msgspec.Raw = msgspec.Raw()
+
+
 class ReplicationControllerSpec(Record, frozen=True):
     """selector: the template's labels where the object gives none."""
 
     selector: dict[str, str] = msgspec.field(default_factory=dict)
     template: PodTemplate | None = None
+    replicas: int | None = None
 
 
-class ReplicationController(KubeObject, frozen=True):
+class ReplicationController(Workload, frozen=True):
     spec: ReplicationControllerSpec = msgspec.field(default_factory=ReplicationControllerSpec)
 
 
 class ReplicaSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
+    replicas: int | None = None
 
 
-class ReplicaSet(KubeObject, frozen=True):
+class ReplicaSet(Workload, frozen=True):
+    spec: ReplicaSetSpec = ReplicaSetSpec()
+
+
+class Deployment(Workload, frozen=True):
     spec: ReplicaSetSpec = ReplicaSetSpec()
 
 
 class StatefulSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
+    replicas: int | None = None
 
 
-class StatefulSet(KubeObject, frozen=True):
+class StatefulSet(Workload, frozen=True):
     spec: StatefulSetSpec = StatefulSetSpec()
+
+
+class DaemonSetSpec(Record, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class DaemonSet(Workload, frozen=True):
+    spec: DaemonSetSpec = DaemonSetSpec()
+
+
+class JobSpec(Record, frozen=True):
+    """completions: None where any success ends the job."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool = False
+
+
+class JobCondition(Record, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class JobStatus(Record, frozen=True):
+    succeeded: int = 0
+    conditions: tuple[JobCondition, ...] = ()
+
+
+class Job(Workload, frozen=True):
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class CronJobSpec(Record, frozen=True):
+    suspend: bool = False
+
+
+class CronJob(Workload, frozen=True):
+    spec: CronJobSpec = CronJobSpec()

@@ -1,0 +1,201 @@
+"""apply -f FILE, patch KIND/NAME -p JSON: objects made or changed, checked as a state's are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
+from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.daemon_pods import target_node
+from ksched_cli.scenario.manifests import on_node
+from ksched_cli.scenario.merge import PatchError, json_merge, json_patch, strategic_merge
+from ksched_cli.scenario.objects import Manifest, objects_of, plain_object, replaced
+from ksched_cli.scenario.rollout import restarted
+from ksched_cli.scenario.scale import SCALABLE, resize
+from ksched_cli.scenario.targets import (
+    WORKLOADS,
+    Target,
+    Workload,
+    find_object,
+    find_workload,
+    read_target,
+)
+
+_PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patch}
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Change):
+    """source: of the manifests, for errors. namespace: of objects that name none."""
+
+    source: str
+    namespace: str
+    manifests: tuple[Manifest, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Apply:
+        path = arguments.flags.get("--filename", "")
+        if not path or arguments.names:
+            raise arguments.error('expected "apply -f FILE"')
+        raw, name = read_file(path if path == "-" else str(arguments.folder / path))
+        documents = load_documents(decode_text(raw, name), name)
+        return Apply.of(arguments.text, name, arguments.namespace, documents)
+
+    @staticmethod
+    def of(text: str, source: str, namespace: str, documents: Iterable[Any]) -> Apply:
+        manifests = tuple(_flattened(documents, source))
+        return Apply(text, source, namespace or "default", manifests)
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for manifest in self.manifests:
+            state, more = self._apply_one(state, deepcopy(manifest))
+            effects += more
+        return state, effects
+
+    def _apply_one(self, state: ClusterState, manifest: Manifest) -> Changed:
+        version, name = str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
+        kind = find_kind(version, name)
+        metadata = manifest.get("metadata") or {}
+        if kind is None:
+            subject = f"{name} {metadata.get('name', '')}"
+            return state, [Effect(subject, "passed over", "the scheduler does not read this kind")]
+        if not metadata.get("name"):
+            raise InputError(self.source, "expected a name", subject=f"{name}: metadata.name")
+        if kind.namespaced:
+            metadata["namespace"] = metadata.get("namespace") or self.namespace
+        key = (metadata["namespace"] if kind.namespaced else "", metadata["name"])
+        old = objects_of(state, kind).get(key)
+        label = f"{name} {'/'.join(part for part in key if part)}"
+        if old is None:
+            if name in SCALABLE:
+                manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
+            return replaced(state, kind, [manifest]), [Effect(label, "created")]
+        before = plain_object(kind, old)
+        after = strategic_merge(before, manifest)
+        if after == before:
+            return state, [Effect(label, "unchanged")]
+        state, effects = change_object(self, state, kind, before, after)
+        return state, [Effect(label, "configured"), *effects]
+
+
+def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
+    """The objects, those of lists one by one. Raises InputError."""
+    for document in documents:
+        if isinstance(document, list):
+            yield from _flattened(document, source)
+        elif not isinstance(document, dict) or not document.get("kind"):
+            raise InputError(source, "expected objects, each with apiVersion and kind")
+        elif str(document["kind"]).endswith("List") and "items" in document:
+            yield from _flattened(document["items"] or (), source)
+        else:
+            yield document
+
+
+@dataclass(frozen=True, slots=True)
+class Patch(Change):
+    """kind: "strategic", "merge" or "json"."""
+
+    target: Target
+    patch: Any
+    kind: str
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Patch:
+        target = read_target(arguments, tuple(KINDS))
+        kind = arguments.flags.get("--type", "strategic")
+        if kind not in _PATCHES:
+            raise arguments.error(f'--type is "{kind}"; it takes {", ".join(_PATCHES)}')
+        text = arguments.flags.get("--patch", "")
+        try:
+            patch = next(iter(load_documents(text, "-p")), None)
+        except InputError as error:
+            raise arguments.error(f"-p: {error.problem}") from None
+        if not isinstance(patch, list if kind == "json" else dict):
+            raise arguments.error("-p takes a patch as JSON, quoted")
+        return Patch(arguments.text, target, patch, kind)
+
+    def apply(self, state: ClusterState) -> Changed:
+        kind, obj = find_object(self, state, self.target)
+        before = plain_object(kind, obj)
+        try:
+            after = _PATCHES[self.kind](deepcopy(before), self.patch)
+        except PatchError as error:
+            raise self.error(str(error)) from None
+        label = f"{kind.name} {obj.key}"
+        if after == before:
+            return state, [Effect(label, "unchanged")]
+        state, effects = change_object(self, state, kind, before, after)
+        return state, [Effect(label, "patched"), *effects]
+
+
+def change_object(
+    change: Change, state: ClusterState, kind: Kind, before: Manifest, after: Manifest
+) -> Changed:
+    """The object as it is after, and what its controller does: pods made anew from a changed
+    template, more or fewer of them."""
+    metadata = before["metadata"]
+    namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
+    target = Target(kind.name, metadata["name"], namespace)
+    state = replaced(state, kind, [after])
+    if kind.name not in WORKLOADS:
+        return state, []
+    effects: list[Effect] = []
+    template = (after.get("spec") or {}).get("template")
+    if template and template != (before.get("spec") or {}).get("template"):
+        workload = find_workload(change, state, target)
+        state, effects = restarted(state, workload)
+        state = _with_template(state, workload, template)
+    replicas = (after.get("spec") or {}).get("replicas")
+    if kind.name in SCALABLE and replicas != (before.get("spec") or {}).get("replicas"):
+        workload = find_workload(change, state, target)
+        state, more = resize(change, state, workload, 1 if replicas is None else replicas)
+        effects += more
+    return state, effects
+
+
+def _with_template(state: ClusterState, workload: Workload, template: Manifest) -> ClusterState:
+    """The workload's pods and ReplicaSets with this template; their names stay."""
+    names = {pod.key for pod in workload.pods}
+    pods = [_respecified(pod, template) for pod in state.pods if pod.key in names]
+    state = replaced(state, KINDS["Pod"], pods)
+    sets = []
+    for replica_set in workload.replica_sets:
+        plain = plain_object(KINDS["ReplicaSet"], replica_set)
+        plain["spec"] = {**plain["spec"], "template": template}
+        sets.append(plain)
+    return replaced(state, KINDS["ReplicaSet"], sets)
+
+
+def _respecified(pod: Pod, template: Manifest) -> Manifest:
+    """The pod with the template's spec; a stateful pod keeps its claims, a daemon pod its node."""
+    plain = plain_object(KINDS["Pod"], pod)
+    spec = deepcopy(template.get("spec") or {})
+    owner = pod.metadata.controller
+    if owner is not None and owner.kind == "StatefulSet":
+        claims = [v for v in plain["spec"].get("volumes") or () if "persistentVolumeClaim" in v]
+        own = {volume["name"] for volume in claims}
+        spec["volumes"] = [
+            *claims,
+            *(v for v in spec.get("volumes") or () if v.get("name") not in own),
+        ]
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    plain["metadata"]["labels"] = {**pod.metadata.labels, **labels}
+    plain["spec"] = spec
+    if owner is not None and owner.kind == "DaemonSet":
+        # Labels and tolerations that the controller adds are those of the pod as it was.
+        old = msgspec.json.decode(pod.raw)["spec"].get("tolerations") or ()
+        spec["tolerations"] = [*(spec.get("tolerations") or ()), *old]
+        return on_node(plain, target_node(pod))
+    return plain

@@ -1,0 +1,119 @@
+"""delete KIND/NAME: the object, and what the garbage collector and the controllers do then.
+
+Upstream: pkg/controller/{garbagecollector,podgc}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.objects import removed
+from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.pods import (
+    is_of_daemon_set,
+    is_running,
+    is_static,
+    pending_again,
+    without_pods,
+)
+from ksched_cli.scenario.targets import (
+    WORKLOADS,
+    Target,
+    find_object,
+    find_workload,
+    read_targets,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Delete(Change):
+    targets: tuple[Target, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Delete:
+        return Delete(arguments.text, read_targets(arguments, tuple(KINDS)))
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for target in self.targets:
+            if target.kind in WORKLOADS:
+                state, more = self._workload(state, target)
+            else:
+                state, more = self._object(state, target)
+            effects += more
+        return state, effects
+
+    def _object(self, state: ClusterState, target: Target) -> Changed:
+        kind, obj = find_object(self, state, target)
+        if isinstance(obj, Pod):
+            return _leave(state, [obj])
+        state = removed(state, kind, [(obj.namespace if kind.namespaced else "", obj.name)])
+        effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
+        if target.kind != "Node":
+            return state, effects
+        state, more = _leave(
+            state, [pod for pod in state.pods if pod.node_name == obj.name], gone=True
+        )
+        return state, effects + more
+
+    def _workload(self, state: ClusterState, target: Target) -> Changed:
+        """With all that it owns, as kubectl does without --cascade=orphan."""
+        workload = find_workload(self, state, target)
+        effects = [Effect(workload.text, "deleted")]
+        key = (workload.namespace, workload.name)
+        if workload.obj is not None:
+            state = removed(state, KINDS[workload.kind], [key])
+        owners = {(workload.kind, workload.name)}
+        owned_kinds = (("ReplicaSet", state.replica_sets), ("Job", state.jobs))
+        for name, objects in owned_kinds:
+            owned = [
+                obj_key
+                for obj_key, obj in objects.items()
+                if obj.namespace == workload.namespace
+                and (owner := obj.metadata.controller) is not None
+                and (owner.kind, owner.name) in owners
+            ]
+            owners |= {(name, obj_name) for _, obj_name in owned}
+            state = removed(state, KINDS[name], owned) if owned else state
+        pods = [pod for pod in state.pods if _is_owned(pod, workload.namespace, owners)]
+        effects += [Effect(pod.key, "deleted", _where(pod)) for pod in pods]
+        return without_pods(state, pods), effects
+
+
+def _is_owned(pod: Pod, namespace: str, owners: set[tuple[str, str]]) -> bool:
+    owner = pod.metadata.controller
+    if owner is None or pod.namespace != namespace:
+        return False
+    deployment = deployment_of(pod)
+    return (owner.kind, owner.name) in owners or ("Deployment", deployment) in owners
+
+
+def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:
+    """Pods that are deleted: their controllers make them anew, others are gone.
+
+    gone: their node is too, so that daemon and static pods do not come back
+    """
+    anew, deleted = [], []
+    effects = []
+    for pod in pods:
+        own = is_static(pod) or is_of_daemon_set(pod)
+        if is_static(pod) and not gone:
+            effects.append(Effect(pod.key, "left where it is", "static pod"))
+        elif pod.metadata.controller is not None and is_running(pod) and not (own and gone):
+            anew.append(pod)
+            effects.append(Effect(pod.key, "pending again", _where(pod)))
+        else:
+            deleted.append(pod)
+            effects.append(Effect(pod.key, "deleted", _where(pod)))
+    return pending_again(without_pods(state, deleted), anew), effects
+
+
+def _where(pod: Pod) -> str:
+    return f"was on {pod.node_name}" if pod.node_name else "was pending"

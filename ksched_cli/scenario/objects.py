@@ -1,0 +1,132 @@
+"""Objects of a state as plain data and back, decoded and checked as a state file is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.custom_objects import Plain
+from ksched_cli.cluster.loading.collector import Collector
+from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.loading.sources import Document, Source
+from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
+from ksched_cli.cluster.state import ClusterState
+
+Manifest = dict[str, Any]
+
+
+def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -> ClusterState:
+    """A state of these objects alone, with defaults. source: what errors call their file.
+
+    Raises InputError for what is not valid.
+    """
+    manifests = list(manifests)
+    own = {m["metadata"]["name"] for m in manifests if m.get("kind") == "PriorityClass"}
+    classes = {name: item for name, item in state.priority_classes.items() if name not in own}
+    collector = Collector(_NO_KIND, classes)
+    for index, manifest in enumerate(manifests):
+        data = msgspec.json.encode(manifest)
+        collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
+    return collector.finish()
+
+
+class _NoKind:
+    def __contains__(self, kind: object) -> bool:
+        return False
+
+
+_NO_KIND = _NoKind()
+
+
+def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
+    """The state with the objects of another; of those in both, the other's, in their old place."""
+    changes: dict[str, Any] = {}
+    for name in ("nodes", "pods"):
+        new = {obj.key: obj for obj in getattr(added, name)}
+        if new:
+            old = [new.pop(obj.key, obj) for obj in getattr(state, name)]
+            changes[name] = (*old, *new.values())
+    for field in fields(state):
+        value = getattr(added, field.name)
+        if isinstance(value, Mapping) and value and field.name not in ("skipped", "others"):
+            changes[field.name] = {**getattr(state, field.name), **value}
+    return replace(state, **changes)
+
+
+def plain_object(kind: Kind, obj: KubeObject) -> Manifest:
+    """The object as it was read, else as it would be written."""
+    raw = bytes(getattr(obj, "raw", b""))
+    data: Manifest = msgspec.json.decode(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
+    if isinstance(obj, Pod):
+        data["spec"] = {**(data.get("spec") or {}), "nodeName": obj.node_name}
+        if obj.status is PENDING_AGAIN:
+            data["status"] = {"phase": "Pending"}
+        created = obj.metadata.creation_timestamp
+        data["metadata"] |= {"creationTimestamp": created} if created else {}
+    group = f"{kind.group}/v1" if kind.group else "v1"
+    return {"apiVersion": group, **data, "kind": kind.name}
+
+
+def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObject]:
+    """All of a kind by namespace, "" where it has none, and name."""
+    value = getattr(state, kind.attribute)
+    listed = value.values() if isinstance(value, Mapping) else value
+    return {(obj.namespace if kind.namespaced else "", obj.name): obj for obj in listed}
+
+
+def replaced(state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> ClusterState:
+    """The state with these objects of a kind as the manifests have them."""
+    manifests = list(manifests)
+    if not manifests:
+        return state
+    names = {manifest["metadata"]["name"] for manifest in manifests}
+    source = f"{kind.name} {', '.join(sorted(names)[:3])}"
+    return with_objects(state, load_objects(state, manifests, source))
+
+
+def removed(state: ClusterState, kind: Kind, keys: Iterable[tuple[str, str]]) -> ClusterState:
+    """The state without these objects; not for pods, which budgets and claims follow."""
+    gone = set(keys)
+    remaining = {key: obj for key, obj in objects_of(state, kind).items() if key not in gone}
+    value: Any = getattr(state, kind.attribute)
+    if not isinstance(value, Mapping):
+        value = tuple(remaining.values())
+    else:
+        value = {(key if kind.namespaced else key[1]): obj for key, obj in remaining.items()}
+    changes: dict[str, Any] = {kind.attribute: value}
+    return replace(state, **changes)
+
+
+_SHORT = {
+    "no": "Node",
+    "po": "Pod",
+    "deploy": "Deployment",
+    "rs": "ReplicaSet",
+    "rc": "ReplicationController",
+    "sts": "StatefulSet",
+    "ds": "DaemonSet",
+    "cj": "CronJob",
+    "pdb": "PodDisruptionBudget",
+    "pc": "PriorityClass",
+    "pv": "PersistentVolume",
+    "pvc": "PersistentVolumeClaim",
+    "sc": "StorageClass",
+    "svc": "Service",
+    "ns": "Namespace",
+}
+
+
+def kind_of(word: str) -> Kind | None:
+    """The kind of a word of kubectl's: "deploy", "deployments", "Deployment", "deployment.apps"."""
+    name = word.partition(".")[0].lower()
+    name = _SHORT.get(name, name).lower()
+    for kind in KINDS.values():
+        full = kind.name.lower()
+        plural = f"{full[:-1]}ies" if full.endswith("y") else f"{full}es"
+        if name in (full, f"{full}s", plural):
+            return kind
+    return None

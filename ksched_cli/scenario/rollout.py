@@ -1,0 +1,112 @@
+"""rollout restart KIND/NAME, set resources KIND/NAME --requests=… --limits=… [-c CONTAINER]"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.objects import Manifest, plain_object, replaced
+from ksched_cli.scenario.pods import is_running, pending_again
+from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
+
+RESTARTABLE = ("Deployment", "StatefulSet", "DaemonSet")
+_WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
+
+
+def restarted(state: ClusterState, workload: Workload) -> Changed:
+    """Its running pods pending again, all in one step."""
+    running = [pod for pod in workload.pods if is_running(pod)]
+    effects = [Effect(pod.key, "pending again", f"was on {pod.node_name}") for pod in running]
+    return pending_again(state, running), effects
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutRestart(Change):
+    targets: tuple[Target, ...]
+
+    @staticmethod
+    def parse(arguments: Arguments) -> RolloutRestart:
+        return RolloutRestart(arguments.text, read_targets(arguments, RESTARTABLE))
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for target in self.targets:
+            state, more = restarted(state, find_workload(self, state, target))
+            effects += more
+        return state, effects
+
+
+@dataclass(frozen=True, slots=True)
+class SetResources(Change):
+    """requests, limits: resource and amount, "0" to remove it. container: "*" for every one."""
+
+    targets: tuple[Target, ...]
+    requests: tuple[tuple[str, str], ...]
+    limits: tuple[tuple[str, str], ...]
+    container: str
+
+    @staticmethod
+    def parse(arguments: Arguments) -> SetResources:
+        requests = _amounts(arguments, "--requests")
+        limits = _amounts(arguments, "--limits")
+        if not requests and not limits:
+            raise arguments.error("expected --requests=cpu=200m,memory=512Mi or --limits=…")
+        targets = read_targets(arguments, _WITH_TEMPLATE)
+        container = arguments.flags.get("--containers", "*")
+        return SetResources(arguments.text, targets, requests, limits, container)
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for target in self.targets:
+            workload = find_workload(self, state, target)
+            state, more = self._apply_to(state, workload)
+            effects += more
+        return state, effects
+
+    def _apply_to(self, state: ClusterState, workload: Workload) -> Changed:
+        effects = [Effect(workload.text, "resources set")]
+        state, more = restarted(state, workload)
+        names = {pod.key for pod in workload.pods}
+        pods = [plain_object(KINDS["Pod"], pod) for pod in state.pods if pod.key in names]
+        count = sum(self._edit(pod["spec"]) for pod in pods)
+        state = replaced(state, KINDS["Pod"], pods)
+        objects: list[tuple[str, Any]] = [("ReplicaSet", rs) for rs in workload.replica_sets]
+        objects += [(workload.kind, workload.obj)] if workload.obj is not None else []
+        for kind, obj in objects:
+            plain = plain_object(KINDS[kind], obj)
+            spec = ((plain.get("spec") or {}).get("template") or {}).get("spec") or {}
+            count += self._edit(spec)
+            state = replaced(state, KINDS[kind], [plain])
+        if not count:
+            raise self.error(f'{workload.text} has no container "{self.container}"')
+        return state, effects + more
+
+    def _edit(self, spec: Manifest) -> int:
+        """Sets the resources in a pod's spec; how many containers that were."""
+        containers = [
+            container
+            for container in spec.get("containers") or ()
+            if self.container in ("*", container.get("name"))
+        ]
+        for container in containers:
+            resources = dict(container.get("resources") or {})
+            for part, amounts in (("requests", self.requests), ("limits", self.limits)):
+                changed = {**(resources.get(part) or {}), **dict(amounts)}
+                resources[part] = {name: text for name, text in changed.items() if text != "0"}
+            container["resources"] = resources
+        return len(containers)
+
+
+def _amounts(arguments: Arguments, flag: str) -> tuple[tuple[str, str], ...]:
+    """Of "cpu=200m,memory=512Mi". Raises ChangeError."""
+    text = arguments.flags.get(flag, "")
+    pairs = [part.partition("=") for part in text.split(",") if part]
+    for name, _, amount in pairs:
+        if not name or not amount:
+            raise arguments.error(f'{flag}: "{name}" is no resource with an amount, as cpu=200m')
+    return tuple((name, amount) for name, _, amount in pairs)

@@ -1,0 +1,194 @@
+"""scale KIND/NAME --replicas=N
+
+Upstream: pkg/controller/controller_utils.go (ActivePodsWithRanks), replicaset/replica_set.go
+(getPodsToDelete); stateful sets lose their highest ordinals.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.manifests import suffix
+from ksched_cli.scenario.nodes import edited_raw
+from ksched_cli.scenario.objects import plain_object, replaced
+from ksched_cli.scenario.pods import is_ready, without_pods
+from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
+
+SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale(Change):
+    targets: tuple[Target, ...]
+    replicas: int
+
+    @staticmethod
+    def parse(arguments: Arguments) -> Scale:
+        targets = read_targets(arguments, SCALABLE)
+        return Scale(arguments.text, targets, arguments.count("--replicas"))
+
+    def apply(self, state: ClusterState) -> Changed:
+        effects: list[Effect] = []
+        for target in self.targets:
+            workload = find_workload(self, state, target)
+            state, more = resize(self, state, workload, self.replicas)
+            effects += more
+        return state, effects
+
+
+def resize(change: Change, state: ClusterState, workload: Workload, replicas: int) -> Changed:
+    """Sets the replicas, and removes the pods that are too many. Those that lack are made where the
+    state has the workload's template (workloads.py), else here, as copies of its newest pod."""
+    before = len(workload.pods)
+    effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
+    surplus = _ranked(state, workload)[: max(0, before - replicas)]
+    state = without_pods(state, surplus)
+    for pod in surplus:
+        where = f"was on {pod.node_name}" if pod.node_name else "was pending"
+        effects.append(Effect(pod.key, "removed", where))
+    state = _with_replicas(state, workload, surplus, replicas)
+    if workload.obj is None and not workload.replica_sets and replicas > before:
+        copies = _copies(change, state, workload, replicas - before)
+        state = replace(state, pods=(*state.pods, *copies))
+        effects += [Effect(pod.key, "pending", f"made for {workload.text}") for pod in copies]
+    return state, effects
+
+
+def _with_replicas(
+    state: ClusterState, workload: Workload, surplus: Sequence[Pod], replicas: int
+) -> ClusterState:
+    if workload.obj is not None:
+        plain = plain_object(KINDS[workload.kind], workload.obj)
+        plain["spec"] = {**(plain.get("spec") or {}), "replicas": replicas}
+        state = replaced(state, KINDS[workload.kind], [plain])
+    if not workload.replica_sets:
+        return state
+    lost = {id(pod) for pod in surplus}
+    counts = Counter(
+        owner.name
+        for pod in workload.pods
+        if id(pod) not in lost and (owner := pod.metadata.controller) is not None
+    )
+    # The newest takes what is added: the one with most pods, where a rollout is not under way.
+    newest = max(workload.replica_sets, key=lambda rs: (rs.spec.replicas or 0, counts[rs.name]))
+    counts[newest.name] += max(0, replicas - sum(counts.values()))
+    manifests = []
+    for replica_set in workload.replica_sets:
+        plain = plain_object(KINDS["ReplicaSet"], replica_set)
+        plain["spec"] = {**(plain.get("spec") or {}), "replicas": counts[replica_set.name]}
+        manifests.append(plain)
+    return replaced(state, KINDS["ReplicaSet"], manifests)
+
+
+def _copies(change: Change, state: ClusterState, workload: Workload, count: int) -> list[Pod]:
+    """Pods like the workload's newest, with names of their own."""
+    if workload.kind == "StatefulSet":
+        raise change.error(f"the state has no {workload.text}, only its pods; add it to the state")
+    model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
+    owner = model.metadata.controller
+    prefix = owner.name if owner is not None else workload.name
+    names = {(pod.namespace, pod.name) for pod in state.pods}
+    newest = max(pod.metadata.creation_timestamp for pod in state.pods)
+    copies: list[Pod] = []
+    number = 0
+    while len(copies) < count:
+        name = f"{prefix}-{suffix(number)}"
+        number += 1
+        if (model.namespace, name) not in names:
+            copies.append(_copy(model, name, newest))
+    return copies
+
+
+def _copy(model: Pod, name: str, created: str) -> Pod:
+    uid = f"{model.namespace}/{name}"
+    metadata = structs.replace(model.metadata, name=name, uid=uid, creation_timestamp=created)
+
+    def edit(data: dict[str, Any]) -> None:
+        data["metadata"] |= {"name": name, "uid": uid}
+
+    return Pod(metadata, model.spec, PENDING_AGAIN, "", edited_raw(model.raw, edit))
+
+
+# -- which pods go first -------------------------------------------------------------------------
+
+
+class _ContainerStatus(msgspec.Struct, rename="camel"):
+    restart_count: int = 0
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    conditions: list[_Condition] | None = None
+    container_statuses: list[_ContainerStatus] | None = None
+
+
+class _WithStatus(msgspec.Struct):
+    status: _Status | None = None
+
+
+def _ranked(state: ClusterState, workload: Workload) -> list[Pod]:
+    """The pods in the order in which the controller removes them."""
+    if workload.kind == "StatefulSet":
+        return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
+    neighbours = Counter(pod.node_name for pod in workload.pods)
+    position = {id(pod): index for index, pod in enumerate(state.pods)}
+    # Of pods that the ranking takes as equal the last in the state goes first, as the newest.
+    pods = sorted(workload.pods, key=lambda pod: -position[id(pod)])
+    pods.sort(key=lambda pod: pod.metadata.creation_timestamp or "9", reverse=True)
+    ranks = {id(pod): _rank(pod, neighbours) for pod in pods}
+    pods.sort(key=lambda pod: ranks[id(pod)][1], reverse=True)
+    return sorted(pods, key=lambda pod: ranks[id(pod)][0])
+
+
+def _rank(pod: Pod, neighbours: Counter[str]) -> tuple[tuple[int, ...], tuple[str, int]]:
+    """What is removed first has the lower first part; among equals, the higher second part."""
+    status = _Status()
+    if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
+        status = msgspec.json.decode(pod.raw, type=_WithStatus).status or status
+    ready = is_ready(pod)
+    since = ""
+    if ready:
+        times = [c.last_transition_time for c in status.conditions or () if c.type == "Ready"]
+        since = next(iter(times), "") or "9"
+    restarts = max((c.restart_count for c in status.container_statuses or ()), default=0)
+    first = (
+        int(bool(pod.node_name)),
+        _PHASES.get(pod.status.phase, 0),
+        int(ready),
+        _deletion_cost(pod),
+        -neighbours[pod.node_name],
+    )
+    return first, (since, restarts)
+
+
+def _deletion_cost(pod: Pod) -> int:
+    """0 where the annotation is no number."""
+    try:
+        return int(pod.metadata.annotations.get(_DELETION_COST, "0"))
+    except ValueError:
+        return 0
+
+
+def _ordinal(pod: Pod) -> int:
+    end = pod.name.rpartition("-")[2]
+    return int(end) if end.isdecimal() else -1

@@ -1,0 +1,142 @@
+"""The objects that KIND/NAME in a change means; for workloads their pods and ReplicaSets too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.cluster.loading.kinds import KINDS, Kind
+from ksched_cli.cluster.objects import KubeObject, Pod, ReplicaSet
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.arguments import Arguments
+from ksched_cli.scenario.change import Change
+from ksched_cli.scenario.objects import kind_of, objects_of
+from ksched_cli.scenario.owned_pods import OwnedPods
+
+WORKLOADS = (
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "CronJob",
+    "ReplicationController",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """KIND/NAME. namespace: "" to look everywhere."""
+
+    kind: str
+    name: str
+    namespace: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload that a change names.
+
+    obj:          None where the state has only its pods
+    pods:         its active ones
+    replica_sets: of a deployment
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    obj: Any
+    pods: tuple[Pod, ...]
+    replica_sets: tuple[ReplicaSet, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+def read_targets(arguments: Arguments, kinds: Iterable[str]) -> tuple[Target, ...]:
+    """Of "KIND/NAME..." or "KIND NAME...". kinds: that the change takes. Raises ChangeError."""
+    names = arguments.names
+    if names and "/" not in names[0]:
+        names = tuple(f"{names[0]}/{name}" for name in names[1:])
+    if not names:
+        raise arguments.error("expected KIND/NAME, as deployment/web")
+    targets = []
+    for written in names:
+        word, _, name = written.partition("/")
+        kind = kind_of(word)
+        if kind is None or kind.name not in kinds or not name:
+            raise arguments.error(
+                f'"{written}" cannot be taken here; expected KIND/NAME, with KIND one of '
+                f"{', '.join(kind.lower() for kind in kinds)}"
+            )
+        targets.append(Target(kind.name, name, arguments.namespace))
+    return tuple(targets)
+
+
+def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
+    """The only one. Raises ChangeError."""
+    targets = read_targets(arguments, kinds)
+    if len(targets) > 1:
+        raise arguments.error("expected one KIND/NAME")
+    return targets[0]
+
+
+def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Kind, KubeObject]:
+    """Raises ChangeError where there is none, or several."""
+    kind = KINDS[target.kind]
+    objects = objects_of(state, kind)
+    namespace = _namespace(change, target, objects)
+    return kind, objects[namespace, target.name]
+
+
+def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) -> str:
+    """The namespace of the target among the keys. Raises ChangeError."""
+    keys = list(keys)
+    wanted = target.namespace if KINDS[target.kind].namespaced else ""
+    namespaces = [
+        namespace for namespace, name in keys if name == target.name and wanted in ("", namespace)
+    ]
+    if not namespaces:
+        raise change.unknown(target.kind, target.name, sorted({name for _, name in keys}))
+    if len(namespaces) > 1:
+        listed = ", ".join(f"{namespace}/{target.name}" for namespace in namespaces)
+        raise change.error(f"there are several: {listed}; add -n NAMESPACE")
+    return namespaces[0]
+
+
+def find_workload(change: Change, state: ClusterState, target: Target) -> Workload:
+    """A workload by its object, or by its pods alone. Raises ChangeError."""
+    objects = objects_of(state, KINDS[target.kind])
+    owned = OwnedPods.of(state.pods).active
+    by_pods = {(ns, name) for ns, kind, name in owned if kind == target.kind}
+    namespace = _namespace(change, target, {**objects, **dict.fromkeys(by_pods)})
+    replica_sets = [
+        replica_set
+        for replica_set in state.replica_sets.values()
+        if target.kind == "Deployment"
+        and replica_set.namespace == namespace
+        and (owner := replica_set.metadata.controller) is not None
+        and (owner.kind, owner.name) == ("Deployment", target.name)
+    ]
+    pods = {id(pod): pod for pod in owned.get((namespace, target.kind, target.name), ())}
+    for replica_set in replica_sets:
+        own = owned.get((namespace, "ReplicaSet", replica_set.name), ())
+        pods |= {id(pod): pod for pod in own}
+    return Workload(
+        target.kind,
+        namespace,
+        target.name,
+        objects.get((namespace, target.name)),
+        tuple(pods.values()),
+        tuple(replica_sets),
+    )

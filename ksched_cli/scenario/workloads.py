@@ -1,0 +1,348 @@
+"""Workloads made into pods: those that their controllers would make and the state does not hold.
+
+Upstream: pkg/controller/{replicaset,statefulset,daemon,job,cronjob,deployment}.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.state_warnings import state_warnings
+from ksched_cli.cluster.objects import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    LabelSelector,
+    ReplicaSet,
+    StatefulSet,
+)
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.daemon_pods import should_run_on, target_node
+from ksched_cli.scenario.manifests import (
+    Manifest,
+    daemon_template,
+    job_labels,
+    on_node,
+    pod_manifest,
+    stateful_manifest,
+    suffix,
+    template_hash,
+)
+from ksched_cli.scenario.objects import load_objects, with_objects
+from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
+
+# How many workloads a warning names.
+_MAX_LISTED = 3
+
+
+@dataclass(slots=True)
+class _Made:
+    """What has been made so far. by_owner: pod manifest → the workload it is made for, as text."""
+
+    state: ClusterState
+    owned: OwnedPods
+    names: set[tuple[str, str]] | None = None
+    manifests: list[Manifest] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
+    others: list[Manifest] = field(default_factory=list)
+
+    def add(self, pods: Iterable[Manifest], owner: str) -> None:
+        for pod in pods:
+            self.manifests.append(pod)
+            self.owners.append(owner)
+
+    def fresh_name(self, namespace: str, prefix: str) -> Iterator[str]:
+        """Names of pods that no pod has."""
+        if self.names is None:
+            self.names = {(pod.namespace, pod.name) for pod in self.state.pods}
+        number = 0
+        while True:
+            name = f"{prefix}-{suffix(number)}"
+            number += 1
+            if (namespace, name) not in self.names:
+                self.names.add((namespace, name))
+                yield name
+
+
+def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
+    """The state with the pods that its workloads lack, last in the queue, and an effect for each.
+
+    A workload without a template makes none. Nor does a ReplicaSet, StatefulSet or
+    ReplicationController that states no replicas: the API server always writes them, so that such
+    an object stands there for its selector alone. Raises InputError where a template is not valid.
+    """
+    workloads = (
+        *state.replica_sets.values(),
+        *state.replication_controllers.values(),
+        *state.stateful_sets.values(),
+        *state.deployments.values(),
+        *state.daemon_sets.values(),
+        *state.jobs.values(),
+        *state.cron_jobs.values(),
+    )
+    if not any(bytes(workload.raw) for workload in workloads):
+        return state, []
+    made = _Made(state, OwnedPods.of(state.pods))
+    _make_all(made)
+    if not made.manifests and not made.others:
+        return state, []
+    newest = max((pod.metadata.creation_timestamp for pod in state.pods), default="")
+    if newest:
+        for manifest in made.manifests:
+            manifest["metadata"]["creationTimestamp"] = newest
+    source = f"the template of {made.owners[0]}" if made.owners else "a template"
+    added = load_objects(state, (*made.others, *made.manifests), source)
+    effects = [
+        Effect(pod.key, "pending", f"made for {owner}")
+        for pod, owner in zip(added.pods, made.owners, strict=True)
+    ]
+    return with_objects(state, replace(added, warnings=())), effects
+
+
+def _make_all(made: _Made) -> None:
+    state = made.state
+    controlled = {
+        (rs.namespace, owner.kind, owner.name)
+        for rs in (*state.replica_sets.values(), *state.jobs.values())
+        if (owner := rs.metadata.controller) is not None
+    }
+    for workload in _living(state.replica_sets.values()):
+        _make_replicas(made, workload, "ReplicaSet", workload.spec.selector)
+    for controller in _living(state.replication_controllers.values()):
+        selector = LabelSelector(match_labels=controller.spec.selector)
+        _make_replicas(made, controller, "ReplicationController", selector)
+    for stateful_set in _living(state.stateful_sets.values()):
+        _make_stateful(made, stateful_set)
+    for deployment in _living(state.deployments.values()):
+        if (deployment.namespace, "Deployment", deployment.name) not in controlled:
+            _make_deployment(made, deployment)
+    for daemon_set in _living(state.daemon_sets.values()):
+        _make_daemons(made, daemon_set)
+    for job in _living(state.jobs.values()):
+        _make_job(made, job, msgspec.json.decode(job.raw))
+    for cron_job in _living(state.cron_jobs.values()):
+        if (cron_job.namespace, "CronJob", cron_job.name) not in controlled:
+            _make_cron_job(made, cron_job)
+
+
+def _living(workloads: Iterable[Any]) -> Iterator[Any]:
+    return (w for w in workloads if bytes(w.raw) and not w.metadata.deletion_timestamp)
+
+
+def _template(plain: Manifest) -> Manifest:
+    """The pod template; {} where the object has none."""
+    return (plain.get("spec") or {}).get("template") or {}
+
+
+def _replicas(replicas: int | None) -> int:
+    return 1 if replicas is None else replicas
+
+
+def _make_replicas(made: _Made, workload: Any, kind: str, selector: LabelSelector | None) -> None:
+    key = (workload.namespace, kind, workload.name)
+    missing = (workload.spec.replicas or 0) - len(made.owned.active.get(key, ()))
+    if missing <= 0:
+        return
+    template = _template(msgspec.json.decode(workload.raw))
+    if not template:
+        return
+    missing -= len(made.owned.adopted(workload.namespace, selector))
+    names = made.fresh_name(workload.namespace, workload.name)
+    pods = (pod_manifest(template, workload, kind, next(names)) for _ in range(missing))
+    made.add(pods, f"{kind} {workload.key}")
+
+
+def _make_deployment(made: _Made, deployment: Deployment) -> None:
+    """Its ReplicaSet, where the state holds none, and that one's pods."""
+    key = (deployment.namespace, "Deployment", deployment.name)
+    missing = _replicas(deployment.spec.replicas) - len(made.owned.active.get(key, ()))
+    plain = msgspec.json.decode(deployment.raw) if missing > 0 else {}
+    template = _template(plain)
+    if not template:
+        return
+    missing -= len(made.owned.adopted(deployment.namespace, deployment.spec.selector))
+    if missing <= 0:
+        return
+    existing = made.owned.active.get(key)
+    if existing and (owner := existing[0].metadata.controller) is not None:
+        name, label = owner.name, {HASH_LABEL: existing[0].metadata.labels[HASH_LABEL]}
+    else:
+        manifest = replica_set_of(plain, deployment)
+        made.others.append(manifest)
+        name = manifest["metadata"]["name"]
+        label = {HASH_LABEL: manifest["metadata"]["labels"][HASH_LABEL]}
+    metadata = msgspec.structs.replace(deployment.metadata, name=name, uid="")
+    replica_set = ReplicaSet(metadata=metadata)
+    names = made.fresh_name(deployment.namespace, name)
+    pods = (
+        pod_manifest(template, replica_set, "ReplicaSet", next(names), label)
+        for _ in range(missing)
+    )
+    made.add(pods, f"Deployment {deployment.key}")
+
+
+def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
+    """The ReplicaSet of a deployment's template. Upstream: getNewReplicaSet."""
+    spec = plain["spec"]
+    template = spec["template"]
+    label = {HASH_LABEL: template_hash(template)}
+    metadata = template.get("metadata") or {}
+    labels = {**(metadata.get("labels") or {}), **label}
+    selector = spec.get("selector") or {"matchLabels": metadata.get("labels") or {}}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": deployment.name,
+        "uid": deployment.uid,
+        "controller": True,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{deployment.name}-{label[HASH_LABEL]}",
+            "namespace": deployment.namespace,
+            "labels": labels,
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "replicas": _replicas(deployment.spec.replicas),
+            "selector": {
+                **selector,
+                "matchLabels": {**(selector.get("matchLabels") or {}), **label},
+            },
+            "template": {**template, "metadata": {**metadata, "labels": labels}},
+        },
+    }
+
+
+def _make_stateful(made: _Made, stateful_set: StatefulSet) -> None:
+    """All at once, as with podManagementPolicy Parallel."""
+    key = (stateful_set.namespace, "StatefulSet", stateful_set.name)
+    replicas = stateful_set.spec.replicas or 0
+    if replicas <= len(made.owned.active.get(key, ())):
+        return
+    plain = msgspec.json.decode(stateful_set.raw)
+    if not _template(plain):
+        return
+    start = ((plain["spec"].get("ordinals") or {}).get("start")) or 0
+    existing = {
+        pod.name for pods in (made.owned.active, made.owned.ended) for pod in pods.get(key, ())
+    }
+    existing |= {pod.name for pod in made.owned.orphans.get(stateful_set.namespace, ())}
+    for ordinal in range(start, start + replicas):
+        if f"{stateful_set.name}-{ordinal}" not in existing:
+            pod, claims = stateful_manifest(plain, stateful_set, ordinal)
+            made.add([pod], f"StatefulSet {stateful_set.key}")
+            made.others += [
+                claim
+                for claim in claims
+                if (stateful_set.namespace, claim["metadata"]["name"])
+                not in made.state.persistent_volume_claims
+            ]
+
+
+def _make_daemons(made: _Made, daemon_set: DaemonSet) -> None:
+    plain = msgspec.json.decode(daemon_set.raw)
+    template = _template(plain)
+    if not template:
+        return
+    template = daemon_template(template)
+    key = (daemon_set.namespace, "DaemonSet", daemon_set.name)
+    there = {target_node(pod) for pod in made.owned.active.get(key, ())}
+    orphans = made.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
+    there |= {pod.node_name for pod in orphans}
+    model = pod_manifest(template, daemon_set, "DaemonSet", f"{daemon_set.name}-model")
+    absent = [node for node in made.state.nodes if node.name not in there]
+    if not absent:
+        return
+    loaded = load_objects(made.state, [model], f"the template of DaemonSet {daemon_set.key}").pods[
+        0
+    ]
+    names = made.fresh_name(daemon_set.namespace, daemon_set.name)
+    for node in absent:
+        if should_run_on(loaded, node):
+            pod = pod_manifest(template, daemon_set, "DaemonSet", next(names))
+            made.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}")
+
+
+def _make_job(made: _Made, job: Job, plain: Manifest) -> None:
+    """Upstream: Controller.manageJob."""
+    template = _template(plain)
+    ended = any(
+        c.type in ("Complete", "Failed") and c.status == "True" for c in job.status.conditions
+    )
+    if not template or ended or job.spec.suspend:
+        return
+    key = (job.namespace, "Job", job.name)
+    done = sum(pod.status.phase == "Succeeded" for pod in made.owned.ended.get(key, ()))
+    succeeded = max(job.status.succeeded, done)
+    active = len(made.owned.active.get(key, ()))
+    parallelism = _replicas(job.spec.parallelism)
+    completions = job.spec.completions
+    if completions is None and job.spec.parallelism is None:
+        completions = 1
+    if completions is None:
+        count = active if succeeded else parallelism
+    else:
+        count = min(parallelism, completions - succeeded)
+    labels = job_labels(job)
+    names = made.fresh_name(job.namespace, job.name)
+    pods = (pod_manifest(template, job, "Job", next(names), labels) for _ in range(count - active))
+    made.add(pods, f"Job {job.key}")
+
+
+def _make_cron_job(made: _Made, cron_job: CronJob) -> None:
+    """One run, unless it is suspended."""
+    template = (msgspec.json.decode(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
+    if cron_job.spec.suspend or not _template(template):
+        return
+    metadata = {
+        **(template.get("metadata") or {}),
+        "name": f"{cron_job.name}-1",
+        "namespace": cron_job.namespace,
+        "ownerReferences": [
+            {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job.name, "controller": True}
+        ],
+    }
+    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **template}
+    manifest["metadata"] = metadata
+    loaded = load_objects(made.state, [manifest], f"the template of CronJob {cron_job.key}")
+    job = next(iter(loaded.jobs.values()))
+    if (job.namespace, job.name) in made.state.jobs:
+        return
+    made.others.append(manifest)
+    _make_job(made, job, manifest)
+
+
+def with_workloads(state: ClusterState) -> ClusterState:
+    """The state with the pods that its workloads lack, and a warning that counts them."""
+    after, effects = make_pods(state)
+    if not effects:
+        return state
+    counts = Counter(effect.detail.removeprefix("made for ") for effect in effects)
+    listed = [f"{count} for {owner}" for owner, count in counts.most_common(_MAX_LISTED)]
+    more = [f"and {len(counts) - _MAX_LISTED} more workloads"] if len(counts) > _MAX_LISTED else []
+    pods = (
+        "1 pod that its workload lacks is"
+        if len(effects) == 1
+        else (f"{len(effects)} pods that their workloads lack are")
+    )
+    line = (
+        f"{pods} taken as pending: {', '.join((*listed, *more))} (--no-workloads leaves them out)"
+    )
+    return replace(after, warnings=(*renewed_warnings(state, after), line))
+
+
+def renewed_warnings(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
+    """The loader's warnings stay; those about what the state lacks are made anew."""
+    lacking = set(state_warnings(before))
+    remaining = tuple(line for line in before.warnings if line not in lacking)
+    return (*remaining, *state_warnings(after))

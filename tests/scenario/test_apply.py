@@ -1,0 +1,183 @@
+"""apply, patch, delete, set resources, rollout restart."""
+
+import json
+
+import msgspec
+import pytest
+
+from ksched_cli.errors import InputError, KschedError
+from ksched_cli.scenario.change import ChangeError
+from ksched_cli.scenario.file import read_scenario
+from ksched_cli.testing import cluster, node, pod
+from tests.scenario.build import changed, nodes_of, owned, workload
+
+
+def cpu_of(pod):
+    return str(pod.spec.containers[0].resources.requests["cpu"])
+
+
+def web(*extra, replicas=2):
+    """A state with a deployment whose pods run."""
+    state, _ = changed(cluster(node("n1"), workload("Deployment", replicas=replicas)), "cordon n1")
+    state, _ = changed(state, "uncordon n1", *extra)
+    return state
+
+
+def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path):
+    path = tmp_path / "web.yaml"
+    path.write_text(json.dumps({"kind": "List", "items": [workload("Deployment"), {"kind": "X"}]}))
+    state, did = changed(cluster(node("n1")), f"apply -f {path} -n prod")
+    assert did[0] == "Deployment prod/web: created"
+    assert did[1] == "X : passed over (the scheduler does not read this kind)"
+    assert len(state.pods) == 1
+    assert changed(state, f"apply -f {path} -n prod")[1][0] == "Deployment prod/web: unchanged"
+    larger = workload("Deployment", replicas=3)
+    larger["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+    path.write_text(json.dumps(larger))
+    state, did = changed(state, f"apply -f {path} -n prod")
+    assert did[:2] == [
+        "Deployment prod/web: configured",
+        "Deployment prod/web: scaled (1 → 3 pods)",
+    ]
+    assert [cpu_of(pod) for pod in state.pods] == ["3", "3", "3"]
+
+
+def test_a_stateful_set_without_replicas_is_applied_with_one(tmp_path):
+    path = tmp_path / "web.json"
+    path.write_text(json.dumps(workload("StatefulSet")))
+    state, _ = changed(cluster(node("n1")), f"apply -f {path}")
+    assert list(nodes_of(state)) == ["default/web-0"]
+
+
+def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path):
+    (tmp_path / "pod.yaml").write_text(json.dumps(pod("a")))
+    scenario = tmp_path / "scenario.yaml"
+    changes = ["apply -f pod.yaml", {"apply": pod("b")}]
+    document = {"apiVersion": "ksched/v1", "kind": "Scenario", "changes": changes}
+    scenario.write_text(json.dumps(document))
+    state = cluster(node("n1"))
+    for change in read_scenario(str(scenario)):
+        state, _ = change.apply(state)
+    assert list(nodes_of(state)) == ["default/a", "default/b"]
+
+
+def test_an_object_that_is_not_valid_is_an_error(tmp_path):
+    path = tmp_path / "web.json"
+    path.write_text(json.dumps(pod("a", cpu="many")))
+    with pytest.raises(InputError, match="many"):
+        changed(cluster(node("n1")), f"apply -f {path}")
+
+
+@pytest.mark.parametrize(
+    ("line", "check"),
+    [
+        (
+            """patch node n1 -p '{"spec":{"unschedulable":true}}'""",
+            lambda state: state.nodes[0].spec.unschedulable,
+        ),
+        (
+            """patch node/n1 --type=json -p '[
+            {"op":"replace","path":"/status/allocatable/cpu","value":"9"}]'""",
+            lambda state: str(state.nodes[0].status.allocatable["cpu"]) == "9",
+        ),
+        (
+            """patch deployment web --type=merge -p '{"spec":{"replicas":3}}'""",
+            lambda state: len(state.pods) == 3,
+        ),
+        (
+            """patch deploy/web -p '{"spec":{"template":{"spec":{"nodeSelector":{"a":"b"}}}}}'""",
+            lambda state: all(pod.spec.node_selector == {"a": "b"} for pod in state.pods),
+        ),
+        (
+            """patch deploy/web -p '{"spec":{"template":{"spec":{"containers":[
+            {"name":"c","resources":{"requests":{"cpu":"2"}}}]}}}}'""",
+            lambda state: [cpu_of(pod) for pod in state.pods] == ["2", "2"],
+        ),
+    ],
+)
+def test_patches_change_what_they_name(line, check):
+    state = web()
+    assert not check(state)
+    assert check(changed(state, line)[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("patch node n2 -p '{}'", 'no Node "n2" in the state'),
+        ("patch node n1 -p 'x'", "-p takes a patch as JSON"),
+        ("patch node n1 --type=x -p '{}'", "it takes strategic, merge, json"),
+        (
+            """patch node n1 --type=json -p '[{"op":"remove","path":"/spec/no"}]'""",
+            'remove at "/spec/no": there is nothing',
+        ),
+        ("delete deployment/x", 'no Deployment "x"'),
+        ("delete thing/x", '"thing/x" cannot be taken here'),
+        ("apply", 'expected "apply -f FILE"'),
+        ("apply -f /none.yaml", "there is no such file"),
+        ("set resources deploy/web", "expected --requests=cpu=200m"),
+        ("set resources deploy/web --requests=cpu", '"cpu" is no resource with an amount'),
+        ("set resources deploy/web --requests=cpu=1 -c x", 'has no container "x"'),
+    ],
+)
+def test_what_cannot_be_done_is_an_error(line, message):
+    with pytest.raises(KschedError) as error:
+        changed(web(), line)
+    assert message in str(error.value)
+
+
+def test_a_rollout_restarts_every_running_pod():
+    pods = [owned(f"web-{i}", "StatefulSet", node="n1") for i in range(2)]
+    state, did = changed(cluster(node("n1"), *pods, owned("other")), "rollout restart sts/web")
+    assert did == [f"default/web-{i}: pending again (was on n1)" for i in range(2)]
+    assert set(nodes_of(state).values()) == {""}
+
+
+def test_resources_are_set_in_pods_and_template():
+    labels = {"pod-template-hash": "abc"}
+    pods = [
+        owned(f"web-abc-{i}", owner="web-abc", node="n1", cpu=1, labels=labels) for i in range(2)
+    ]
+    state = cluster(node("n1"), *pods)
+    line = "set resources deployment/web --requests=cpu=250m,memory=0 --limits=cpu=500m"
+    after, did = changed(state, line)
+    assert did[0] == "Deployment default/web: resources set"
+    assert [cpu_of(pod) for pod in after.pods] == ["250m", "250m"]
+    assert set(nodes_of(after).values()) == {""}
+    assert msgspec.json.decode(after.pods[0].raw)["status"] == {"phase": "Pending"}
+    after, _ = changed(web(), "set resources deployment/web --requests=cpu=3")
+    after, _ = changed(after, "scale deployment/web --replicas=3")
+    assert [cpu_of(pod) for pod in after.pods] == ["3", "3", "3"]
+
+
+def test_deleting_a_workload_deletes_its_pods():
+    state, did = changed(web(), "delete deployment web")
+    assert (state.pods, dict(state.replica_sets), dict(state.deployments)) == ((), {}, {})
+    assert len(did) == 3
+
+
+def test_deleted_pods_come_back_if_somebody_makes_them():
+    pods = (pod("alone", node="n1"), owned("web-1", node="n1"))
+    state, did = changed(cluster(node("n1"), *pods), "delete pod alone web-1")
+    assert nodes_of(state) == {"default/web-1": ""}
+    assert did == [
+        "default/alone: deleted (was on n1)",
+        "default/web-1: pending again (was on n1)",
+    ]
+
+
+def test_a_deleted_node_takes_its_own_pods_with_it():
+    pods = (owned("ds-1", "DaemonSet", "ds", node="n1"), owned("web-1", node="n1"))
+    state, _ = changed(cluster(node("n1"), node("n2"), *pods), "delete node/n1")
+    assert [node.name for node in state.nodes] == ["n2"]
+    assert nodes_of(state) == {"default/web-1": ""}
+
+
+def test_a_name_in_several_namespaces_needs_one():
+    other = workload("Deployment")
+    other["metadata"]["namespace"] = "prod"
+    state = cluster(node("n1"), workload("Deployment"), other)
+    with pytest.raises(ChangeError, match=r"there are several: default/web, prod/web"):
+        changed(state, "delete deployment/web")
+    after, _ = changed(state, "delete deployment/web -n prod")
+    assert list(after.deployments) == [("default", "web")]
