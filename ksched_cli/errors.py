@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+_MAX_TEXT = 1_000
+
 
 class KschedError(Exception):
     """A failure that ends the command with a message and no traceback."""
@@ -50,6 +52,14 @@ class Position:
     column: int
 
 
+def _shortened(text: str) -> str:
+    """The text, without its middle where it is longer than a person reads."""
+    if len(text) <= _MAX_TEXT:
+        return text
+    half = _MAX_TEXT // 2
+    return f"{text[:half]} … {text[-half:]} ({len(text)} characters)"
+
+
 class InputError(KschedError):
     """A file, or an object in it, is not what it should be.
 
@@ -81,5 +91,6 @@ class InputError(KschedError):
         location = self.source
         if self.position is not None:
             location += f":{self.position.line}:{self.position.column}"
-        line = ": ".join(part for part in (location, self.subject, self.problem) if part)
+        parts = (location, *map(_shortened, (self.subject, self.problem)))
+        line = ": ".join(part for part in parts if part)
         return f"{line}\n  {self.hint}" if self.hint else line

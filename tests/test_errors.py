@@ -31,3 +31,9 @@ def test_exit_codes_tell_wrong_input_from_broken_plugins():
     defect = PluginDefectError("broke", "the traceback")
     assert isinstance(defect, KschedError)
     assert (defect.exit_code, str(defect), defect.detail) == (3, "broke", "the traceback")
+
+
+def test_a_long_message_is_shown_without_its_middle():
+    error = InputError("state.yaml", "quantity " + "9" * 5_000, subject="Node n")
+    assert len(str(error)) < 1_200
+    assert str(error).endswith("999 (5009 characters)")

@@ -34,6 +34,8 @@ T = TypeVar("T", bound=Wired)
 _MISSING = object()
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
+_MAX_DIGITS = len(str(-(2**63)))  # of an integer of 64 bits, with its sign
+
 
 class Decoder:
     """One object's decoding. `fatal` is the error that ends it, `strict` what strictness adds."""
@@ -159,7 +161,8 @@ class Decoder:
     def _integer(self, wire: Scalar, data: Any) -> Any:
         literal = _literal(data)
         limit = 2 ** (wire.bits - 1)
-        if not literal.lstrip("-").isdigit() or not -limit <= int(literal) < limit:
+        is_integer = literal.lstrip("-").isdigit() and len(literal) <= _MAX_DIGITS
+        if not is_integer or not -limit <= int(literal) < limit:
             return self._mismatch(data, wire, f"number {literal}")
         return int(literal)
 

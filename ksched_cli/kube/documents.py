@@ -153,6 +153,7 @@ class Locator:
     def __init__(self, text: str, document_index: int = 0) -> None:
         self._text = text
         self._index = document_index
+        self._offsets = json_tree.Offsets(text)
         self._node: Node | None = None
         self._composed = False
 
@@ -160,7 +161,7 @@ class Locator:
         """Position of the key or item at `path`, or of its nearest parent; None: no document."""
         if is_json(self._text):
             try:
-                return _locate_json(self._text, path)
+                return _locate_json(self._text, self._offsets, path)
             except (ValueError, IndexError, RecursionError):
                 pass  # flow-style YAML, which the composer reads
         if not self._composed:
@@ -179,9 +180,9 @@ class Locator:
         return None
 
 
-def _locate_json(text: str, path: Path) -> Position | None:
+def _locate_json(text: str, offsets: json_tree.Offsets, path: Path) -> Position | None:
     for length in range(len(path), -1, -1):
-        offset = json_tree.offset_of(text, path[:length])
+        offset = offsets.of(path[:length])
         if offset is not None:
             return position_at(text, offset)
     return None

@@ -91,6 +91,11 @@ def json_text(value: object) -> str:
     return json.dumps(value)
 
 
+# Digits of numbers in durations: beyond them they overflow, and fractions do not count.
+_MAX_DIGITS = len(str(MAX_INT64))
+_MAX_FRACTION = 30
+
+
 def parse_duration(text: str) -> int:
     """Nanoseconds of a text such as "1h30m" or "1.5s".
 
@@ -112,8 +117,10 @@ def parse_duration(text: str) -> int:
             raise DurationError(f"time: missing unit in duration {quoted}")
         if unit not in _UNITS:
             raise DurationError(f"time: unknown unit {_quote_bytes(unit)} in duration {quoted}")
-        fraction = match[2] or ""
-        total += int(match[1] or "0") * _UNITS[unit]
+        whole, fraction = (match[1] or "0").lstrip("0"), (match[2] or "")[:_MAX_FRACTION]
+        if len(whole) > _MAX_DIGITS:
+            raise DurationError(f"time: invalid duration {quoted}")
+        total += int(whole or "0") * _UNITS[unit]
         total += int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
         rest = rest[match.end() :]
     if total > MAX_INT64 + (sign == "-"):

@@ -11,7 +11,8 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # public in u
 from typing import Any
 
 _SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(parse_int=float)
+_MAX_DIGITS = 4_000
 _CONTEXTS = (
     ("Expecting property name", "looking for beginning of object key string"),
     ("Illegal trailing comma", "looking for beginning of object key string"),
@@ -52,6 +53,11 @@ class JsonFloat(float):
         return number
 
 
+def _integer(literal: str) -> int | JsonFloat:
+    """An integer; a float where it has more digits than Python reads, which nothing can hold."""
+    return int(literal) if len(literal) < _MAX_DIGITS else JsonFloat(literal)
+
+
 def _refuse_constant(_name: str) -> Any:
     """NaN and Infinity, which Python's parser takes, are not JSON."""
     raise ValueError
@@ -64,6 +70,7 @@ def parse(text: str) -> Any:
             text,
             object_pairs_hook=JsonObject,
             parse_float=JsonFloat,
+            parse_int=_integer,
             parse_constant=_refuse_constant,
         )
     except json.JSONDecodeError as error:
@@ -101,57 +108,60 @@ def _in_object(before: str) -> bool:
     return False
 
 
-def offset_of(text: str, path: tuple[str | int, ...], start: int = 0) -> int | None:
+def offset_of(text: str, path: tuple[str | int, ...]) -> int | None:
     """Offset of the key (or list item) at `path`, None where it is absent.
 
-    The C decoder skips siblings. Raises ValueError or IndexError where the text is not JSON.
+    Raises ValueError or IndexError where the text is not JSON.
     """
-    offset = key_offset = _skip(text, start)
-    for step in path:
-        offsets = (
-            _member(text, offset, step) if isinstance(step, str) else _item(text, offset, step)
-        )
-        if offsets is None:
-            return None
-        key_offset, offset = offsets
-    return key_offset
+    return Offsets(text).of(path)
+
+
+class Offsets:
+    """Offsets in a text of JSON. Every object and list is scanned once, on the way to what is in
+    it; the C decoder skips what it holds."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._children: dict[int, dict[str | int, tuple[int, int]]] = {}
+
+    def of(self, path: tuple[str | int, ...]) -> int | None:
+        """Offset of the key (or list item) at `path`, None where it is absent.
+
+        Raises ValueError or IndexError where the text is not JSON.
+        """
+        offset = key_offset = _skip(self._text, 0)
+        for step in path:
+            children = self._children.get(offset)
+            if children is None:
+                children = self._children[offset] = self._scan(offset)
+            if step not in children:
+                return None
+            key_offset, offset = children[step]
+        return key_offset
+
+    def _scan(self, offset: int) -> dict[str | int, tuple[int, int]]:
+        """Offsets of keys and of their values, of a repeated key the last; of a list's items twice;
+        empty for a scalar. offset: of the object or list."""
+        text = self._text
+        if text[offset] not in "{[":
+            return {}
+        is_object = text[offset] == "{"
+        children: dict[str | int, tuple[int, int]] = {}
+        offset = _skip(text, offset + 1)
+        while text[offset] not in "}]":
+            key_offset = offset
+            key: str | int = len(children)
+            if is_object:
+                key, offset = scanstring(text, offset + 1, False)
+                offset = _skip(text, _skip(text, offset) + 1)
+            children[key] = key_offset, offset
+            _, offset = _DECODER.raw_decode(text, offset)
+            offset = _skip(text, offset)
+            if text[offset] == ",":
+                offset = _skip(text, offset + 1)
+        return children
 
 
 def _skip(text: str, offset: int) -> int:
     match = _SPACE.match(text, offset)
     return match.end() if match else offset
-
-
-def _member(text: str, offset: int, key: str) -> tuple[int, int] | None:
-    """Offsets of a key and of its value; of a repeated key, the last."""
-    if text[offset] != "{":
-        return None
-    offsets = None
-    offset = _skip(text, offset + 1)
-    while text[offset] != "}":
-        key_offset = offset
-        name, offset = scanstring(text, offset + 1, False)
-        offset = _skip(text, _skip(text, offset) + 1)
-        if name == key:
-            offsets = key_offset, offset
-        _, offset = _DECODER.raw_decode(text, offset)
-        offset = _skip(text, offset)
-        if text[offset] == ",":
-            offset = _skip(text, offset + 1)
-    return offsets
-
-
-def _item(text: str, offset: int, index: int) -> tuple[int, int] | None:
-    """Offset of a list's item, twice, as for a key and its value."""
-    if text[offset] != "[":
-        return None
-    offset = _skip(text, offset + 1)
-    while text[offset] != "]":
-        if index == 0:
-            return offset, offset
-        index -= 1
-        _, offset = _DECODER.raw_decode(text, offset)
-        offset = _skip(text, offset)
-        if text[offset] == ",":
-            offset = _skip(text, offset + 1)
-    return None

@@ -46,6 +46,8 @@ _NUMERIC_START = frozenset("+-.0123456789")
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([0-9]+))")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
+_MAX_DIGITS = len(str(2**64))
+
 _ANCHOR = re.compile(r"&([\w-]+)")
 
 MAX_DEPTH = 500
@@ -348,6 +350,8 @@ def _integer(match: re.Match[str]) -> int | None:
     sign, hexadecimal, binary, octal, decimal = match.groups()
     if decimal is not None and len(decimal) > 1 and decimal[0] == "0":
         return None  # 08 is no octal number; go-yaml then reads a float
+    if decimal is not None and len(decimal) > _MAX_DIGITS:
+        return None
     bases = ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10))
     value = next(int(digits, base) for digits, base in bases if digits is not None)
     value = -value if sign == "-" else value

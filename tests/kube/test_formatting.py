@@ -62,3 +62,12 @@ def test_json_escapes_html_and_keeps_the_order_of_keys():
 
 def test_quote_escapes_what_does_not_print():
     assert quote('a"b\n\x01é') == '"a\\"b\\n\\x01é"'
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000 + "s", "1." + "9" * 5_000 + "s", "0" * 5_000 + "s"])
+def test_a_duration_of_any_length_is_read_or_refused(text):
+    if text.startswith("9"):
+        with pytest.raises(DurationError, match="invalid duration"):
+            parse_duration(text)
+    else:
+        assert parse_duration(text) in (0, 1_999_999_999)

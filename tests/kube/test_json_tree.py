@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.kube.json_tree import JsonError, JsonFloat, JsonObject, offset_of, parse
+from ksched_cli.kube.json_tree import JsonError, JsonFloat, JsonObject, Offsets, offset_of, parse
 
 
 def test_an_object_keeps_the_order_and_repetition_of_its_keys():
@@ -65,3 +65,19 @@ def test_a_path_leads_to_the_key_or_the_item(path, part):
 @pytest.mark.parametrize("path", [("x",), ("c", 2), ("c", "d"), (0,)])
 def test_what_is_not_there_has_no_offset(path):
     assert offset_of(TEXT, path) is None
+
+
+def test_offsets_scan_an_object_once() -> None:
+    text = '{"a": [' + ", ".join('{"b": 1}' for _ in range(3_000)) + "]}"
+    offsets = Offsets(text)
+    assert [offsets.of(("a", index, "b")) for index in range(3_000)] == [
+        7 + 10 * index + 1 for index in range(3_000)
+    ]
+
+
+def test_an_integer_of_any_length_is_read() -> None:
+    digits = "9" * 5_000
+    number = parse(f'{{"a": {digits}}}')["a"]
+    assert isinstance(number, JsonFloat)
+    assert number.literal == digits
+    assert offset_of(f'{{"a": {digits}, "b": 1}}', ("b",)) == 5_008

@@ -88,3 +88,7 @@ def test_integers_beyond_64_bits_become_floats():
     assert plain("18446744073709551615") == 2**64 - 1
     assert isinstance(plain("18446744073709551616"), float)
     assert isinstance(plain("-9223372036854775809"), float)
+
+
+def test_digits_without_end_are_no_integer():
+    assert plain("9" * 5_000) == "9" * 5_000

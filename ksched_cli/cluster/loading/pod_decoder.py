@@ -153,8 +153,8 @@ def _utc(text: str, path: str) -> str:
         return text
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):
         problem = f'"{text}" is not a time, as 2026-01-31T12:00:00Z'
         raise PartError(path, ValueError(problem)) from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -114,7 +114,11 @@ class FieldChecker:
         else:
             return []
         unknown_fields = []
-        for path, similar in _walk(msgspec.json.decode(data), type_name):
+        try:
+            plain = msgspec.json.decode(data)
+        except msgspec.DecodeError:
+            return []  # a number that nothing can hold
+        for path, similar in _walk(plain, type_name):
             place = tuple("*" if isinstance(step, int) else step for step in path)
             unknown_fields.append(
                 self._by_place.setdefault(
@@ -176,8 +180,12 @@ def _json_duplicates(document: Document) -> list[str]:
     data = bytes(memoryview(document.data)[: _MAX_DUPLICATES_JSON + 1])
     if len(data) > _MAX_DUPLICATES_JSON:
         return []
+    try:
+        encoded = msgspec.json.encode(msgspec.json.decode(data))
+    except (msgspec.DecodeError, RecursionError):
+        return []  # which decoding the object reports
     # A dropped key has dropped its colon; what escapes hide, the slower reading shows.
-    if data.count(b":") == msgspec.json.encode(msgspec.json.decode(data)).count(b":"):
+    if data.count(b":") == encoded.count(b":"):
         return []
     text = data.decode()
     start = document.source.data.find(data)

@@ -10,6 +10,7 @@ import pytest
 
 from ksched_cli.cluster.loading import unknown_fields
 from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.errors import InputError
 
 YAML = """\
 kind: Node
@@ -110,3 +111,15 @@ def test_each_version_of_a_kind_has_its_own_fields(version: str, odd: bool) -> N
         "spec": {"devices": {"requests": requests}},
     }
     assert bool(warnings(json.dumps(claim))) is odd
+
+
+@pytest.mark.parametrize("depth", [700, 900, 1_100])
+def test_deep_objects_are_reported_by_the_decoder_alone(depth: int) -> None:
+    content = '{"kind": "Pod", "spec": ' + '{"a": ' * depth + '{"b": 1, "b": 2}' + "}" * depth + "}"
+    with pytest.raises(InputError):
+        warnings(content)
+
+
+def test_a_number_that_nothing_can_hold_is_an_error_of_the_object() -> None:
+    with pytest.raises(InputError, match=r"Node: status\.capacity"):
+        warnings('{"kind": "Node", "status": {"capacity": {"cpu": %s}}}' % ("9" * 5_000))
