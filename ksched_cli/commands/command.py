@@ -15,8 +15,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from ksched_cli.commands.options import Before
-from ksched_cli.commands.output import command_output
+from ksched_cli.commands.options import Before, CommonOptions
+from ksched_cli.commands.output import SETTINGS, command_output
 
 OWN_OPTIONS_AFTER = "output"
 
@@ -40,6 +40,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
         for name, options in objects.items():
             taken = {field.name: values.pop(field.name) for field in fields(options)}
             values[name] = options(**taken)
+            _configure_output(values[name])
         with command_output():
             code = function(**values)
         raise typer.Exit(code)
@@ -50,6 +51,12 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     )
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _configure_output(options: object) -> None:
+    if isinstance(options, CommonOptions):
+        SETTINGS.quiet = options.quiet
+        SETTINGS.pager = not options.no_pager
 
 
 def _parameters(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import Alone, InTurn, StateOptions
+from ksched_cli.commands.completion import complete_node
+from ksched_cli.commands.options import Alone, InTurn, OptionalPodName, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
 
 def explain(
     options: StateOptions,
-    pod: Annotated[str, typer.Argument(metavar="POD", help="name or namespace/name")] = "",
+    pod: OptionalPodName = "",
     pending: Annotated[
         bool, typer.Option("--pending", help="All pods that stay pending, in groups.")
     ] = False,
     node: Annotated[
         list[str] | None,
-        typer.Option("--node", metavar="NODE", help="Show this node; repeatable."),
+        typer.Option(
+            "--node",
+            metavar="NODE",
+            help="Show this node; repeatable.",
+            autocompletion=complete_node,
+        ),
     ] = None,
     top: Annotated[
         int | None, typer.Option("--top", metavar="N", min=1, help="Show the N best nodes.")
@@ -62,7 +68,7 @@ def _explain_pod(
     from ksched_cli.report import explanation as renderer
 
     simulation = session.open_simulation(options)
-    pod = session.find_pod(simulation, name)
+    pod = session.find_pod(simulation, name, options.namespace)
     session.check_nodes(simulation, nodes)
     explanation = analysis.explain(simulation, pod, alone=alone)
     if nodes or top:
@@ -72,6 +78,7 @@ def _explain_pod(
         simulation,
         lambda: renderer.document(explanation),
         lambda limit: renderer.table(explanation, limit),
+        lambda: renderer.names(explanation),
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -90,6 +97,7 @@ def _explain_pending(options: StateOptions) -> ExitCode:
         simulation,
         lambda: renderer.document(report),
         lambda limit: renderer.table(report, limit),
+        lambda: [pod for group in report.groups for pod in group.pods],
     )
     if any(group.undecided for group in report.groups):
         return ExitCode.DEFECT
@@ -101,6 +109,7 @@ def _show(
     simulation: Simulation,
     document: Callable[[], Mapping[str, Any]],
     table: Callable[[Limit], str],
+    names: Callable[[], Sequence[str]],
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import session
@@ -110,5 +119,5 @@ def _show(
 
     session.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(document, lambda: table(shown))
+    report = Report(document, lambda: table(shown), names)
     show(with_changes(report, simulation.state.changes, shown), options.output)

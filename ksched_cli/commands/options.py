@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.report.forms import Form
 
 
@@ -20,6 +22,8 @@ class Before:
 
     parameter: str
 
+
+POD_HELP = "name, namespace/name or pod/name"
 
 State = Annotated[
     list[str] | None,
@@ -82,7 +86,33 @@ Debug = Annotated[
     bool, typer.Option("--debug", help="Print the tracebacks of plugins that failed.")
 ]
 Output = Annotated[
-    Form, typer.Option("-o", "--output", help="The form of the result.", show_default=True)
+    Form,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FORM",
+        parser=parse_form,
+        callback=check_form,
+        help="table, json or yaml; wide or name where --help of a command says so.",
+        show_default="table",
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("-q", "--quiet", help="No warnings and no progress: results and errors.")
+]
+NoPager = Annotated[
+    bool,
+    typer.Option("--no-pager", help="On a terminal: long tables do not go through $PAGER."),
+]
+Namespace = Annotated[
+    str,
+    typer.Option(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="The namespace of POD, and of names in changes.",
+        show_default=False,
+    ),
 ]
 Trace = Annotated[
     bool,
@@ -102,7 +132,14 @@ TieBreak = Annotated[
         help="Among equally good nodes: the first by name, or a draw.",
     ),
 ]
-PodName = Annotated[str, typer.Argument(metavar="POD", help="name or namespace/name")]
+PodName = Annotated[
+    str,
+    typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
+]
+OptionalPodName = Annotated[
+    str,
+    typer.Argument(metavar="[POD]", help=POD_HELP, autocompletion=complete_pod),
+]
 Alone = Annotated[
     bool,
     typer.Option(
@@ -152,6 +189,8 @@ class CommonOptions:
 
     plugin: Plugin = None
     output: Output = Form.TABLE
+    quiet: Quiet = False
+    no_pager: NoPager = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,5 +205,6 @@ class StateOptions(CommonOptions):
     no_extenders: NoExtenders = False
     record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""
+    namespace: Namespace = ""
     everything: All = False
     debug: Debug = False

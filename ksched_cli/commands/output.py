@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.report.forms import Form, Report, render
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, verdict
+
+LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
+
+
+@dataclass(slots=True)
+class Settings:
+    """Of this run of ksched. quiet: no warnings; pager: whether long tables go through one."""
+
+    quiet: bool = False
+    pager: bool = True
+
+
+SETTINGS = Settings()
 
 _results: ContextVar[TextIO | None] = ContextVar("results", default=None)
 _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
@@ -29,8 +44,16 @@ def limit(everything: bool = False) -> Limit:
 
 def show(report: Report, form: Form) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
-    that were printed. Raises OutputError, ReaderGoneError."""
+    that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
+    ReaderGoneError."""
     text = render(replace(report, document=lambda: _with_warnings(report.document())), form)
+    if form in (Form.TABLE, Form.WIDE) and SETTINGS.pager and _is_longer_than_terminal(text):
+        _page(text)
+    elif text or form is not Form.NAME:
+        _print(text)
+
+
+def _print(text: str) -> None:
     try:
         print(text, file=results(), flush=True)
     except BrokenPipeError:
@@ -39,16 +62,32 @@ def show(report: Report, form: Form) -> None:
         raise OutputError(error) from None
 
 
+def _is_longer_than_terminal(text: str) -> bool:
+    return results().isatty() and text.count("\n") >= shutil.get_terminal_size().lines - 1
+
+
+def _page(text: str) -> None:
+    """As git does it: $PAGER, else less; plainly where that is empty, `cat` or missing."""
+    command = shlex.split(os.environ.get("PAGER", "less"))
+    if not command or command == ["cat"] or shutil.which(command[0]) is None:
+        _print(text)
+        return
+    environment = {"LESS": LESS, **os.environ}
+    subprocess.run(command, input=text + "\n", text=True, env=environment, check=False)
+
+
 def _with_warnings(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, "warnings": _warnings.get() or []}
 
 
 def warn(line: str) -> None:
-    """Prints a line of warning, which the result's document will have too."""
+    """Prints a line of warning, but for --quiet; the result's document will have it too."""
     collected = _warnings.get()
     if collected is not None:
         collected.append(line)
-    print(f"warning: {line}", file=sys.stderr)
+    if not SETTINGS.quiet:
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        print(f"{verdict('warning:', YELLOW, Limit(colour=colour))} {line}", file=sys.stderr)
 
 
 @contextmanager

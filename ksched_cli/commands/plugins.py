@@ -25,6 +25,7 @@ def plugins(options: CommonOptions) -> ExitCode:
         Report(
             document=lambda: renderer.document(discovery, enabled),
             table=lambda: renderer.table(discovery, enabled, limit()),
+            names=lambda: tuple(discovery.registry),
         ),
         options.output,
     )

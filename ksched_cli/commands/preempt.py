@@ -38,7 +38,7 @@ def preempt(
     from ksched_cli.report.forms import Report
 
     simulation = session.open_simulation(options)
-    info = session.find_pod(simulation, pod)
+    info = session.find_pod(simulation, pod, options.namespace)
     answer = analysis.preempt(
         simulation, info, everything=all_candidates, alone=session.is_alone(alone, in_turn)
     )
@@ -48,6 +48,7 @@ def preempt(
             Report(
                 document=lambda: renderer.document(answer),
                 table=lambda: renderer.table(answer, limit(options.everything)),
+                names=lambda: answer.victims,
             ),
             simulation.state.changes,
             limit(options.everything),

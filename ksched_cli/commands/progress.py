@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from ksched_cli.commands.output import SETTINGS
+
 OnProgress = Callable[[int, int], None]
 
 # Redrawing takes longer than placing a pod.
@@ -14,8 +16,9 @@ REDRAW_EVERY = 100
 
 @contextmanager
 def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
-    """What is called with the number of pods that are done, and of all; None without a terminal."""
-    if not sys.stderr.isatty():
+    """What is called with the number of pods that are done, and of all; None without a terminal,
+    and for --quiet."""
+    if SETTINGS.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

@@ -19,7 +19,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 
-def schedule(
+def schedule(  # noqa: PLR0913  # a parameter per option
     options: StateOptions,
     traced: TracedPods = None,
     trace: Trace = False,
@@ -37,13 +37,19 @@ def schedule(
         ),
     ] = False,
     extender_bind: ExtenderBind = False,
+    nodes: Annotated[
+        bool,
+        typer.Option("--nodes", help="List every node: requested of allocatable, and its pods."),
+    ] = False,
 ) -> ExitCode:
     """Place the pending pods of a cluster state.
 
-    One after another, as kube-scheduler v1.34.1 would. Exit code 0 when every pod that is not gated
+    One after another, as kube-scheduler v1.34.1 would. -o wide shows every pod with its node and
+    score, -o name the pods that stay pending. Exit code 0 when every pod that is not gated
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
     plugin's failure leaves some pod undecided.
     """
+    from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands import progress, session
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine.simulation import Focus, Options
@@ -51,27 +57,42 @@ def schedule(
     from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
 
+    as_data = options.output in (Form.JSON, Form.YAML)
     if traced and not trace:
         raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
+    if trace and not as_data:
+        raise UsageError("--trace does nothing without -o json or -o yaml")
+    if nodes and (as_data or options.output is Form.NAME):
+        raise UsageError(f"--nodes does nothing with -o {options.output.value}")
     with progress.of_pods() as on_progress:
         run_options = Options(
             tie_break=session.tie_break(tie_break, seed),
-            detailed=trace and not traced and options.output is not Form.TABLE,
+            detailed=trace and not traced,
             preempt=not no_preemption,
             cache_answers=not no_memory,
             on_progress=on_progress,
         )
         simulation = session.open_simulation(options, run_options, extender_bind=extender_bind)
-        traced_pods = session.find_pods(simulation, traced or ())
+        traced_pods = session.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         run = simulation.run()
     session.report_defects(simulation, options.debug)
+
+    def shown() -> renderer.Shown:
+        waiting = (*run.placements, *run.pending, *run.gated)
+        owners = session.owners(simulation, waiting)
+        usages = node_usages(simulation.snapshot)
+        return renderer.Shown(usages, owners, options.output is Form.WIDE, nodes)
+
     show(
         with_changes(
             Report(
-                document=lambda: renderer.document(run, trace=trace, traced=traced_pods),
-                table=lambda: renderer.table(run, limit(options.everything)),
+                document=lambda: renderer.document(
+                    run, trace=trace, traced=traced_pods, usages=node_usages(simulation.snapshot)
+                ),
+                table=lambda: renderer.table(run, limit(options.everything), shown()),
+                names=lambda: run.pending,
             ),
             simulation.state.changes,
             limit(options.everything),

@@ -118,8 +118,12 @@ def changed_state(state: ClusterState, options: StateOptions) -> ClusterState:
     from ksched_cli.scenario.file import read_scenario
     from ksched_cli.scenario.parsing import parse_change
 
-    changes = [change for path in options.scenario or () for change in read_scenario(path)]
-    changes += [parse_change(text) for text in options.change or ()]
+    changes = [
+        change
+        for path in options.scenario or ()
+        for change in read_scenario(path, options.namespace)
+    ]
+    changes += [parse_change(text, options.namespace) for text in options.change or ()]
     return apply_changes(state, changes, workloads=not options.no_workloads)[0]
 
 
@@ -220,12 +224,14 @@ def _extender_options(options: StateOptions, bind: bool) -> ExtenderOptions:
 
 def tie_break(name: str, seed: int | None) -> TieBreak:
     """`name`: the first by name; `random`: a draw, the same one for the same seed."""
+    if name not in ("name", "random"):
+        raise UsageError(f'--tie-break takes name or random; not "{name}"')
     if name == "name":
+        if seed is not None:
+            raise UsageError("--seed does nothing without --tie-break random")
         from ksched_cli.engine.scheduling_cycle import first_by_name
 
         return first_by_name
-    if name != "random":
-        raise UsageError(f'--tie-break is "{name}"; it takes name or random')
     draw = random.Random(seed)
 
     def drawn(ties: Rows) -> int:
@@ -246,8 +252,24 @@ def is_alone(alone: bool, in_turn: bool) -> bool:
     return alone
 
 
-def find_pod(simulation: Simulation, name: str) -> PodInfo:
-    """By `name` or `namespace/name`. Raises UsageError where there is none, or more than one."""
+def pod_name(name: str, namespace: str) -> str:
+    """Of POD and -n: `name`, or `namespace/name` where one of the two gives the namespace. Raises
+    UsageError where they contradict each other."""
+    kind, slash, rest = name.partition("/")
+    if slash and kind in ("pod", "pods", "po"):
+        name = rest
+    if not namespace:
+        return name
+    parent, slash, _ = name.partition("/")
+    if slash and parent != namespace:
+        raise UsageError(f'-n is "{namespace}", but "{name}" is in namespace "{parent}"')
+    return name if slash else f"{namespace}/{name}"
+
+
+def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
+    """By `name`, `namespace/name` or `pod/name`; namespace: of -n. Raises UsageError where there is
+    none, or more than one."""
+    name = pod_name(name, namespace)
     pods = [pod for pod in simulation.state.pods if name in (pod.key, pod.metadata.name)]
     pods = [pod for pod in pods if pod.key == name] or pods
     if len(pods) > 1:
@@ -258,9 +280,9 @@ def find_pod(simulation: Simulation, name: str) -> PodInfo:
     return simulation.catalog.info(pods[0])
 
 
-def find_pods(simulation: Simulation, names: Iterable[str]) -> frozenset[str]:
+def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "") -> frozenset[str]:
     """Their keys; see find_pod."""
-    return frozenset(find_pod(simulation, name).key for name in names)
+    return frozenset(find_pod(simulation, name, namespace).key for name in names)
 
 
 def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
@@ -273,6 +295,18 @@ def check_nodes(simulation: Simulation, names: Iterable[str]) -> None:
             matches = ", ".join(get_close_matches(name, nodes, n=3))
             message = f'no node "{name}" in the state ({len(nodes)} nodes)'
             raise UsageError(f"{message}; did you mean {matches}?" if matches else message)
+
+
+def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
+    """Pod key → who manages it, of these pods."""
+    from ksched_cli.analysis.pending import owner
+
+    keys = set(pods)
+    return {
+        pod.key: f"{pod.metadata.namespace}/{owner(simulation.catalog.info(pod))}"
+        for pod in simulation.state.pods
+        if pod.key in keys
+    }
 
 
 def _no_such_pod(simulation: Simulation, name: str) -> str:

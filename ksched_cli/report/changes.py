@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.cluster.change_record import ChangeRecord
@@ -42,4 +43,4 @@ def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) 
     def whole_table() -> str:
         return "\n\n".join(part for part in (table(records, limit), report.table()) if part)
 
-    return Report(document=whole_document, table=whole_table)
+    return replace(report, document=whole_document, table=whole_table)

@@ -92,6 +92,12 @@ def fits(node: NodeExplanation) -> bool:
     return node.total is not None
 
 
+def names(explanation: Explanation) -> list[str]:
+    """The nodes that fit, best first."""
+    fitting = [node for node in explanation.nodes if fits(node)]
+    return [node.node for node in sorted(fitting, key=lambda node: (node.rank or 0, node.node))]
+
+
 def table(explanation: Explanation, limit: Limit) -> str:
     """The verdict, the points of the node per plugin, the ranking, the rejected nodes by reason,
     what to try next."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,8 +15,10 @@ class Form(StrEnum):
     """What -o takes."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+    NAME = "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,12 @@ class Report:
 
     document: plain data, as its JSON Schema has it
     table:    the text for people
+    names:    what the result comes down to where that is a list of names
     """
 
     document: Callable[[], Mapping[str, Any]]
     table: Callable[[], str]
+    names: Callable[[], Sequence[str]] = tuple
 
 
 def _table(report: Report) -> str:
@@ -52,10 +56,16 @@ def _yaml(report: Report) -> str:
     return text.rstrip("\n")
 
 
+def _names(report: Report) -> str:
+    return "\n".join(report.names())
+
+
 RENDERERS: Mapping[Form, Callable[[Report], str]] = {
     Form.TABLE: _table,
+    Form.WIDE: _table,
     Form.JSON: _json,
     Form.YAML: _yaml,
+    Form.NAME: _names,
 }
 
 

@@ -1,18 +1,45 @@
-"""A run of `schedule`: placements, pending pods with their messages, evictions."""
+"""A run of `schedule`: placements, pending pods and why, evictions, how full the nodes are."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
+from ksched_cli.report import usage
 from ksched_cli.report.attempts import attempt
-from ksched_cli.report.table import Limit, cut_columns
+from ksched_cli.report.table import (
+    ALL_HINT,
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    listed,
+    paragraph,
+    verdict,
+)
+
+FEW_PODS = 20  # have a row each
+FEW_WAITING = 5
+SHOWN_OWNERS = 8
+SHOWN_ROWS = 10
 
 
-def document(run: RunRecord, *, trace: bool, traced: Collection[str] = ()) -> dict[str, Any]:
-    """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are."""
+def document(
+    run: RunRecord,
+    *,
+    trace: bool,
+    traced: Collection[str] = (),
+    usages: Sequence[NodeUsage] = (),
+) -> dict[str, Any]:
+    """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are.
+    usages: of the nodes after the run."""
     result: dict[str, Any] = {
         "apiVersion": "ksched/v1",
         "kind": "ScheduleResult",
@@ -31,6 +58,7 @@ def document(run: RunRecord, *, trace: bool, traced: Collection[str] = ()) -> di
             **{pod: status.message for pod, status in run.gated.items()},
         },
         "summary": summary(run),
+        "nodes": usage.document(usages),
     }
     if run.extender_bindings:
         result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
@@ -64,38 +92,112 @@ def summary(run: RunRecord) -> dict[str, int]:
     }
 
 
-def table(run: RunRecord, limit: Limit) -> str:
-    """Placements with scores, devices per claim, pods that stay pending and why, evictions, calls
-    that bind, a line of counts."""
-    placed = [(pod, node, _score(run.last[pod])) for pod, node in sorted(run.placements.items())]
-    parts = []
-    if placed:
-        parts.append(cut_columns(("POD", "NODE", "SCORE"), placed, limit))
-    devices_held = [
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the table shows of a run.
+
+    usages: of the nodes after the run
+    owners: pod key → who manages it
+    wide:   every placed pod, with its score and how many nodes were looked at
+    nodes:  every node's usage, not only the fullest and emptiest
+    """
+
+    usages: Sequence[NodeUsage] = ()
+    owners: Mapping[str, str] = field(default_factory=dict)
+    wide: bool = False
+    nodes: bool = False
+
+
+NOTHING_MORE = Shown()
+
+
+def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
+    """Placements, devices per claim, pods that stay pending and why, evictions, calls that bind,
+    how full the cluster is, a line of counts."""
+    parts = [
+        _placed(run, limit, shown),
+        _devices(run, limit),
+        _unplaced(run, limit, shown),
+        _evictions(run, limit),
+        _bindings(run.extender_bindings, limit),
+        usage.nodes_table(shown.usages, limit) if shown.nodes else "",
+        usage.table(shown.usages, limit),
+        _counts(run, limit),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
+    """A row per pod; of many pods, a row per owner."""
+    placed = sorted(run.placements.items())
+    if not placed:
+        return ""
+    if shown.wide:
+        rows = [(pod, node, _score(run.last[pod]), run.last[pod].evaluated) for pod, node in placed]
+        return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, Limit(limit.width))
+    if limit.rows is None or len(placed) <= FEW_PODS:
+        scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
+        return columns(("POD", "NODE", "SCORE"), scored, limit)
+    nodes: dict[str, list[str]] = {}
+    for pod, node in placed:
+        nodes.setdefault(shown.owners.get(pod, pod), []).append(node)
+    grouped = [(owner, f"{len(on):,}", _nodes_of(on, limit)) for owner, on in nodes.items()]
+    text = cut_columns(("OWNER", "PLACED", "NODES"), grouped, limit.first(SHOWN_OWNERS), "owners")
+    return f"{text}\n(-o wide shows every pod with its node and score)"
+
+
+def _nodes_of(nodes: Sequence[str], limit: Limit) -> str:
+    """The nodes with the most pods of the owner, and how many there are."""
+    counts = Counter(nodes).most_common()
+    names = [name if count == 1 else f"{name} ({count})" for name, count in counts]
+    return listed(names, limit)
+
+
+def _devices(run: RunRecord, limit: Limit) -> str:
+    rows = [
         (pod, claim, ", ".join(devices))
         for pod in sorted(run.placements)
         for claim, devices in run.last[pod].claims.items()
     ]
-    if devices_held:
-        parts.append(cut_columns(("POD", "CLAIM", "DEVICES"), devices_held, limit))
+    return cut_columns(("POD", "CLAIM", "DEVICES"), rows, limit.first(SHOWN_ROWS)) if rows else ""
+
+
+def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
+    """Pods of one owner that wait for the same reason share a row."""
     failed = frozenset(run.failed)
-    unplaced = [
+    waiting = [
         ("cannot be decided" if pod in failed else "pending", pod, run.last[pod].why_not)
         for pod in run.pending
     ]
-    unplaced += [("gated", pod, status.message) for pod, status in run.gated.items()]
-    if unplaced:
-        parts.append(cut_columns(("STATE", "POD", "WHY"), unplaced, limit))
-    if run.evicted:
-        rows = [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted]
-        parts.append(cut_columns(("EVICTED", "NODE", "FOR"), rows, limit))
-    if run.extender_bindings:
-        parts.append(_bindings(run.extender_bindings, limit))
-    parts.append(_counts(run))
-    return "\n\n".join(parts)
+    waiting += [("gated", pod, status.message) for pod, status in run.gated.items()]
+    if not waiting:
+        return ""
+    if limit.rows is None or len(waiting) <= FEW_WAITING:
+        return columns(("STATE", "POD", "WHY"), waiting, limit)
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for state, pod, why in waiting:
+        groups.setdefault((state, shown.owners.get(pod, pod), why), []).append(pod)
+    first = groups if limit.rows is None else list(groups)[:SHOWN_OWNERS]
+    parts = [_group(*group, groups[group], limit) for group in first]
+    rest = len(groups) - len(parts)
+    if rest:
+        parts.append(f"… and {counted(rest, 'more group')} ({ALL_HINT})")
+    return "\n".join(parts)
 
 
-def _counts(run: RunRecord) -> str:
+def _group(state: str, owner: str, why: str, pods: Sequence[str], limit: Limit) -> str:
+    name = pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}"
+    heading = paragraph(f"{state}: {name}", limit, "  ")
+    return f"{heading}\n{paragraph('  ' + why, limit, '  ')}"
+
+
+def _evictions(run: RunRecord, limit: Limit) -> str:
+    rows = [(eviction.pod, eviction.node, eviction.preemptor) for eviction in run.evicted]
+    headers = ("EVICTED", "NODE", "FOR")
+    return cut_columns(headers, rows, limit.first(SHOWN_ROWS)) if rows else ""
+
+
+def _counts(run: RunRecord, limit: Limit) -> str:
     """A line, and another of the pods left out, where there are any."""
     counts = summary(run)
     line = ", ".join(f"{counts[key]} {key}" for key in ("placed", "pending", "gated"))
@@ -103,15 +205,18 @@ def _counts(run: RunRecord) -> str:
         line += f", {counts['evicted']} evicted"
     if counts["undecided"]:
         line += f"; of the pending {counts['undecided']} cannot be decided, as a plugin failed"
+    colour = RED if run.failed else YELLOW if run.pending else GREEN
+    line = verdict(paragraph(line, limit), colour, limit)
     reasons = Counter(pod.reason for pod in run.ignored)
     if reasons:
-        line += "\nleft out: " + ", ".join(
-            f"{count} {reason}" for reason, count in reasons.most_common()
-        )
+        counts_of_reasons = (f"{count} {reason}" for reason, count in reasons.most_common())
+        line += "\n" + paragraph(f"left out: {', '.join(counts_of_reasons)}", limit)
     return line
 
 
 def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
+    if not calls:
+        return ""
     rows = [
         (
             f"{call.request['PodNamespace']}/{call.request['PodName']}",
@@ -121,7 +226,7 @@ def _bindings(calls: Sequence[ExtenderBinding], limit: Limit) -> str:
         )
         for call in calls
     ]
-    text = cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows, limit)
+    text = cut_columns(("BOUND BY EXTENDER", "NODE", "POST", ""), rows, limit.first(SHOWN_ROWS))
     if any(call.sent for call in calls):
         return text
     return f"{text}\n(--extender-bind sends them)"

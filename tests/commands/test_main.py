@@ -18,7 +18,7 @@ from ksched_cli.errors import PluginDefectError, UsageError
         (("validate", "/nowhere/config.yaml"), "there is no such file"),
         (("validate", "/"), "this is a folder"),
         (("validate",), "Missing argument"),
-        (("validate", "/dev/null", "-o", "xml"), "'xml' is not one of"),
+        (("validate", "/dev/null", "-o", "xml"), "-o takes one of"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_exit_code_2(ksched, args, message):

@@ -91,3 +91,62 @@ def test_lone_surrogates_are_shown_escaped(tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert "\\ud800" in done.stdout.decode()
+
+
+def lines(count):
+    text = "\n".join(f"line {i}" for i in range(count))
+    return Report(document=dict, table=lambda: text, names=lambda: ["a", "b"])
+
+
+@pytest.fixture
+def pager(monkeypatch, tmp_path):
+    """A pager that writes what it gets, and its LESS, to a file."""
+    path = tmp_path / "paged"
+    script = tmp_path / "pager"
+    script.write_text(f'#!/bin/sh\necho "$LESS" > {path}; cat >> {path}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("PAGER", str(script))
+    monkeypatch.setenv("LINES", "20")
+    monkeypatch.delenv("LESS", raising=False)
+    monkeypatch.setattr(output.SETTINGS, "pager", True)
+    return path
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager):
+    output.show(lines(30), Form.TABLE)
+    assert pager.read_text().splitlines()[:2] == ["FRX", "line 0"]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize(("count", "form"), [(5, Form.TABLE), (30, Form.YAML)])
+def test_short_tables_and_data_do_not(count, form, pager):
+    output.show(lines(count), form)
+    assert not pager.exists()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_no_pager_and_an_empty_pager_print(pager, monkeypatch, capsys):
+    monkeypatch.setattr(output.SETTINGS, "pager", False)
+    output.show(lines(30), Form.TABLE)
+    monkeypatch.setattr(output.SETTINGS, "pager", True)
+    monkeypatch.setenv("PAGER", "")
+    output.show(lines(30), Form.TABLE)
+    assert capsys.readouterr().out.count("line 29") == 2
+    assert not pager.exists()
+
+
+def test_a_pipe_has_no_pager(pager):
+    output.show(lines(30), Form.TABLE)
+    assert not pager.exists()
+
+
+def test_names_are_printed_one_a_line(capsys):
+    output.show(lines(1), Form.NAME)
+    assert capsys.readouterr().out == "a\nb\n"
+
+
+def test_quiet_prints_no_warnings(capsys, monkeypatch):
+    monkeypatch.setattr(output.SETTINGS, "quiet", True)
+    output.warn("odd")
+    assert capsys.readouterr().err == ""

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 
 from clusters import states
+from ksched_cli.analysis.usage import node_usages
 from ksched_cli.report import schedule
-from ksched_cli.report.table import EVERYTHING
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.report.table import EVERYTHING, TERMINAL
+from ksched_cli.testing import cluster, node, pod, simulate, simulation
 from report.schemas import conforms, squeezed
 
 
@@ -88,3 +89,59 @@ def test_a_run_names_victims_and_for_whom_they_left():
     text = squeezed(schedule.table(simulate(state), EVERYTHING))
     assert "default/low a default/high" in text
     assert text[-1] == "1 placed, 0 pending, 0 gated, 1 evicted"
+
+
+def uneven():
+    nodes = [node("full", cpu="2", memory="4Gi"), node("half", cpu="4"), node("void", cpu="8")]
+    return simulation(
+        cluster(*nodes, pod("a", cpu="2", node="full"), pod("b", cpu="1", node="half"))
+    )
+
+
+def test_a_run_ends_with_how_full_the_nodes_are():
+    run = uneven()
+    usages = node_usages(run.snapshot)
+    text = squeezed(schedule.table(run.run(), TERMINAL, schedule.Shown(usages)))
+    assert text[:2] == [
+        "2 of 3 nodes used",
+        "RESOURCE REQUESTED ALLOCATABLE USED FULLEST EMPTIEST",
+    ]
+    assert text[2] == "cpu 3 14 21% 100% full 0% void"
+    assert text[-1] == "0 placed, 0 pending, 0 gated"
+
+
+def test_every_node_is_listed_where_that_is_asked_for():
+    run = uneven()
+    shown = schedule.Shown(node_usages(run.snapshot), nodes=True)
+    text = squeezed(schedule.table(run.run(), TERMINAL, shown))
+    assert "NODE CPU MEMORY PODS" in text
+    assert "half 1 of 4 (25%) 0 of 16Gi (0%) 1 of 110 (1%)" in text
+
+
+def test_the_nodes_after_the_run_are_in_the_document():
+    run = uneven()
+    record = run.run()
+    usages = node_usages(run.snapshot)
+    result = conforms(schedule.document(record, trace=False, usages=usages), "schedule_result")
+    assert result["nodes"][1] == {
+        "name": "half",
+        "allocatable": {"cpu": "4", "memory": "17179869184", "pods": "110"},
+        "requested": {"cpu": "1", "memory": "0"},
+        "pods": 1,
+    }
+
+
+def test_many_pods_are_grouped_by_owner_and_reason():
+    small = [pod(f"web-{i:02}") for i in range(30)]
+    large = [pod(f"big-{i}", cpu="9") for i in range(7)]
+    run = simulate(cluster(node("a"), *small, *large))
+    owners = {pod: pod.partition("-")[0] for pod in (*run.placements, *run.pending)}
+    text = schedule.table(run, TERMINAL, schedule.Shown(owners=owners))
+    lines = squeezed(text)
+    assert "default/web 30 a (30)" in lines
+    assert "pending: 7 pods of default/big" in lines
+    assert not any("web-00" in line for line in lines)
+    wide = squeezed(schedule.table(run, TERMINAL, schedule.Shown(owners=owners, wide=True)))
+    assert "default/web-00 a only one fits 1" in wide
+    apart = squeezed(schedule.table(run, EVERYTHING, schedule.Shown(owners=owners)))
+    assert sum(line.startswith("pending default/big-") for line in apart) == 7

@@ -1,0 +1,48 @@
+"""How full the nodes are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ksched_cli.cluster.node_columns import COUNTABLE
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """A node's allocatable and what the pods on it request, by resource, in the scheduler's units;
+    pods: how many are on it."""
+
+    name: str
+    allocatable: Mapping[str, int]
+    requested: Mapping[str, int]
+    pods: int
+
+
+def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
+    """Per node, by name: cpu, memory and pods, and what else it has any of."""
+    counts = snapshot.pod_count.tolist()
+    allocatable = {
+        resource: column.tolist()
+        for resource, column in sorted(snapshot.node_columns.allocatable.items())
+    }
+    requested = {resource: snapshot.requested(resource).tolist() for resource in allocatable}
+    return tuple(
+        NodeUsage(
+            name,
+            {
+                resource: column[row]
+                for resource, column in allocatable.items()
+                if column[row] or resource in COUNTABLE
+            },
+            {
+                resource: column[row]
+                for resource, column in requested.items()
+                if resource != PODS and (allocatable[resource][row] or resource in COUNTABLE)
+            },
+            counts[row],
+        )
+        for row, name in enumerate(snapshot.names)
+    )

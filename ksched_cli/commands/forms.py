@@ -1,0 +1,35 @@
+"""What -o takes, and messages of our own for what it does not."""
+
+from __future__ import annotations
+
+import typer
+
+from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
+
+COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML)
+# What single commands take besides.
+MORE_FORMS = {
+    "schedule": (Form.WIDE, Form.NAME),
+    "explain": (Form.NAME,),
+    "preempt": (Form.NAME,),
+    "plugins": (Form.NAME,),
+}
+
+
+def parse_form(text: str | Form) -> Form:
+    """Raises UsageError for a form that there is not."""
+    try:
+        return Form(text)
+    except ValueError:
+        names = ", ".join(form.value for form in Form)
+        raise UsageError(f'-o takes one of {names}; not "{text}"') from None
+
+
+def check_form(context: typer.Context, form: Form) -> Form:
+    """Raises UsageError for a form that the command does not take."""
+    forms = (*COMMON_FORMS, *MORE_FORMS.get(context.info_name or "", ()))
+    if form not in forms:
+        names = ", ".join(known.value for known in forms)
+        raise UsageError(f'-o of {context.command_path} takes one of {names}; not "{form.value}"')
+    return form

@@ -1,0 +1,118 @@
+"""How full the cluster is: as table text and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ksched_cli.analysis.usage import NodeUsage
+from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.report.table import Limit, columns, counted, fits_width, listed, paragraph
+
+PODS = "pods"
+HEADERS = ("RESOURCE", "REQUESTED", "ALLOCATABLE", "USED", "FULLEST", "EMPTIEST")
+
+
+def document(usages: Sequence[NodeUsage]) -> list[dict[str, Any]]:
+    """Amounts as Kubernetes quantities, bytes in full."""
+    return [
+        {
+            "name": usage.name,
+            "allocatable": {key: _quantity(key, value) for key, value in usage.allocatable.items()},
+            "requested": {key: _quantity(key, value) for key, value in usage.requested.items()},
+            "pods": usage.pods,
+        }
+        for usage in usages
+    ]
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return amount_text(resource, amount) if resource == "cpu" else str(amount)
+
+
+def table(usages: Sequence[NodeUsage], limit: Limit) -> str:
+    """Nodes used; per resource requested of allocatable, the fullest and the emptiest nodes."""
+    if not usages:
+        return ""
+    used = sum(usage.pods > 0 for usage in usages)
+    resources = dict.fromkeys(key for usage in usages for key in usage.allocatable)
+    rows = [row for resource in resources if (row := _resource_row(usages, resource, limit))]
+    text = columns(HEADERS, rows, limit)
+    if not fits_width(HEADERS, rows, limit):
+        text = "\n".join(paragraph(_sentence(*row), limit, "  ") for row in rows)
+    return f"{used:,} of {counted(len(usages), 'node')} used\n{text}"
+
+
+def _sentence(
+    resource: str, requested: str, allocatable: str, share: str, fullest: str, emptiest: str
+) -> str:
+    amounts = f"{resource}: {requested} of {allocatable} requested, {share}"
+    return f"{amounts}; fullest {fullest}; emptiest {emptiest}"
+
+
+def _resource_row(
+    usages: Sequence[NodeUsage], resource: str, limit: Limit
+) -> tuple[str, str, str, str, str, str] | None:
+    """None for a resource that no node has any of."""
+    shares = [
+        (_requested(usage, resource) / capacity, usage.name)
+        for usage in usages
+        if (capacity := usage.allocatable.get(resource, 0)) > 0
+    ]
+    if not shares:
+        return None
+    requested = sum(_requested(usage, resource) for usage in usages)
+    allocatable = sum(usage.allocatable.get(resource, 0) for usage in usages)
+    return (
+        resource,
+        _sum_text(resource, requested),
+        _sum_text(resource, allocatable),
+        _percent(requested / allocatable),
+        _nodes_at(max(shares)[0], shares, limit),
+        _nodes_at(min(shares)[0], shares, limit),
+    )
+
+
+def _sum_text(resource: str, amount: int) -> str:
+    """As amount_text, of many cores rounded to a tenth."""
+    if resource == "cpu":
+        return f"{amount / 1000:,.1f}".removesuffix(".0")
+    text = amount_text(resource, amount)
+    return f"{amount:,}" if text == str(amount) else text
+
+
+def _requested(usage: NodeUsage, resource: str) -> int:
+    return usage.pods if resource == PODS else usage.requested.get(resource, 0)
+
+
+def _nodes_at(level: float, shares: Sequence[tuple[float, str]], limit: Limit) -> str:
+    """The share, and the nodes that have it."""
+    names = [name for share, name in shares if share == level]
+    return f"{_percent(level)} {listed(names, limit, 1)}"
+
+
+def _percent(share: float) -> str:
+    """Rounded, but 100% and 0% only where they are exact."""
+    rounded = round(share * 100)
+    if rounded == 100 and share != 1:
+        rounded = 99 if share < 1 else 101
+    return "<1%" if rounded == 0 and share else f"{rounded}%"
+
+
+def nodes_table(usages: Sequence[NodeUsage], limit: Limit) -> str:
+    """Every node: its pods, and requested of allocatable per resource."""
+    resources = dict.fromkeys(key for usage in usages for key in usage.allocatable)
+    rows = [
+        (usage.name, *(_of_allocatable(usage, resource) for resource in resources))
+        for usage in usages
+    ]
+    return columns(("NODE", *map(str.upper, resources)), rows, Limit(limit.width))
+
+
+def _of_allocatable(usage: NodeUsage, resource: str) -> str:
+    capacity = usage.allocatable.get(resource)
+    if capacity is None:
+        return "-"
+    requested = _requested(usage, resource)
+    share = f" ({_percent(requested / capacity)})" if capacity else ""
+    return f"{amount_text(resource, requested)} of {amount_text(resource, capacity)}{share}"

@@ -1,0 +1,34 @@
+"""Completion of pods and nodes from the state; nothing where it cannot be read."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ksched_cli.commands.completion import complete_node, complete_pod
+from ksched_cli.testing import node, pod
+
+
+def context(path):
+    return SimpleNamespace(params={"state": [str(path)]})
+
+
+def test_names_of_pods_and_nodes_are_completed(write_state):
+    path = write_state(node("apple"), node("birch"), pod("web-1"), pod("web-2"), pod("db"))
+    assert complete_pod(context(path), "we") == ["web-1", "web-2"]
+    assert complete_pod(context(path), "default/d") == ["default/db"]
+    assert complete_node(context(path), "b") == ["birch"]
+
+
+def test_a_yaml_state_is_read_too(tmp_path):
+    path = tmp_path / "state.yaml"
+    path.write_text("kind: Node\nmetadata: {name: apple}\n---\nkind: Pod\nmetadata: {name: p}\n")
+    assert complete_node(context(path), "") == ["apple"]
+    assert complete_pod(context(path), "") == ["p"]
+
+
+@pytest.mark.parametrize("text", [None, "{", '{"items": 3}', "[]"])
+def test_a_state_that_cannot_be_read_completes_nothing(text, tmp_path):
+    path = tmp_path / "state.json"
+    if text is not None:
+        path.write_text(text)
+    assert complete_pod(context(path), "") == []
