@@ -18,6 +18,10 @@ settings.register_profile(
 settings.load_profile("ksched")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def hundred_columns():
     """Tables are as wide as in a pipe, wherever the tests run."""

@@ -120,7 +120,7 @@ def table(explanation: Explanation, limit: Limit) -> str:
 
 
 def _headline(explanation: Explanation, limit: Limit) -> str:
-    lines = [f"{explanation.pod} (profile {explanation.profile})"]
+    lines = [paragraph(f"{explanation.pod} (profile {explanation.profile})", limit)]
     if explanation.ignored:
         text = paragraph(f"the scheduler never looks at it: it is {explanation.ignored}", limit)
         return "\n".join([*lines, verdict(text, YELLOW, limit)])

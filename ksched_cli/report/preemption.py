@@ -4,7 +4,7 @@ grouped by reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -112,7 +112,8 @@ def table(answer: PreemptionAnswer, limit: Limit) -> str:
 
 
 def _headline(answer: PreemptionAnswer, limit: Limit) -> str:
-    lines = [f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"]
+    heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
+    lines = [paragraph(heading, limit)]
     if answer.ignored:
         text = paragraph(f"the scheduler never looks at it: it is {answer.ignored}", limit)
         return "\n".join([*lines, verdict(text, YELLOW, limit)])
@@ -238,12 +239,21 @@ def _others(answer: PreemptionAnswer, limit: Limit) -> str:
     ordered = sorted(groups.values(), key=lambda group: (group[0].removed is None, -len(group)))
     shown = ordered if limit.rows is None else ordered[:SHOWN_GROUPS]
     rows = [_other_row(group, limit) for group in shown]
-    text = columns(("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE"), rows, Limit(limit.width))
+    text = _others_columns(rows, limit)
     rest = ordered[len(shown) :]
     if not rest:
         return text
     left_out = counted(sum(map(len, rest)), "node")
     return f"{text}\n… and {left_out} for {counted(len(rest), 'more reason')} ({ALL_HINT})"
+
+
+def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
+    """Where it would be too wide, what the node would be without stands beside the reason."""
+    headers: tuple[str, ...] = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
+    if limit.width is None or fits_width(headers, rows, Limit(limit.width + WRAPPED)):
+        return columns(headers, rows, Limit(limit.width))
+    joined = [(where, f"even without {without}, {why}") for where, without, why in rows]
+    return columns(("NO CANDIDATE", "BECAUSE"), joined, Limit(limit.width))
 
 
 def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from clusters import states
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.report.pending import document, table
-from ksched_cli.report.table import EVERYTHING
+from ksched_cli.report.table import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulation
 from report.schemas import conforms, squeezed
 
@@ -15,8 +15,20 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node():
     lines = squeezed(table(pending_report(simulation(state)), EVERYTHING))
     assert lines[0] == "Pod/p in default: a pod pending: default/p"
     assert lines[1].startswith("0/2 nodes are available: 2 Insufficient cpu.")
-    assert lines[3] == "2 NodeResourcesFit Insufficient cpu b cpu: wants 12, 8 free of 8"
+    assert lines[2:5] == [
+        "NODES WHY NOT",
+        "2 NodeResourcesFit: Insufficient cpu",
+        "nearest b: cpu: wants 12, 8 free of 8",
+    ]
     assert lines[-1] == "1 pending, 1 gated, 0 left out"
+
+
+def test_many_groups_and_pods_are_cut_with_a_count():
+    pods = [pod(f"p{i}", cpu=5 + i) for i in range(11)]
+    text = table(pending_report(simulation(cluster(node("a"), *pods))), TERMINAL)
+    assert "… and 3 more groups of 3 pods (--all shows every one)" in text
+    assert text.count("pending: default/p") == 8
+    assert "0/1 nodes are available" not in text
 
 
 @settings(max_examples=20)

@@ -1,0 +1,76 @@
+"""What explain, explain --pending, preempt and schedule show of 5,000 nodes, at three widths.
+
+Where a table changes on purpose, `python -m pytest tests/report/test_golden.py --golden` writes
+the files anew: look at each before it is committed.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.pending import pending_report
+from ksched_cli.analysis.preempt import preempt
+from ksched_cli.analysis.usage import node_usages
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.commands.session import owners
+from ksched_cli.report import explanation, pending, preemption, schedule
+from ksched_cli.report.table import Limit
+from ksched_cli.testing import find, simulation
+from report.uneven import write
+
+GOLDEN = Path(__file__).parent / "golden"
+WIDTHS = (60, 100, 200)
+MAX_LINES = 60
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    return load_state([str(write(tmp_path_factory.mktemp("uneven") / "cluster.json"))])
+
+
+def explained(state, pod):
+    run = simulation(state)
+    answer = explain(run, find(run, f"shop/{pod}-5d4f8c7b9d-new-000"))
+    return lambda limit: explanation.table(answer, limit)
+
+
+def explained_pending(state):
+    report = pending_report(simulation(state))
+    return lambda limit: pending.table(report, limit)
+
+
+def preempted(state):
+    run = simulation(state)
+    answer = preempt(run, find(run, "shop/urgent-5d4f8c7b9d-new-000"))
+    return lambda limit: preemption.table(answer, limit)
+
+
+def scheduled(state):
+    simulated = simulation(state)
+    run = simulated.run()
+    names = owners(simulated, (*run.placements, *run.pending, *run.gated))
+    shown = schedule.Shown(node_usages(simulated.snapshot), names)
+    return lambda limit: schedule.table(run, limit, shown)
+
+
+ANSWERS = {
+    "explain": lambda state: explained(state, "checkout"),
+    "explain-nowhere": lambda state: explained(state, "reports"),
+    "explain-pending": explained_pending,
+    "preempt": preempted,
+    "schedule": scheduled,
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_about_5000_nodes_are_readable_at_every_width(name, state, request):
+    render = ANSWERS[name](state)
+    for width in WIDTHS:
+        text = render(Limit(width, 40))
+        assert max(map(len, text.splitlines())) <= width
+        assert len(text.splitlines()) < MAX_LINES
+        path = GOLDEN / f"{name}-{width}.txt"
+        if request.config.getoption("golden"):
+            path.write_text(text + "\n", encoding="utf-8")
+        assert text + "\n" == path.read_text(encoding="utf-8")
