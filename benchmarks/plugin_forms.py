@@ -3,8 +3,8 @@ same nodes, the array form against the same lines of NumPy.
 
     python benchmarks/plugin_forms.py [NODES]
 
-Exits with 1 where the per-node form costs more than three times the loop, or the array form more
-than NumPy and a hundredth of a millisecond.
+It reports and judges nothing: wall-clock ratios of a loaded machine are noise. What the plain form
+may cost is held by a count of calls, in tests/framework/test_plain_form.py.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def best(*calls: Callable[[], Any]) -> list[float]:
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
-def main(count: int) -> int:
+def main(count: int) -> None:
     nodes = [node(f"n{i:06}", cpu=8) for i in range(count)]
     running = [pod(f"r{i}", cpu=i % 8 + 1, node=f"n{i:06}") for i in range(count)]
     run = simulation(cluster(*nodes, *running, pod("p", cpu=4)))
@@ -147,13 +147,10 @@ def main(count: int) -> int:
     ]
     print(f"{count} nodes, microseconds per call")
     print(f"{'':8}{'plain':>10}{'loop':>10}{'times':>8}{'array':>10}{'numpy':>10}")
-    failed = False
     for name, (per_node, loop, array_form, numpy_form) in rows:
         figures = f"{per_node * 1e6:10.0f}{loop * 1e6:10.0f}{per_node / loop:8.1f}"
         print(f"{name:8}{figures}{array_form * 1e6:10.1f}{numpy_form * 1e6:10.1f}")
-        failed = failed or per_node > 3 * loop or array_form > numpy_form + 1e-5
-    return int(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5000)
