@@ -19,7 +19,7 @@ from ksched_cli.cel.environment import CelCompileError, check
         ("['a'].indexOf(1) == 0", "found no matching overload for 'indexOf'"),
     ],
 )
-def test_an_expression_is_refused_with_the_reason(expression, message):
+def test_an_expression_is_refused_with_the_reason(expression: str, message: str) -> None:
     with pytest.raises(CelCompileError) as error:
         check_literals(check(expression))
     assert message in str(error.value)
@@ -35,5 +35,5 @@ def test_an_expression_is_refused_with_the_reason(expression, message):
         "device.attributes['d.io'].model",
     ],
 )
-def test_valid_literals_and_results_of_unknown_type_pass(expression):
+def test_valid_literals_and_results_of_unknown_type_pass(expression: str) -> None:
     check_literals(check(expression))

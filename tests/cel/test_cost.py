@@ -1,5 +1,7 @@
 """Costs of single calls, in cel-go's units."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.cel.cost import call_cost
@@ -27,15 +29,21 @@ TEXT = "x" * 25
         ("sets.equivalent", ("list_sets_equivalent_list",), ([1, 2], [1, 2]), True, 9),
     ],
 )
-def test_a_call_costs_by_its_arguments_and_result(function, overloads, arguments, result, cost):
+def test_a_call_costs_by_its_arguments_and_result(
+    function: str,
+    overloads: tuple[str, ...],
+    arguments: tuple[Any, ...],
+    result: object,
+    cost: int,
+) -> None:
     assert call_cost(function, overloads)(arguments, result) == cost
 
 
-def test_a_call_with_several_possible_overloads_costs_one():
+def test_a_call_with_several_possible_overloads_costs_one() -> None:
     assert call_cost("_+_", ("add_string", "add_list"))((TEXT, TEXT), TEXT * 2) == 1
 
 
-def test_the_ip_of_a_network_costs_one_and_an_ip_from_text_by_its_length():
+def test_the_ip_of_a_network_costs_one_and_an_ip_from_text_by_its_length() -> None:
     cost = call_cost("ip", ("string_to_ip", "cidr_ip"))
     network = NETWORK["cidr"]("10.0.0.0/8")
     assert cost((network,), None) == 1

@@ -19,7 +19,9 @@ from ksched_cli.kube.quantity import Quantity
         ("[1u].sum()", "uint"),
     ],
 )
-def test_an_expression_has_the_type_that_its_declarations_give(expression, result_type):
+def test_an_expression_has_the_type_that_its_declarations_give(
+    expression: str, result_type: str
+) -> None:
     assert check(expression).result_type == result_type
 
 
@@ -31,13 +33,15 @@ def test_an_expression_has_the_type_that_its_declarations_give(expression, resul
         ("unknown", "undeclared reference to 'unknown'"),
     ],
 )
-def test_an_expression_that_does_not_check_is_a_compile_error(expression, message):
+def test_an_expression_that_does_not_check_is_a_compile_error(
+    expression: str, message: str
+) -> None:
     with pytest.raises(CelCompileError) as error:
         check(expression)
     assert message in str(error.value)
 
 
-def test_the_library_runs_its_own_functions():
+def test_the_library_runs_its_own_functions() -> None:
     assert library_call("charAt", ("abc", 1), True) == "b"
     assert library_call("int", ("12",), False) == 12
     assert library_call("_+_", (timedelta(seconds=1), timedelta(seconds=2)), False) == timedelta(
@@ -50,6 +54,8 @@ def test_the_library_runs_its_own_functions():
 @pytest.mark.parametrize(
     ("function", "argument"), [("int", True), ("string", Quantity(1)), ("int", "x")]
 )
-def test_a_library_call_that_fails_is_a_cel_error(function, argument):
+def test_a_library_call_that_fails_is_a_cel_error(
+    function: str, argument: Quantity | bool | str
+) -> None:
     with pytest.raises(CelError):
         library_call(function, (argument,), False)

@@ -6,6 +6,7 @@ error"; and what that costs, where upstream's own count is the same every time.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ DEVICE = DeviceInput(
 )
 
 
-def outcome(expression):
+def outcome(expression: str) -> tuple[object, int | None]:
     """What it gives, and the cost or None."""
     try:
         checked = check(expression)
@@ -48,7 +49,7 @@ def outcome(expression):
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["expression"] for case in CASES])
-def test_expression(case):
+def test_expression(case: dict[str, Any]) -> None:
     gives, cost = outcome(case["expression"])
     assert gives == case["gives"]
     if "cost" in case:
@@ -58,5 +59,5 @@ def test_expression(case):
 @pytest.mark.parametrize(
     "expression", ["google.protobuf.Int64Value{value: 1} == 1", "has(device.driver)"]
 )
-def test_what_is_not_done_as_upstream_does_it_is_an_error(expression):
+def test_what_is_not_done_as_upstream_does_it_is_an_error(expression: str) -> None:
     assert outcome(expression)[0] in ("error", "compile error")

@@ -1,5 +1,7 @@
 """Trees of checked expressions, as they are read from the library."""
 
+from typing import Any
+
 from ksched_cli.cel.environment import check
 from ksched_cli.cel.syntax import (
     Call,
@@ -14,23 +16,23 @@ from ksched_cli.cel.syntax import (
 from ksched_cli.cel.values import Uint
 
 
-def root(expression):
+def root(expression: str) -> Any:
     return check(expression).root
 
 
-def test_constants_have_their_types():
+def test_constants_have_their_types() -> None:
     values = [element.value for element in root("dyn([-1, 2u, 1.5, 'a', b'b', true, null])")
               .arguments[0].elements]  # fmt: skip
     assert values == [-1, 2, 1.5, "a", b"b", True, None]
     assert type(values[1]) is Uint
 
 
-def test_a_variable_has_its_qualified_name():
+def test_a_variable_has_its_qualified_name() -> None:
     assert root("device.driver") == Identifier("device.driver", False)
     assert root("int") == Identifier("int", True)
 
 
-def test_a_call_has_its_target_first_and_the_overloads_left():
+def test_a_call_has_its_target_first_and_the_overloads_left() -> None:
     call = root("device.driver.startsWith('a')")
     assert isinstance(call, Call)
     assert call.is_member
@@ -39,14 +41,14 @@ def test_a_call_has_its_target_first_and_the_overloads_left():
     assert children(call) == (Identifier("device.driver", False), Constant("a"))
 
 
-def test_has_is_a_test_of_a_field():
+def test_has_is_a_test_of_a_field() -> None:
     select = root("has(device.attributes['d.io'].model)")
     assert isinstance(select, Select)
     assert (select.field, select.test_only) == ("model", True)
     assert children(select) == (select.operand,)
 
 
-def test_optional_elements_and_entries_are_marked():
+def test_optional_elements_and_entries_are_marked() -> None:
     literal = root("[1, ?optional.of(2)]")
     assert isinstance(literal, ListLiteral)
     assert literal.optional == {1}
@@ -57,7 +59,7 @@ def test_optional_elements_and_entries_are_marked():
     assert len(children(mapping)) == 4
 
 
-def test_a_macro_is_a_comprehension():
+def test_a_macro_is_a_comprehension() -> None:
     comprehension = root("[1, 2].exists(x, x > 1)")
     assert isinstance(comprehension, Comprehension)
     assert (comprehension.variable, comprehension.second_variable) == ("x", "")

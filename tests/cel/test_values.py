@@ -21,31 +21,31 @@ from ksched_cli.kube.int64 import MAX_INT64
 from ksched_cli.kube.quantity import Quantity
 
 
-def test_numbers_of_different_types_compare_by_value():
+def test_numbers_of_different_types_compare_by_value() -> None:
     assert equal(1, Uint(1))
     assert equal(1, 1.0)
     assert compare("_<_", 1, 1.5) == -1
 
 
-def test_other_values_of_different_types_are_not_equal():
+def test_other_values_of_different_types_are_not_equal() -> None:
     assert not equal(1, "1")
     assert not equal(True, 1)
     assert not equal([1], [1, 2])
 
 
-def test_a_quantity_compared_with_another_type_is_an_error_except_inside_a_list():
+def test_a_quantity_compared_with_another_type_is_an_error_except_inside_a_list() -> None:
     with pytest.raises(CelError, match="no such overload"):
         equal(Quantity(1), "1")
     assert equal([Quantity(1)], ["1"])
     assert not contains([Quantity(1)], "1")
 
 
-def test_nothing_equals_a_sum_of_quantities():
+def test_nothing_equals_a_sum_of_quantities() -> None:
     with pytest.raises(CelError):
         equal(Quantity(1), QuantitySum.of(Quantity(1)))
 
 
-def test_integers_overflow():
+def test_integers_overflow() -> None:
     assert add(MAX_INT64 - 1, 1) == MAX_INT64
     with pytest.raises(CelError, match="integer overflow"):
         add(MAX_INT64, 1)
@@ -55,12 +55,12 @@ def test_integers_overflow():
         add(1, Uint(1))
 
 
-def test_nan_has_no_order():
+def test_nan_has_no_order() -> None:
     with pytest.raises(CelError, match="NaN values cannot be ordered"):
         compare("_<_", float("nan"), 1.0)
 
 
-def test_versions_are_ordered_as_semver_says():
+def test_versions_are_ordered_as_semver_says() -> None:
     texts = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-2.x", "1.0.0", "1.0.1"]
     versions = sorted((Semver.parse(text) for text in texts), key=Semver.order)
     assert versions == [Semver.parse(texts[i]) for i in (3, 0, 1, 2, 4, 5)]
@@ -68,7 +68,7 @@ def test_versions_are_ordered_as_semver_says():
 
 
 @pytest.mark.parametrize("text", ["1.2", "01.2.3", "1.2.3-", "1.2.3+", "1.2.x", "v1.2.3"])
-def test_a_version_that_is_none_is_an_error(text):
+def test_a_version_that_is_none_is_an_error(text: str) -> None:
     with pytest.raises(CelError):
         Semver.parse(text)
 
@@ -76,11 +76,11 @@ def test_a_version_that_is_none_is_an_error(text):
 @pytest.mark.parametrize(
     ("text", "normalized"), [("v1", "1.0.0"), ("1.02", "1.2.0"), ("00.1.2", "0.1.2")]
 )
-def test_a_version_is_normalized(text, normalized):
+def test_a_version_is_normalized(text: str, normalized: str) -> None:
     assert normalized_semver(text) == normalized
 
 
-def test_types_have_the_names_of_cel_go():
+def test_types_have_the_names_of_cel_go() -> None:
     values = [True, 1, Uint(1), 1.0, "", b"", [], {}, None, Quantity(1)]
     assert [type_name(value) for value in values] == [
         *("bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type"),

@@ -1,16 +1,26 @@
 """Plain data to a type with Go fields, with Go's messages."""
 
+from typing import Any, TypeVar
+
 import pytest
 
 from ksched_cli.config.decoder import Decoder, decode_base64
+from ksched_cli.config.go_types import Wired
 from ksched_cli.config.types import Extender, LeaderElection, SchedulerConfiguration
 
 FIELD = "json: cannot unmarshal {} into Go struct field KubeSchedulerConfiguration.{} of type {}"
 
 
-def decoded(data, cls=SchedulerConfiguration):
+T = TypeVar("T", bound=Wired)
+
+
+def decoded_as(cls: type[T], data: dict[str, Any]) -> tuple[T, Decoder]:
     decoder = Decoder()
     return decoder.decode(data, cls), decoder
+
+
+def decoded(data: dict[str, Any]) -> tuple[SchedulerConfiguration, Decoder]:
+    return decoded_as(SchedulerConfiguration, data)
 
 
 @pytest.mark.parametrize(
@@ -22,33 +32,37 @@ def decoded(data, cls=SchedulerConfiguration):
         ({"profiles": {}}, FIELD.format("object", "profiles", "[]v1.KubeSchedulerProfile")),
     ],
 )
-def test_a_value_of_the_wrong_type_has_gos_message(data, message):
+def test_a_value_of_the_wrong_type_has_gos_message(data: dict[str, Any], message: str) -> None:
     value, decoder = decoded(data)
     assert decoder.fatal == message
     assert value == SchedulerConfiguration()
 
 
-def test_decoding_goes_on_after_an_error():
+def test_decoding_goes_on_after_an_error() -> None:
     value, decoder = decoded({"enableProfiling": 1, "parallelism": 3, "foo": 1, "bar": 2})
     assert value.parallelism == 3
     assert decoder.strict == ['unknown field "bar"', 'unknown field "foo"']
 
 
-def test_null_is_nil_for_a_pointer_and_nothing_for_a_value():
+def test_null_is_nil_for_a_pointer_and_nothing_for_a_value() -> None:
     value, decoder = decoded({"parallelism": None, "delayCacheUntilActive": None})
     assert (value.parallelism, value.delay_cache_until_active) == (None, False)
     assert decoder.fatal is None
 
 
-def test_a_duration_is_nanoseconds_and_null_is_none():
-    assert decoded({"leaseDuration": "1m1s"}, LeaderElection)[0].lease_duration == 61 * 10**9
-    assert decoded({"leaseDuration": None}, LeaderElection)[1].fatal == 'time: invalid duration ""'
+def test_a_duration_is_nanoseconds_and_null_is_none() -> None:
+    election, _ = decoded_as(LeaderElection, {"leaseDuration": "1m1s"})
+    assert election.lease_duration == 61 * 10**9
+    _, decoder = decoded_as(LeaderElection, {"leaseDuration": None})
+    assert decoder.fatal == 'time: invalid duration ""'
 
 
-def test_bytes_are_base64_or_a_list_of_numbers():
+def test_bytes_are_base64_or_a_list_of_numbers() -> None:
     for data in ("YWI=", [97, 98]):
-        value, _ = decoded({"tlsConfig": {"caData": data}}, Extender)
+        value, _ = decoded_as(Extender, {"tlsConfig": {"caData": data}})
+        assert value.tls_config is not None
         assert value.tls_config.ca_data == b"ab"
-    assert "illegal base64" in decoded({"tlsConfig": {"caData": "a b"}}, Extender)[1].fatal
+    _, decoder = decoded_as(Extender, {"tlsConfig": {"caData": "a b"}})
+    assert "illegal base64" in str(decoder.fatal)
     assert decode_base64("YW\nI=") == b"ab"
     assert decode_base64("!") is None

@@ -4,15 +4,16 @@ import pytest
 
 from ksched_cli.config import default_configuration
 from ksched_cli.config.defaults import default_plugins, profile_with_plugins, with_defaults
+from ksched_cli.config.effective import Profile
 from ksched_cli.config.types import PluginSetEntry, SchedulerConfiguration, SchedulerProfile
 from tests.config.known import FOREIGN, KNOWN
 
 
-def origins(profile, point):
+def origins(profile: Profile, point: str) -> dict[str, str]:
     return {ref.name: ref.origin for ref in profile.plugins[point]}
 
 
-def test_without_a_file_everything_is_default():
+def test_without_a_file_everything_is_default() -> None:
     profile = default_configuration(KNOWN).profiles[0]
     assert profile.scheduler_name == "default-scheduler"
     assert set(origins(profile, "score").values()) == {"default"}
@@ -20,13 +21,13 @@ def test_without_a_file_everything_is_default():
 
 
 @pytest.mark.parametrize("name", ["NodeResourcesFit", "PodTopologySpread", "DynamicResources"])
-def test_in_tree_args_are_typed_and_filled_in(name):
+def test_in_tree_args_are_typed_and_filled_in(name: str) -> None:
     args = default_configuration(KNOWN).profiles[0].args[name]
     assert type(args).__name__ == f"{name}Args"
 
 
-def test_the_default_plugins_are_upstreams_in_its_order_with_its_weights():
-    enabled = default_plugins(FOREIGN).multi_point.enabled
+def test_the_default_plugins_are_upstreams_in_its_order_with_its_weights() -> None:
+    enabled = default_plugins(FOREIGN).multi_point.enabled or ()
     assert "Packing" not in {plugin.name for plugin in enabled}
     assert enabled[0] == PluginSetEntry("SchedulingGates", None)
     assert enabled[-1] == PluginSetEntry("DefaultBinder", None)
@@ -41,22 +42,24 @@ def test_the_default_plugins_are_upstreams_in_its_order_with_its_weights():
     }
 
 
-def test_only_a_single_profile_is_named_by_default():
+def test_only_a_single_profile_is_named_by_default() -> None:
     profiles = (SchedulerProfile(), SchedulerProfile())
     names = [
-        [profile.scheduler_name for profile in with_defaults(given, KNOWN).profiles]
+        [profile.scheduler_name for profile in with_defaults(given, KNOWN).profiles or ()]
         for given in (SchedulerConfiguration(), SchedulerConfiguration(profiles=profiles))
     ]
     assert names == [["default-scheduler"], [None, None]]
 
 
 @pytest.mark.parametrize(("profiling", "contention"), [(None, True), (True, True), (False, None)])
-def test_contention_profiling_follows_profiling(profiling, contention):
+def test_contention_profiling_follows_profiling(
+    profiling: bool | None, contention: bool | None
+) -> None:
     given = SchedulerConfiguration(enable_profiling=profiling)
     assert with_defaults(given, KNOWN).enable_contention_profiling is contention
 
 
-def test_a_queue_sort_plugin_takes_the_place_of_the_default_one():
+def test_a_queue_sort_plugin_takes_the_place_of_the_default_one() -> None:
     plugins = profile_with_plugins([KNOWN["PrioritySort"], FOREIGN["Packing"]])["profiles"][0]
     assert plugins["plugins"] == {
         "multiPoint": {"enabled": [{"name": "PrioritySort"}, {"name": "Packing"}]},

@@ -5,6 +5,7 @@ import pytest
 from ksched_cli.config.go_types import (
     INT32,
     ListOf,
+    Scalar,
     StringMap,
     StructOf,
     fields_of,
@@ -23,17 +24,17 @@ from ksched_cli.config.types import Extender, ExtenderTLSConfig, PluginConfig, P
         (ListOf(StructOf(PluginSetEntry)), "[]v1.Plugin"),
     ],
 )
-def test_a_type_is_named_as_go_names_it(wire, name):
+def test_a_type_is_named_as_go_names_it(wire: ListOf | Scalar | StringMap, name: str) -> None:
     assert go_name(wire) == name
 
 
-def test_what_is_empty_is_left_out_where_go_omits_it():
+def test_what_is_empty_is_left_out_where_go_omits_it() -> None:
     assert to_wire(PluginSetEntry("a")) == {"name": "a"}
     assert to_wire(PluginSetEntry("", 0)) == {"name": "", "weight": 0}
     assert to_wire(PluginConfig("a", {"b": (1, 2)})) == {"name": "a", "args": {"b": (1, 2)}}
 
 
-def test_durations_and_bytes_print_as_text():
+def test_durations_and_bytes_print_as_text() -> None:
     extender = Extender(http_timeout=90 * 10**9, tls_config=ExtenderTLSConfig(ca_data=b"ab"))
     assert to_wire(extender) == {
         "urlPrefix": "",
@@ -42,6 +43,6 @@ def test_durations_and_bytes_print_as_text():
     }
 
 
-def test_fields_are_found_by_their_json_key():
+def test_fields_are_found_by_their_json_key() -> None:
     weight = fields_of(PluginSetEntry)["weight"]
     assert (weight.attribute, weight.wire, weight.pointer) == ("weight", INT32, True)

@@ -7,7 +7,7 @@ from ksched_cli.errors import InputError, Position
 from tests.config.known import KNOWN, configured
 
 
-def test_a_refused_file_says_the_first_problem_and_how_many_more():
+def test_a_refused_file_says_the_first_problem_and_how_many_more() -> None:
     text = configured("paralelism: 3\nfoo: 1\n")
     with pytest.raises(InputError) as caught:
         load_configuration(text, "config.yaml", KNOWN)
@@ -16,7 +16,7 @@ def test_a_refused_file_says_the_first_problem_and_how_many_more():
     assert caught.value.hint == 'did you mean "parallelism"?'
 
 
-def test_a_crash_of_upstream_is_refused_too():
+def test_a_crash_of_upstream_is_refused_too() -> None:
     args = "{scoringStrategy: {type: RequestedToCapacityRatio}}"
     text = configured(f"profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args: {args}\n")
     with pytest.raises(InputError, match="has no shape"):

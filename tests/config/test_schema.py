@@ -1,5 +1,7 @@
 """The JSON Schema of a configuration comes from the types; the published file is that schema."""
 
+from typing import Any
+
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -10,25 +12,25 @@ from tests.config.known import KNOWN
 SCHEMA = configuration_schema(KNOWN)
 
 
-def errors(document):
+def errors(document: dict[str, Any]) -> set[str]:
     return {error.json_path for error in Draft202012Validator(SCHEMA).iter_errors(document)}
 
 
-def args(name, value):
+def args(name: str, value: dict[str, Any] | None) -> dict[str, Any]:
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     return head | {"profiles": [{"pluginConfig": [{"name": name, "args": value}]}]}
 
 
-def test_it_is_a_schema():
+def test_it_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_the_published_file_is_up_to_date():
+def test_the_published_file_is_up_to_date() -> None:
     written = FILE.read_text("utf-8")
     assert written == text(), "run python -m ksched_cli.schemas.generate"
 
 
-def test_every_definition_is_referred_to():
+def test_every_definition_is_referred_to() -> None:
     for name in SCHEMA["$defs"]:
         assert f'"#/$defs/{name}"' in text(), name
 
@@ -44,14 +46,16 @@ def test_every_definition_is_referred_to():
         ("DynamicResources", {"filterTimeout": 3}, ".filterTimeout"),
     ],
 )
-def test_the_args_of_a_plugin_are_checked_by_its_name(name, value, wrong):
+def test_the_args_of_a_plugin_are_checked_by_its_name(
+    name: str, value: dict[str, Any], wrong: str
+) -> None:
     assert errors(args(name, value)) == {f"$.profiles[0].pluginConfig[0].args{wrong}"}
 
 
 @pytest.mark.parametrize("value", [None, {}, {"filterTimeout": None}, {"filterTimeout": "1s"}])
-def test_null_stands_wherever_go_takes_it(value):
+def test_null_stands_wherever_go_takes_it(value: dict[str, Any] | None) -> None:
     assert errors(args("DynamicResources", value)) == set()
 
 
-def test_the_args_of_other_plugins_are_anything():
+def test_the_args_of_other_plugins_are_anything() -> None:
     assert errors(args("Coscheduling", {"a": [1]})) == set()

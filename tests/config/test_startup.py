@@ -4,14 +4,15 @@ import pytest
 
 from ksched_cli.config import load_configuration
 from ksched_cli.config.review import judge
+from ksched_cli.config.startup import StartupError
 from tests.config.known import KNOWN, configured
 
 
-def errors(body):
+def errors(body: str) -> tuple[StartupError, ...]:
     return judge(configured(body), KNOWN).startup.errors
 
 
-def test_what_an_extender_manages_alone_the_fit_ignores():
+def test_what_an_extender_manages_alone_the_fit_ignores() -> None:
     text = configured(
         "extenders: [{urlPrefix: 'http://a', filterVerb: f,"
         " managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\n"
@@ -23,7 +24,7 @@ def test_what_an_extender_manages_alone_the_fit_ignores():
     assert configuration.extenders[0].http_timeout == 5 * 10**9
 
 
-def test_extenders_come_before_profiles():
+def test_extenders_come_before_profiles() -> None:
     start_errors = errors(
         "extenders: [{urlPrefix: 'https://a', tlsConfig: {caFile: /nowhere/ca}}]\n"
         "profiles: [{plugins: {multiPoint: {enabled: [{name: Nowhere}]}}}]\n"
@@ -40,20 +41,21 @@ def test_extenders_come_before_profiles():
         ("{queueSort: {disabled: [{name: '*'}]}}", "queueSort"),
     ],
 )
-def test_a_profile_needs_one_queue_sort_plugin_and_a_bind_plugin(plugins, point):
+def test_a_profile_needs_one_queue_sort_plugin_and_a_bind_plugin(plugins: str, point: str) -> None:
     (error,) = errors(f"profiles: [{{plugins: {plugins}}}]\n")
     assert (error.point, error.panics) == (point, False)
 
 
-def test_field_errors_in_args_are_kept_with_their_paths():
+def test_field_errors_in_args_are_kept_with_their_paths() -> None:
     args = "{scoringStrategy: {type: LeastAllocated, resources: [{name: cpu, weight: 101}]}}"
     (error,) = errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n")
     assert [item.path for item in error.fields] == ["scoringStrategy.resources[0].weight"]
     assert 'initializing plugin "NodeResourcesFit"' in error.message
 
 
-def test_args_that_crash_the_plugin_panic():
+def test_args_that_crash_the_plugin_panic() -> None:
     args = "{scoringStrategy: {type: RequestedToCapacityRatio}}"
     (error,) = errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n")
     assert error.panics
+    assert error.crash is not None
     assert error.crash.rule == "no-shape"

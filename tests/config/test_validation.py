@@ -4,10 +4,11 @@ import pytest
 
 from ksched_cli.config.review import judge
 from ksched_cli.config.validation import text
+from ksched_cli.kube.field_errors import FieldError
 from tests.config.known import KNOWN, configured
 
 
-def errors(body):
+def errors(body: str) -> tuple[FieldError, ...]:
     return judge(configured(body), KNOWN).field_errors
 
 
@@ -29,11 +30,11 @@ def errors(body):
         ),
     ],
 )
-def test_an_error_names_its_path(body, path):
+def test_an_error_names_its_path(body: str, path: str) -> None:
     assert [error.path for error in errors(body)] == [path]
 
 
-def test_all_errors_are_found_and_printed_sorted():
+def test_all_errors_are_found_and_printed_sorted() -> None:
     field_errors = errors("podInitialBackoffSeconds: 0\nparallelism: -1\n")
     assert [error.path for error in field_errors] == ["parallelism", "podInitialBackoffSeconds"]
     assert text(reversed(field_errors)) == text(field_errors)
@@ -48,12 +49,12 @@ def test_all_errors_are_found_and_printed_sorted():
         ("NodeResourcesFitArgs", "{}", ""),
     ],
 )
-def test_args_are_checked_by_the_plugins_own_validation(plugin, args, path):
+def test_args_are_checked_by_the_plugins_own_validation(plugin: str, args: str, path: str) -> None:
     field_errors = errors(f"profiles: [{{pluginConfig: [{{name: {plugin}, args: {args}}}]}}]\n")
     assert [error.path for error in field_errors] == [f"profiles[0].pluginConfig[0].args{path}"]
 
 
-def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin():
+def test_upstream_leaves_the_args_of_node_resources_fit_to_the_plugin() -> None:
     args = "{ignoredResources: ['a b']}"
     assert (
         errors(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {args}}}]}}]\n") == ()

@@ -1,6 +1,8 @@
 """Text to plain data, and paths in the data back to lines and columns."""
 
 from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from ksched_cli.kube.documents import (
     read_documents,
     read_file,
 )
+from ksched_cli.kube.json_tree import JsonObject
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)
@@ -21,30 +24,30 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 TWO = "kind: Node\nmetadata:\n  name: a\n---\n# nothing\n---\nkind: Pod\nspec:\n- x: 1\n- y: 2\n"
 
 
-def documents(text):
+def documents(text: str) -> list[JsonObject | dict[str, Any]]:
     return list(load_documents(text, "state.yaml"))
 
 
-def test_empty_documents_are_passed_over():
+def test_empty_documents_are_passed_over() -> None:
     assert [document["kind"] for document in documents(TWO)] == ["Node", "Pod"]
 
 
-def test_json_is_read_as_json():
+def test_json_is_read_as_json() -> None:
     assert documents('{"a": [1, 2.5, null]}') == [{"a": [1, 2.5, None]}]
 
 
-def test_flow_yaml_that_is_no_json_is_read_as_yaml():
+def test_flow_yaml_that_is_no_json_is_read_as_yaml() -> None:
     assert documents("{a: [1, two]}") == [{"a": [1, "two"]}]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [(' {"a": 1}', True), ("[1]", True), ("a: 1", False)]
 )
-def test_a_brace_or_a_bracket_begins_json(text, expected):
+def test_a_brace_or_a_bracket_begins_json(text: str, expected: bool) -> None:
     assert is_json(text) is expected
 
 
-def test_each_document_comes_with_the_keys_repeated_in_it():
+def test_each_document_comes_with_the_keys_repeated_in_it() -> None:
     first, second = read_documents("a: 1\na: 2\n---\nb: 1\n")
     assert first.data == {"a": 2}
     assert [duplicate.text() for duplicate in first.duplicates] == [
@@ -63,22 +66,24 @@ def test_each_document_comes_with_the_keys_repeated_in_it():
         (1, ("spec", 7, "z"), (8, 1)),
     ],
 )
-def test_a_path_has_a_line_and_a_column(index, path, position):
+def test_a_path_has_a_line_and_a_column(
+    index: int, path: tuple[int | str, ...], position: tuple[int, int]
+) -> None:
     assert locate(TWO, index, path) == Position(*position)
 
 
-def test_a_path_in_json_has_them_too():
+def test_a_path_in_json_has_them_too() -> None:
     text = '{\n "a": {"b": 1},\n "c": [{"d": 2}, {"e": 3}]\n}'
     assert locate(text, 0, ("c", 1, "e")) == Position(3, 19)
     assert locate(text, 0, ("a", "missing")) == Position(2, 2)
 
 
-def test_a_path_in_flow_yaml_has_them_too():
+def test_a_path_in_flow_yaml_has_them_too() -> None:
     assert locate("{a: 1,\n b: 2}", 0, ("b",)) == Position(2, 2)
 
 
 @pytest.mark.parametrize(("text", "index"), [(TWO, 2), ("a: [1,\n", 0)])
-def test_a_document_that_is_not_there_has_no_position(text, index):
+def test_a_document_that_is_not_there_has_no_position(text: str, index: int) -> None:
     assert Locator(text, index).locate(("a",)) is None
 
 
@@ -99,7 +104,7 @@ def test_a_document_that_is_not_there_has_no_position(text, index):
     ],
     ids=lambda value: value[:20],
 )
-def test_broken_text_is_one_input_error(text, message):
+def test_broken_text_is_one_input_error(text: str, message: str) -> None:
     with pytest.raises(InputError, match=r".") as caught:
         documents(text)
     assert message in str(caught.value)
@@ -107,12 +112,14 @@ def test_broken_text_is_one_input_error(text, message):
 
 
 @pytest.mark.parametrize("raw", [b"a: \x80", b"\xff\xfea\x00", b"\xc3"])
-def test_bytes_that_are_not_utf8_are_refused(raw):
+def test_bytes_that_are_not_utf8_are_refused(raw: bytes) -> None:
     with pytest.raises(InputError):
         decode_text(raw, "state.yaml")
 
 
-def test_a_file_is_read_under_its_own_name_and_standard_input_under_its(tmp_path, monkeypatch):
+def test_a_file_is_read_under_its_own_name_and_standard_input_under_its(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "config.yaml"
     path.write_bytes(b"a: 1")
     assert read_file(str(path)) == (b"a: 1", str(path))
@@ -120,7 +127,7 @@ def test_a_file_is_read_under_its_own_name_and_standard_input_under_its(tmp_path
     assert read_file("-") == (b"b: 2", "standard input")
 
 
-def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path):
+def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         read_file(str(tmp_path / "none"))
     with pytest.raises(InputError, match="this is a folder; a file is expected"):

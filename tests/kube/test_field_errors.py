@@ -4,6 +4,7 @@ import pytest
 
 from ksched_cli.kube.field_errors import (
     ErrorType,
+    FieldError,
     aggregate,
     bad_value_text,
     child,
@@ -36,23 +37,23 @@ from ksched_cli.kube.field_errors import (
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_error_prints_as_upstreams(error, text):
+def test_an_error_prints_as_upstreams(error: FieldError, text: str) -> None:
     assert error.text() == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [("a", '"a"'), (1.0, "1"), (3, "3"), ({"a": ["b"]}, '{"a":["b"]}')]
 )
-def test_a_bad_value_is_quoted_only_where_it_is_a_string(value, text):
+def test_a_bad_value_is_quoted_only_where_it_is_a_string(value: object, text: str) -> None:
     assert bad_value_text(value) == text
 
 
-def test_a_path_grows_by_children_and_may_begin_empty():
+def test_a_path_grows_by_children_and_may_begin_empty() -> None:
     assert child("a", "b", "c") == "a.b.c"
     assert child("", "b") == "b"
 
 
-def test_an_aggregate_has_each_message_once_and_brackets_around_several():
+def test_an_aggregate_has_each_message_once_and_brackets_around_several() -> None:
     first, second = required("a"), required("b")
     assert aggregate(["a", "a"]) == "a"
     assert aggregate(["a", "b", "a"]) == "[a, b]"
@@ -60,7 +61,7 @@ def test_an_aggregate_has_each_message_once_and_brackets_around_several():
 
 
 @pytest.mark.parametrize("name", ["a", "A.b_c-1", "example.com/name", "x" * 63])
-def test_qualified_names_are_accepted(name):
+def test_qualified_names_are_accepted(name: str) -> None:
     assert qualified_name_problems(name) == []
 
 
@@ -76,21 +77,21 @@ def test_qualified_names_are_accepted(name):
         ("a/b/c", ["a qualified name must consist"]),
     ],
 )
-def test_each_problem_of_a_qualified_name_is_listed(name, beginnings):
+def test_each_problem_of_a_qualified_name_is_listed(name: str, beginnings: list[str]) -> None:
     problems = qualified_name_problems(name)
     assert len(problems) == len(beginnings)
     for problem, beginning in zip(problems, beginnings, strict=True):
         assert problem.startswith(beginning)
 
 
-def test_label_values_may_be_empty_and_at_most_63_characters():
+def test_label_values_may_be_empty_and_at_most_63_characters() -> None:
     assert label_value_problems("") == []
     assert label_value_problems("a.b_C-1") == []
     assert label_value_problems("x" * 64) == ["must be no more than 63 characters"]
     assert label_value_problems("-")[0].startswith("a valid label must be an empty string or")
 
 
-def test_a_bad_label_name_is_an_error_at_its_path():
+def test_a_bad_label_name_is_an_error_at_its_path() -> None:
     (error,) = label_name_errors("a b", "spec.key")
     assert (error.path, error.type, error.value) == ("spec.key", ErrorType.INVALID, '"a b"')
 
@@ -105,5 +106,5 @@ def test_a_bad_label_name_is_an_error_at_its_path():
         ("example.com/-", False),
     ],
 )
-def test_an_extended_resource_has_a_domain_of_its_own(name, expected):
+def test_an_extended_resource_has_a_domain_of_its_own(name: str, expected: bool) -> None:
     assert is_extended_resource_name(name) is expected

@@ -19,5 +19,7 @@ from ksched_cli.kube.format_quantity import amount_text
         ("example.com/gpu", 2048, "2048"),
     ],
 )
-def test_an_amount_is_shown_in_the_unit_of_its_resource(resource, amount, text):
+def test_an_amount_is_shown_in_the_unit_of_its_resource(
+    resource: str, amount: int, text: str
+) -> None:
     assert amount_text(resource, amount) == text

@@ -25,7 +25,7 @@ from ksched_cli.kube.formatting import (
         (-5 * 10**9, "-5s"),
     ],
 )
-def test_a_duration_prints_and_parses(nanoseconds, text):
+def test_a_duration_prints_and_parses(nanoseconds: int, text: str) -> None:
     assert duration_text(nanoseconds) == text
     assert parse_duration(text) == nanoseconds
 
@@ -40,7 +40,7 @@ def test_a_duration_prints_and_parses(nanoseconds, text):
         ("é", 'time: invalid duration "\\xc3\\xa9"'),
     ],
 )
-def test_a_bad_duration_is_refused_in_gos_words(text, message):
+def test_a_bad_duration_is_refused_in_gos_words(text: str, message: str) -> None:
     with pytest.raises(DurationError) as caught:
         parse_duration(text)
     assert str(caught.value) == message
@@ -50,22 +50,22 @@ def test_a_bad_duration_is_refused_in_gos_words(text, message):
     ("value", "text"),
     [(1.0, "1"), (1.5, "1.5"), (1e21, "1e+21"), (1e-7, "1e-7"), (100000.0, "100000")],
 )
-def test_a_float_prints_as_in_json(value, text):
+def test_a_float_prints_as_in_json(value: float, text: str) -> None:
     assert float_text(value) == text
 
 
-def test_json_escapes_html_and_keeps_the_order_of_keys():
+def test_json_escapes_html_and_keeps_the_order_of_keys() -> None:
     assert (
         json_text({"b": "<&>", "a": [None, True]}) == r'{"b":"\u003c\u0026\u003e","a":[null,true]}'
     )
 
 
-def test_quote_escapes_what_does_not_print():
+def test_quote_escapes_what_does_not_print() -> None:
     assert quote('a"b\n\x01é') == '"a\\"b\\n\\x01é"'
 
 
 @pytest.mark.parametrize("text", ["9" * 5_000 + "s", "1." + "9" * 5_000 + "s", "0" * 5_000 + "s"])
-def test_a_duration_of_any_length_is_read_or_refused(text):
+def test_a_duration_of_any_length_is_read_or_refused(text: str) -> None:
     if text.startswith("9"):
         with pytest.raises(DurationError, match="invalid duration"):
             parse_duration(text)

@@ -5,14 +5,14 @@ import pytest
 from ksched_cli.kube.json_tree import JsonError, JsonFloat, JsonObject, Offsets, offset_of, parse
 
 
-def test_an_object_keeps_the_order_and_repetition_of_its_keys():
+def test_an_object_keeps_the_order_and_repetition_of_its_keys() -> None:
     value = parse('{"b": 1, "a": 2, "b": 3}')
     assert value == {"b": 3, "a": 2}
     assert isinstance(value, JsonObject)
     assert value.pairs == [("b", 1), ("a", 2), ("b", 3)]
 
 
-def test_a_number_with_a_point_or_an_exponent_keeps_its_text():
+def test_a_number_with_a_point_or_an_exponent_keeps_its_text() -> None:
     number, whole = parse("[1.50e1, 15]")
     assert isinstance(number, JsonFloat)
     assert (number, number.literal) == (15.0, "1.50e1")
@@ -36,7 +36,9 @@ def test_a_number_with_a_point_or_an_exponent_keeps_its_text():
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else str(value),
 )
-def test_broken_json_is_an_error_in_gos_words_with_an_offset(text, message, offset):
+def test_broken_json_is_an_error_in_gos_words_with_an_offset(
+    text: str, message: str, offset: int
+) -> None:
     with pytest.raises(JsonError) as caught:
         parse(text)
     assert (caught.value.message, caught.value.offset) == (message, offset)
@@ -56,14 +58,14 @@ TEXT = '{"a": {"b": 1}, "c": [0, {"d": 2}], "a": 3}'
         (("a",), '"a": 3'),
     ],
 )
-def test_a_path_leads_to_the_key_or_the_item(path, part):
+def test_a_path_leads_to_the_key_or_the_item(path: tuple[int | str, ...], part: str) -> None:
     offset = offset_of(TEXT, path)
     assert offset is not None
     assert TEXT[offset:].startswith(part)
 
 
 @pytest.mark.parametrize("path", [("x",), ("c", 2), ("c", "d"), (0,)])
-def test_what_is_not_there_has_no_offset(path):
+def test_what_is_not_there_has_no_offset(path: tuple[int | str, ...]) -> None:
     assert offset_of(TEXT, path) is None
 
 

@@ -73,10 +73,10 @@ def test_labels_and_expressions_must_all_match() -> None:
 
 
 def test_selectors_that_say_the_same_are_equal_and_hash_alike() -> None:
-    one = label_selector(record(LabelSelector, matchLabels={"a": "1", "b": "2"}))
-    other = label_selector(record(LabelSelector, matchLabels={"b": "2", "a": "1"}))
-    assert one == other
-    assert hash(one) == hash(other)
+    first = label_selector(record(LabelSelector, matchLabels={"a": "1", "b": "2"}))
+    second = label_selector(record(LabelSelector, matchLabels={"b": "2", "a": "1"}))
+    assert first == second
+    assert hash(first) == hash(second)
 
 
 @pytest.mark.parametrize(

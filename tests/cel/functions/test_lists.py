@@ -1,6 +1,7 @@
 """Functions of lists and sets."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ from ksched_cli.cel.values import CelError
         ("sets.intersects", ([1], [2]), False),
     ],
 )
-def test_a_function_of_lists(function, arguments, result):
+def test_a_function_of_lists(function: str, arguments: tuple[Any, ...], result: object) -> None:
     assert LISTS[function](*arguments) == result
 
 
@@ -50,6 +51,6 @@ def test_a_function_of_lists(function, arguments, result):
         ("sort", ([[]],), "list elements must be comparable"),
     ],
 )
-def test_a_function_of_lists_fails(function, arguments, message):
+def test_a_function_of_lists_fails(function: str, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(CelError, match=message):
         LISTS[function](*arguments)

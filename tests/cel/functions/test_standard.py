@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ from ksched_cli.kube.int64 import MIN_INT64
         ("hasValue", (NONE,), False),
     ],
 )
-def test_a_function(function, arguments, result):
+def test_a_function(function: str, arguments: tuple[Any, ...], result: object) -> None:
     assert STANDARD[function](*arguments) == result
 
 
@@ -52,6 +53,6 @@ def test_a_function(function, arguments, result):
         ("cel.@mapInsert", ({"a": 1}, "a", 2), "key a already exists"),
     ],
 )
-def test_a_function_fails(function, arguments, message):
+def test_a_function_fails(function: str, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(CelError, match=message):
         STANDARD[function](*arguments)

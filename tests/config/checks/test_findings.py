@@ -1,6 +1,7 @@
 """What a review says beside kube-scheduler's verdict: findings.yaml has the cases."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,31 +13,31 @@ from tests.config.known import KNOWN, configured
 CASES = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text())
 
 
-def texts(case):
+def texts(case: dict[str, Any]) -> str:
     return case.get("whole") or configured(case["body"])
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_problem_is_found_with_its_place(case):
-    found = review(texts(case), KNOWN).findings
-    for wanted in case["findings"]:
-        exact = {key: wanted[key] for key in ("severity", "rule", "path", "line")}
+def test_a_problem_is_found_with_its_place(case: dict[str, Any]) -> None:
+    findings = review(texts(case), KNOWN).findings
+    for expected in case["findings"]:
+        exact = {key: expected[key] for key in ("severity", "rule", "path", "line")}
         matching = [
             finding
-            for finding in found
+            for finding in findings
             if all(getattr(finding, key) == value for key, value in exact.items())
         ]
-        assert matching, f"no {exact} in {found}"
-        assert wanted.get("hint", "") in matching[0].hint
-        assert wanted.get("message", "") in matching[0].message
+        assert matching, f"no {exact} in {findings}"
+        assert expected.get("hint", "") in matching[0].hint
+        assert expected.get("message", "") in matching[0].message
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_valid_is_what_kube_scheduler_accepts(case):
-    found = review(texts(case), KNOWN)
-    assert found.valid == found.verdict.accepts
+def test_valid_is_what_kube_scheduler_accepts(case: dict[str, Any]) -> None:
+    result = review(texts(case), KNOWN)
+    assert result.valid == result.verdict.accepts
 
 
-def test_a_path_is_written_and_read():
+def test_a_path_is_written_and_read() -> None:
     path = ("profiles", 0, "plugins", "score", "enabled", 12)
     assert parse_path(path_text(path)) == path

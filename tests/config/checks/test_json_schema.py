@@ -1,5 +1,7 @@
 """Every unknown key and every wrong type, with what is likely meant."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.config.checks.findings import Findings
@@ -9,7 +11,7 @@ from tests.config.known import KNOWN
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def findings(data):
+def findings(data: dict[str, Any]) -> list[tuple[str, ...]]:
     collected = Findings("")
     check_structure(HEAD | data, KNOWN, collected)
     return [(item.rule, item.path, item.hint) for item in collected.sorted()]
@@ -32,9 +34,11 @@ def findings(data):
         ),
     ],
 )
-def test_what_does_not_fit_is_found_with_a_hint(data, finding):
+def test_what_does_not_fit_is_found_with_a_hint(
+    data: dict[str, Any], finding: tuple[str, ...]
+) -> None:
     assert findings(data) == [finding]
 
 
-def test_a_value_out_of_range_is_left_to_validation():
+def test_a_value_out_of_range_is_left_to_validation() -> None:
     assert findings({"parallelism": 0}) == []

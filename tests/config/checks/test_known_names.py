@@ -16,11 +16,11 @@ from tests.config.known import KNOWN
     ("name", "candidate"),
     [("nodeaffinity", "NodeAffinity"), ("NodeResourceFit", "NodeResourcesFit"), ("Zebra", "")],
 )
-def test_the_nearest_name_ignores_case_and_small_mistakes(name, candidate):
+def test_the_nearest_name_ignores_case_and_small_mistakes(name: str, candidate: str) -> None:
     assert nearest(name, KNOWN) == candidate
     assert (did_you_mean(name, KNOWN) != "") is bool(candidate)
 
 
-def test_no_plugin_is_both_there_and_gone():
+def test_no_plugin_is_both_there_and_gone() -> None:
     assert not set(KNOWN) & (set(REMOVED_PLUGINS) | set(FOREIGN_PLUGINS))
     assert set(DISTRIBUTIONS) <= set(FOREIGN_PLUGINS)

@@ -6,7 +6,7 @@ from ksched_cli.config.review import review
 from tests.config.known import KNOWN, configured
 
 
-def rules(body):
+def rules(body: str) -> set[tuple[str, str]]:
     return {(finding.rule, finding.path) for finding in review(configured(body), KNOWN).findings}
 
 
@@ -28,18 +28,20 @@ def rules(body):
         ),
     ],
 )
-def test_an_extender_that_cannot_do_its_work_is_warned_of(extender, rule, field):
+def test_an_extender_that_cannot_do_its_work_is_warned_of(
+    extender: str, rule: str, field: str
+) -> None:
     assert rules(f"extenders: [{extender}]\n") == {(rule, f"extenders[0]{field}")}
 
 
 @pytest.mark.parametrize("name", ["Nowhere", "ImageLocality"])
-def test_disabling_what_is_not_on_is_warned_of(name):
+def test_disabling_what_is_not_on_is_warned_of(name: str) -> None:
     path = "profiles[0].plugins.filter.disabled[0]"
     body = f"profiles: [{{plugins: {{filter: {{disabled: [{{name: {name}}}]}}}}}}]\n"
     assert rules(body) == {("disables-nothing", path)}
 
 
-def test_negative_weights_are_warned_of_and_accepted():
+def test_negative_weights_are_warned_of_and_accepted() -> None:
     body = "profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: -1}]}}}]\n"
     path = "profiles[0].plugins.score.enabled[0].weight"
     assert ("weight-negative", path) in rules(body)

@@ -1,10 +1,12 @@
 """kube-scheduler's refusals as findings; findings.yaml has cases of whole files."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.refusals import add_field_error, check_kind, unknown_plugin
-from ksched_cli.kube.field_errors import duplicate, invalid, required, unsupported
+from ksched_cli.kube.field_errors import FieldError, duplicate, invalid, required, unsupported
 from tests.config.known import KNOWN
 
 V1 = "kubescheduler.config.k8s.io/v1"
@@ -22,7 +24,9 @@ V1 = "kubescheduler.config.k8s.io/v1"
         (None, {"not-an-object"}, False),
     ],
 )
-def test_what_is_no_configuration_is_said_once(data, rules, is_configuration):
+def test_what_is_no_configuration_is_said_once(
+    data: dict[str, str] | list[Any] | None, rules: set[str], is_configuration: bool
+) -> None:
     findings = Findings("")
     assert check_kind(data, findings) is is_configuration
     assert {finding.rule for finding in findings.sorted()} == rules
@@ -43,7 +47,9 @@ def test_what_is_no_configuration_is_said_once(data, rules, is_configuration):
         ),
     ],
 )
-def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(error, rule, path, message):
+def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(
+    error: FieldError, rule: str, path: str, message: str
+) -> None:
     findings = Findings("")
     add_field_error(error, ("x",), findings)
     (finding,) = findings.sorted()
@@ -61,5 +67,5 @@ def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(error, rule, pa
         ("*", "in a disabled list"),
     ],
 )
-def test_a_plugin_that_is_not_there_has_a_hint(name, hint):
+def test_a_plugin_that_is_not_there_has_a_hint(name: str, hint: str) -> None:
     assert hint in unknown_plugin(name, KNOWN)[1]
