@@ -21,6 +21,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Preemption
+from ksched_cli.framework.resource_claims import ClaimStore, held_devices
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
@@ -118,7 +119,8 @@ class BindingCycle:
         activated += state.take_activated()
         record = assumed.record
         if pod.spec.resource_claims:
-            record = replace(record, claims=framework.held_devices(pod))
+            claims = framework.handle.service(ClaimStore)
+            record = replace(record, claims=held_devices(pod, claims))
         return Outcome(record, node.row, activated=activated)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:

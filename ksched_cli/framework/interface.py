@@ -313,14 +313,6 @@ class Explains(Plugin):
         return ()
 
 
-class ReportsDevices(Plugin):
-    """Knows which devices the claims of a pod hold; the record of a bound pod says so."""
-
-    @abstractmethod
-    def held_devices(self, pod: PodInfo) -> Mapping[str, tuple[str, ...]]:
-        """Per claim, `request=driver/pool/device` of what it was allocated."""
-
-
 # What a plugin implements says which extension points it extends.
 CONTRACTS: Mapping[str, type[Plugin]] = {
     "preFilter": PreFilterPlugin,
@@ -376,7 +368,6 @@ __all__ = [
     "PreScorePlugin",
     "QueueSortPlugin",
     "QueuedPod",
-    "ReportsDevices",
     "ReservePlugin",
     "Scope",
     "ScorePlugin",

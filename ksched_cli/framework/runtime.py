@@ -32,7 +32,6 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     QueuedPod,
     QueueSortPlugin,
-    ReportsDevices,
     ReservePlugin,
     ScorePlugin,
 )
@@ -136,11 +135,6 @@ class Framework:
     def plugin(self, name: str) -> Plugin | None:
         """A plugin of this profile, whatever its points."""
         return self._plugins.get(name)
-
-    def held_devices(self, pod: PodInfo) -> dict[str, tuple[str, ...]]:
-        """Per claim of a pod, the devices that it holds, as the profile's plugins know them."""
-        plugins = (p for p in self._plugins.values() if isinstance(p, ReportsDevices))
-        return {claim: held for p in plugins for claim, held in p.held_devices(pod).items()}
 
     @property
     def has_post_filters(self) -> bool:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
 from ksched_cli.plugins.dynamic_resources.candidates import NodePools
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, DeviceID
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ClaimDemand,

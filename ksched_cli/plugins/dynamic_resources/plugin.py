@@ -29,23 +29,20 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreFilterResult,
-    ReportsDevices,
     ReservePlugin,
     Scope,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.claims import (
-    ClaimError,
-    ClaimStore,
     allocated,
     claims_of,
     deallocated,
     describe_allocation,
-    held_devices,
     is_reserved_for,
     reserved,
     unreserved,
@@ -90,7 +87,6 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
     Explains,
-    ReportsDevices,
 ):
     name = "DynamicResources"
 
@@ -105,9 +101,6 @@ class DynamicResources(
     @property
     def _store(self) -> ClaimStore:
         return self._handle.service(ClaimStore)
-
-    def held_devices(self, pod: PodInfo) -> dict[str, tuple[str, ...]]:
-        return held_devices(pod, self._store)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         try:

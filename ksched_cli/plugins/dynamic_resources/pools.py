@@ -25,8 +25,8 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
+from ksched_cli.framework.resource_claims import DeviceID
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.plugins.dynamic_resources.claims import DeviceID
 
 
 @dataclass(frozen=True, slots=True)

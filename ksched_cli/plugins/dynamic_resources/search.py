@@ -17,6 +17,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.allocator import (
@@ -25,7 +26,6 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
     TimedOutError,
 )
 from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore
 from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
 from ksched_cli.plugins.dynamic_resources.pools import node_selector
 from ksched_cli.plugins.dynamic_resources.requests import demand_of

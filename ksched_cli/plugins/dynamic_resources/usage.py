@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import DeviceClass
 from ksched_cli.framework.handle import Handle
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, DeviceID
+from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors

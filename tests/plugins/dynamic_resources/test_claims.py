@@ -1,21 +1,17 @@
-"""The store of claims: what is allocated, pending, and freed."""
+"""A pod's claims: which can be used, and for whom they are reserved."""
 
 import pytest
 
-from devices import GPU, state_of
+from devices import state_of
+from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
 from ksched_cli.plugins.dynamic_resources.claims import (
-    ClaimError,
-    ClaimStore,
     claims_of,
-    deallocated,
-    held_devices,
     is_reserved_for,
     reserved,
     unreserved,
 )
 from ksched_cli.testing import find, simulation
 
-DEVICE = (GPU, "a", "g0")
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
 
 
@@ -23,29 +19,6 @@ def store_of(claims, pods=None):
     state = state_of({"claims": claims, "pods": pods or {"p": list(claims)}})
     run = simulation(state)
     return ClaimStore(run.frameworks["default-scheduler"].handle), find(run, "p")
-
-
-def test_an_allocated_claim_has_its_devices_until_it_is_deallocated():
-    store, pod = store_of({"one": ALLOCATED})
-    assert store.in_use(DEVICE)
-    assert store.holders() == {DEVICE: "default/one"}
-    assert held_devices(pod, store) == {"one": (f"r={GPU}/a/g0",)}
-    store.write(deallocated(store.get("default", "one")))
-    assert not store.in_use(DEVICE)
-    assert store.log == [DEVICE]
-
-
-def test_a_pending_allocation_uses_its_devices_until_it_is_removed():
-    store, _ = store_of({"one": "gpu", "other": ALLOCATED})
-    other = store.get("default", "other")
-    store.write(deallocated(other))
-    store.add_pending(other)
-    assert store.is_pending(other)
-    assert list(store.devices_in_use()) == [DEVICE]
-    store.remove_pending(other)
-    store.remove_pending(other)
-    assert not store.in_use(DEVICE)
-    assert store.log == [DEVICE] * 3
 
 
 def test_a_claim_is_reserved_for_a_pod_and_unreserved():

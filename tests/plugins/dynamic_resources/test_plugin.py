@@ -7,8 +7,8 @@ import yaml
 
 from devices import GPU, state_of
 from ksched_cli.framework.interface import PreFilterPlugin, ReservePlugin
+from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore
 from ksched_cli.testing import explanation, simulate, simulation
 
 CASES = yaml.safe_load(Path(__file__).with_name("dynamic_resources.yaml").read_text())["cases"]

@@ -1,7 +1,10 @@
 """The devices in use, as bits per pool, and which nodes have equal ones."""
 
 from devices import state_of
-from ksched_cli.plugins.dynamic_resources.claims import ClaimStore, deallocated
+from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.plugins.dynamic_resources.claims import (
+    deallocated,
+)
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.usage import DevicesInUse
 from ksched_cli.testing import simulation

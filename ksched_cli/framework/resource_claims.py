@@ -1,0 +1,141 @@
+"""The resource claims of a run: their current versions, and the devices allocated to them. The
+plugin that allocates writes them; the record of a bound pod reads them, whatever its profile.
+
+Upstream: plugins/dynamicresources (dra_manager.go, allocateddevices.go),
+dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypeAlias
+
+from ksched_cli.cluster.objects import PodResourceClaim, ResourceClaim
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.handle import Handle
+
+DeviceID: TypeAlias = tuple[str, str, str]
+"""Driver, pool, device."""
+
+
+class ClaimError(Exception):
+    """A claim of a pod that cannot be used. The text is upstream's."""
+
+
+class ClaimStore:
+    """A service: the current version of every claim. Upstream: claimTracker.
+
+    log: the devices allocated or deallocated so far, in order; a reader remembers how far it read
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._claims = dict(handle.cluster.resource_claims)
+        self._pending: dict[str, ResourceClaim] = {}
+        self._allocated: set[DeviceID] = set()
+        self.log: list[DeviceID] = []
+        for claim in self._claims.values():
+            self._allocated.update(exclusive_devices(claim))
+
+    def get(self, namespace: str, name: str) -> ResourceClaim | None:
+        return self._claims.get((namespace, name))
+
+    def devices_in_use(self) -> Iterator[DeviceID]:
+        return chain(self._allocated, *map(exclusive_devices, self._pending.values()))
+
+    def in_use(self, device: DeviceID) -> bool:
+        return device in self._allocated or any(
+            device in exclusive_devices(claim) for claim in self._pending.values()
+        )
+
+    def holders(self) -> dict[DeviceID, str]:
+        """Device → the claim that has it exclusively."""
+        return {
+            device: claim.key
+            for claim in (*self._claims.values(), *self._pending.values())
+            for device in exclusive_devices(claim)
+        }
+
+    def write(self, claim: ResourceClaim) -> None:
+        """Stores a new version of a claim, and which devices it allocates or frees."""
+        key = claim.namespace, claim.name
+        previous = self._claims[key]
+        self._claims[key] = claim
+        if previous.status.allocation is None:
+            devices = exclusive_devices(claim)
+            self._allocated.update(devices)
+            self.log += devices
+        elif claim.status.allocation is None:
+            # Upstream's set has no owners: if two claims have one device, freeing one frees it.
+            devices = exclusive_devices(previous)
+            self._allocated.difference_update(devices)
+            self.log += devices
+
+    def is_pending(self, claim: ResourceClaim) -> bool:
+        return claim_uid(claim) in self._pending
+
+    def add_pending(self, claim: ResourceClaim) -> None:
+        """The claim's allocation is pending. Upstream: SignalClaimPendingAllocation."""
+        self._pending[claim_uid(claim)] = claim
+        self.log += exclusive_devices(claim)
+
+    def remove_pending(self, claim: ResourceClaim) -> None:
+        """Does nothing if it is not pending. Upstream: RemoveClaimPendingAllocation."""
+        held = self._pending.pop(claim_uid(claim), None)
+        if held is not None:
+            self.log += exclusive_devices(held)
+
+
+def claim_uid(claim: ResourceClaim) -> str:
+    return claim.uid or claim.key
+
+
+def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
+    """The devices allocated to a claim, without those of admin access.
+
+    Upstream: foreachAllocatedDevice.
+    """
+    allocation = claim.status.allocation
+    if allocation is None:
+        return []
+    return [
+        (result.driver, result.pool, result.device)
+        for result in allocation.devices.results
+        if not result.admin_access
+    ]
+
+
+def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, bool]:
+    """The name of the claim that a pod's reference refers to, None if none was needed; and whether
+    the pod must own it. Raises ClaimError. Upstream: resourceclaim.Name."""
+    if reference.resource_claim_name is not None:
+        return reference.resource_claim_name, False
+    if reference.resource_claim_template_name is None:
+        raise ClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{reference.name}": '
+            "none of the supported fields are set"
+        )
+    for status in pod.pod.status.resource_claim_statuses:
+        if status.name == reference.name:
+            return status.resource_claim_name, True
+    raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
+    """Per claim of a pod, `request=driver/pool/device` of each allocated device."""
+    devices_by_claim: dict[str, tuple[str, ...]] = {}
+    for reference in pod.spec.resource_claims:
+        try:
+            name, _ = claim_name(pod, reference)
+        except ClaimError:
+            continue
+        claim = store.get(pod.namespace, name) if name is not None else None
+        if name is None or claim is None or claim.status.allocation is None:
+            continue
+        devices = tuple(
+            f"{result.request}={result.driver}/{result.pool}/{result.device}"
+            for result in claim.status.allocation.devices.results
+        )
+        if devices:
+            devices_by_claim[name] = (*devices_by_claim.get(name, ()), *devices)
+    return devices_by_claim
