@@ -1,16 +1,107 @@
-"""The picture of imports in docs/architecture.md is the one that the code gives."""
+"""What holds of all of the code: its picture of imports is up to date, its names are nouns."""
 
+import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 
+NAMED_WELL = ("ksched_cli", "plugins", "benchmarks", "docs")
+# These say nothing of what is named, alone or as a part of a name.
+EMPTY_WORDS = frozenset((
+    "asked", "fault", "few", "found", "kept", "known", "made", "one", "said", "spoken", "told",
+    "wanted", "words",
+))  # fmt: skip
+ALLOWED_NAMES = {
+    "KnownPlugin": "of the plugins that a configuration may name, as in known names",
+    "KnownPlugins": "the same",
+    "_WELL_KNOWN_TYPES": "CEL's and protobuf's term: well-known types",
+    "_allocate_one": "upstream's allocateOne",
+    "not_found_message": "of the API server's reason NotFound",
+    "pick_one_node": "upstream's pickOneNodeForPreemption",
+}
 
-def test_the_picture_of_imports_is_drawn_from_the_code():
+
+def test_the_picture_of_imports_is_drawn_from_the_code() -> None:
     pytest.importorskip("grimp", reason="comes with the linters")
     command = [sys.executable, "docs/draw_imports.py", "--check"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def assigned_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """The names that a module gives, and their lines: functions, classes, parameters, variables,
+    attributes, aliases."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.ExceptHandler(name=str(name)):
+                yield name, node.lineno
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node.lineno
+            case ast.alias(asname=str(name)):
+                yield name, node.lineno
+
+
+def parts_of(name: str) -> set[str]:
+    """`oneNode`, `one_node` and `_ONE` all have the part "one"."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return set(spaced.lower().split("_"))
+
+
+def empty_names(source: str) -> list[tuple[str, int]]:
+    return [
+        (name, line)
+        for name, line in assigned_names(ast.parse(source))
+        if parts_of(name) & EMPTY_WORDS and name not in ALLOWED_NAMES
+    ]
+
+
+@pytest.mark.parametrize("folder", NAMED_WELL)
+def test_names_say_what_they_name(folder: str) -> None:
+    files = [
+        file
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        if "tests" not in file.relative_to(ROOT).parts
+    ]
+    hits = [
+        f"{file.relative_to(ROOT)}:{line}: {name}"
+        for file in files
+        for name, line in empty_names(file.read_text())
+    ]
+    assert not hits, "a noun says what the thing is (CONTRIBUTING.md): " + ", ".join(hits)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "found = 1",
+        "def told(): pass",
+        "def f(*, wanted_nodes): pass",
+        "self.known = 1",
+        "class OneNode: pass",
+        "[x for one in y]",
+        "import a as said",
+        "MAX_FEW = 1",
+        "try: pass\nexcept E as fault: pass",
+        "match x:\n case [kept]: pass",
+    ],
+)
+def test_a_name_that_says_nothing_is_noticed(source: str) -> None:
+    assert empty_names(source)
+
+
+def test_parts_of_other_terms_are_no_empty_names() -> None:
+    assert not empty_names("unknown = foundation = acknowledged = None")

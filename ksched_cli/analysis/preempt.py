@@ -164,12 +164,12 @@ def preempt(
 
 def _deciding(attempts: Sequence[Attempt]) -> int:
     """The index of the last attempt that made room, else of the last one."""
-    made_room = [
+    preempting = [
         index
         for index, attempt in enumerate(attempts[:-1])
         if attempt.post_filter is not None and attempt.post_filter.node
     ]
-    return made_room[-1] if made_room else len(attempts) - 1
+    return preempting[-1] if preempting else len(attempts) - 1
 
 
 def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionAnswer:

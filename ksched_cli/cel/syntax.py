@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ksched_cli.cel.values import Uint
 
 _PRIMITIVES = ("", "bool", "int", "uint", "double", "string", "bytes")
-_WELL_KNOWN = ("", "any", "timestamp", "duration")
+_WELL_KNOWN_TYPES = ("", "any", "timestamp", "duration")
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -233,7 +233,7 @@ def _type_text(message: _Message) -> str:
             case 3:
                 return _PRIMITIVES[message.integer(3)]
             case 5:
-                return _WELL_KNOWN[message.integer(5)]
+                return _WELL_KNOWN_TYPES[message.integer(5)]
             case 6:
                 return f"list({_type_text(_Message(_Message(inner).bytes(1)))})"
             case 7:

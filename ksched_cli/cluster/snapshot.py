@@ -262,8 +262,8 @@ class Snapshot:
         try:
             return cast(T, self._indexes[factory])
         except KeyError:
-            made = self._indexes[factory] = factory(self)
-            return made
+            index = self._indexes[factory] = factory(self)
+            return index
 
     # -- what never changes in a run: attributes here, as they are read in every cycle ------------
 

@@ -30,6 +30,6 @@ def check_form(context: typer.Context, form: Form) -> Form:
     """Raises UsageError for a form that the command does not take."""
     forms = (*COMMON_FORMS, *MORE_FORMS.get(context.info_name or "", ()))
     if form not in forms:
-        names = ", ".join(known.value for known in forms)
+        names = ", ".join(choice.value for choice in forms)
         raise UsageError(f'-o of {context.command_path} takes one of {names}; not "{form.value}"')
     return form

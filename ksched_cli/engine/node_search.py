@@ -77,7 +77,7 @@ class NodeSearch:
             start = self.next_start % len(candidates)
             return SearchResult(Nodes(snapshot, self._visits(candidates, start, False)[:limit]))
         if candidates is snapshot.order:
-            rejections = filtering.known_to_fail(state, pod, cached)
+            rejections = filtering.cached_rejections(state, pod, cached)
             if rejections is not None:
                 statuses.share(rejections)
                 return SearchResult(Nodes(snapshot, candidates[:0]))

@@ -65,7 +65,7 @@ class FilterRunner:
         self._refresh(cache, entry.static_state, pod, nodes)
         return not cache.rejected
 
-    def known_to_fail(
+    def cached_rejections(
         self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
     ) -> StatusColumn | None:
         """The statuses of all nodes where they all are rejected, by the cache alone; None leaves it

@@ -48,8 +48,8 @@ class Handle:
         try:
             return cast(S, self.services[factory])
         except KeyError:
-            made = self.services[factory] = factory(self)
-            return made
+            service = self.services[factory] = factory(self)
+            return service
 
     @property
     def shared(self) -> dict[str, Any]:

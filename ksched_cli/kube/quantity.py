@@ -34,7 +34,7 @@ _BINARY_EXPONENTS = {suffix: exponent for exponent, suffix in _BINARY_SUFFIXES.i
 
 # Decimal digits that surely fit an int64.
 _INT64_DIGITS = 18
-_ONE_STEP_DIGITS = (1, 2, 3, 6, 9)
+_SINGLE_STEP_DIGITS = (1, 2, 3, 6, 9)
 # Upstream takes any exponent, and computes 10 to its power with all the digits.
 _MAX_EXPONENT = 1000
 
@@ -202,7 +202,7 @@ def _multiply_int64(amount: int, digits: int) -> int:
     result = amount * _power_of_ten(digits)
     if MIN_INT64 <= result <= MAX_INT64:
         return result
-    return wrap(result) if digits in _ONE_STEP_DIGITS else 0
+    return wrap(result) if digits in _SINGLE_STEP_DIGITS else 0
 
 
 def _scaled_wide(amount: int, shift: int) -> int:

@@ -10,7 +10,7 @@ from ksched_cli.report.table import ALL_HINT, Limit, columns, counted, listed
 
 SHOWN_GROUPS = 8
 # So many nodes have a row each.
-FEW_NODES = 10
+MAX_NODE_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def rejected_table(nodes: Sequence[RejectedNode], limit: Limit) -> str:
     for no node."""
     if not nodes:
         return ""
-    if limit.rows is None or len(nodes) <= FEW_NODES:
+    if limit.rows is None or len(nodes) <= MAX_NODE_ROWS:
         return _apart(nodes, limit)
     groups = by_reason(nodes)
     shown = groups[:SHOWN_GROUPS]

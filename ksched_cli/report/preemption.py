@@ -33,7 +33,7 @@ SHOWN_GROUPS = 8
 STARTED = 3  # the column; left out where no victim has started
 WRAPPED = 60  # characters of the reasons may wrap
 SHORT_NAMES = short_names()
-FEW_NODES = 3  # are named, not counted
+MAX_NAMED_NODES = 3  # are named, not counted
 
 
 def document(answer: PreemptionAnswer) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, s
     why = _why(Rejection(group[0].rejection.status))
     names = [node.node for node in group]
     details = [node.rejection.details for node in group]
-    if len(group) <= FEW_NODES and len(set(details)) == 1:
+    if len(group) <= MAX_NAMED_NODES and len(set(details)) == 1:
         text = "; ".join((why, *details[0]))
         return ", ".join(names), _pods_removed(group[0]), text
     text = f"{why}\n{nearest(names, details, limit)}"

@@ -25,8 +25,8 @@ from ksched_cli.report.table import (
     verdict,
 )
 
-FEW_PODS = 20  # have a row each
-FEW_WAITING = 5
+MAX_POD_ROWS = 20  # have a row each
+MAX_WAITING_ROWS = 5
 SHOWN_OWNERS = 8
 SHOWN_ROWS = 10
 
@@ -135,7 +135,7 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
     if shown.wide:
         rows = [(pod, node, _score(run.last[pod]), run.last[pod].evaluated) for pod, node in placed]
         return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, Limit(limit.width))
-    if limit.rows is None or len(placed) <= FEW_PODS:
+    if limit.rows is None or len(placed) <= MAX_POD_ROWS:
         scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
         return columns(("POD", "NODE", "SCORE"), scored, limit)
     nodes: dict[str, list[str]] = {}
@@ -172,7 +172,7 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
     waiting += [("gated", pod, status.message) for pod, status in run.gated.items()]
     if not waiting:
         return ""
-    if limit.rows is None or len(waiting) <= FEW_WAITING:
+    if limit.rows is None or len(waiting) <= MAX_WAITING_ROWS:
         return columns(("STATE", "POD", "WHY"), waiting, limit)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for state, pod, why in waiting:

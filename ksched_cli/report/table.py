@@ -145,15 +145,17 @@ def _widths(cells: Sequence[Sequence[str]], width: int) -> list[int]:
     available = max(width - GAP * (len(natural) - 1), len(natural))
     if sum(natural) <= available:
         return natural
-    words = [
+    word_lengths = [
         max([1, *(len(word) for cell in column for word in cell.split())])
         for column in zip(*cells, strict=True)
     ]
-    least = [max(word, min(whole, MIN_PROSE)) for word, whole in zip(words, natural, strict=True)]
+    least = [
+        max(word, min(whole, MIN_PROSE)) for word, whole in zip(word_lengths, natural, strict=True)
+    ]
     if sum(least) >= available:
         return [max(length, 1) for length in _shares(least, available)]
-    wanted = [whole - part for whole, part in zip(natural, least, strict=True)]
-    extra = _shares(wanted, available - sum(least))
+    lengths = [whole - part for whole, part in zip(natural, least, strict=True)]
+    extra = _shares(lengths, available - sum(least))
     return [part + more for part, more in zip(least, extra, strict=True)]
 
 
@@ -165,12 +167,12 @@ def _natural(cells: Sequence[Sequence[str]]) -> list[int]:
     ]
 
 
-def _shares(wanted: Sequence[int], available: int) -> list[int]:
-    """Everybody's want where it is at most an equal share of what the smaller ones leave, else
-    that share."""
-    shares = [0] * len(wanted)
-    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
-    for left, i in zip(range(len(wanted), 0, -1), order, strict=True):
-        shares[i] = min(wanted[i], available // left)
+def _shares(lengths: Sequence[int], available: int) -> list[int]:
+    """Divides `available` among columns, shortest first: each gets its length, or an equal share of
+    what is left where that is less."""
+    shares = [0] * len(lengths)
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i])
+    for left, i in zip(range(len(lengths), 0, -1), order, strict=True):
+        shares[i] = min(lengths[i], available // left)
         available -= shares[i]
     return shares

@@ -60,11 +60,11 @@ class Apply(Change):
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
         for manifest in self.manifests:
-            state, more = self._apply_one(state, deepcopy(manifest))
+            state, more = self._apply_manifest(state, deepcopy(manifest))
             effects += more
         return state, effects
 
-    def _apply_one(self, state: ClusterState, manifest: Manifest) -> Changed:
+    def _apply_manifest(self, state: ClusterState, manifest: Manifest) -> Changed:
         version, name = str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
         kind = find_kind(version, name)
         metadata = manifest.get("metadata") or {}

@@ -56,46 +56,46 @@ class Arguments:
 
 
 def split_line(text: str) -> tuple[str, ...]:
-    """The words of a line, quotes undone, without a leading "kubectl". Raises ChangeError."""
+    """The tokens of a line, quotes undone, without a leading "kubectl". Raises ChangeError."""
     try:
-        words = shlex.split(text)
+        tokens = shlex.split(text)
     except ValueError as error:
         raise ChangeError(text, f"cannot be read: {str(error).lower()}") from None
-    return tuple(words[1:] if words[:1] == ["kubectl"] else words)
+    return tuple(tokens[1:] if tokens[:1] == ["kubectl"] else tokens)
 
 
 def read_arguments(
     text: str,
-    words: Sequence[str],
+    tokens: Sequence[str],
     takes_value: Mapping[str, bool],
     namespace: str,
     folder: Path,
 ) -> Arguments:
-    """words: the line after its verb. takes_value: the verb's flags, and which have a value.
+    """tokens: the line after its verb. takes_value: the verb's flags, and which have a value.
 
     Raises ChangeError.
     """
     takes_value = {**_EVERY_VERB, **takes_value}
     names: list[str] = []
     flags: dict[str, str] = {}
-    rest = iter(words)
-    for word in rest:
-        if word.startswith("-") and word != "-":
-            flag, value = _read_flag(text, word, takes_value, rest)
+    rest = iter(tokens)
+    for token in rest:
+        if token.startswith("-") and token != "-":
+            flag, value = _read_flag(text, token, takes_value, rest)
             flags[flag] = value
         else:
-            names.append(word)
+            names.append(token)
     namespace = flags.pop("--namespace", namespace)
     return Arguments(text, tuple(names), flags, namespace, folder)
 
 
 def _read_flag(
-    text: str, word: str, takes_value: Mapping[str, bool], rest: Iterator[str]
+    text: str, token: str, takes_value: Mapping[str, bool], rest: Iterator[str]
 ) -> tuple[str, str]:
-    """The flag's long name and its value, which may be the next word."""
-    written, has_value, value = word.partition("=")
-    if not word.startswith("--") and word[:2] in _SHORT and len(word) > 2:
-        written, has_value, value = word[:2], "=", word[2:].removeprefix("=")
+    """The flag's long name and its value, which may be the next token."""
+    written, has_value, value = token.partition("=")
+    if not token.startswith("--") and token[:2] in _SHORT and len(token) > 2:
+        written, has_value, value = token[:2], "=", token[2:].removeprefix("=")
     flag = _SHORT.get(written, written)
     flag = "--containers" if flag == "--container" else flag
     if flag not in takes_value:

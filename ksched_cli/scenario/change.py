@@ -64,8 +64,8 @@ def apply_changes(
     for change in changes:
         state, effects = change.apply(state)
         if workloads:
-            state, made = make_pods(state)
-            effects += made
+            state, pod_effects = make_pods(state)
+            effects += pod_effects
         records.append(ChangeRecord(change.text, tuple(effects)))
     state = replace(
         state, changes=(*before.changes, *records), warnings=renewed_warnings(before, state)

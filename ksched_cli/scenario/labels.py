@@ -36,15 +36,15 @@ class Label(Change):
 
     @staticmethod
     def parse(arguments: Arguments) -> Label:
-        words = list(arguments.names)
-        kind_word, _, first = words.pop(0).partition("/") if words else ("", "", "")
+        tokens = list(arguments.names)
+        kind_word, _, first = tokens.pop(0).partition("/") if tokens else ("", "", "")
         kind = _KINDS.get(kind_word)
         if kind is None:
             raise arguments.error('expected "label nodes NAME... KEY=VALUE", or pods')
-        words = [first, *words] if first else words
-        names = tuple(word for word in words if "=" not in word and not word.endswith("-"))
-        pairs = [word.partition("=") for word in words if "=" in word]
-        removed = tuple(word[:-1] for word in words if "=" not in word and word.endswith("-"))
+        tokens = [first, *tokens] if first else tokens
+        names = tuple(token for token in tokens if "=" not in token and not token.endswith("-"))
+        pairs = [token.partition("=") for token in tokens if "=" in token]
+        removed = tuple(token[:-1] for token in tokens if "=" not in token and token.endswith("-"))
         if not pairs and not removed:
             raise arguments.error("expected a label: KEY=VALUE, or KEY- to remove one")
         selector = arguments.flags.get("--selector", "")

@@ -62,15 +62,15 @@ def parse_change(text: str, namespace: str = "", folder: Path | None = None) -> 
     folder:    what paths are relative to; the current one unless given
     Raises ChangeError.
     """
-    words = split_line(text)
-    if not words:
+    tokens = split_line(text)
+    if not tokens:
         raise ChangeError(text, f"expected one of {', '.join(VERBS)}")
-    length = 2 if " ".join(words[:2]) in VERBS else 1
-    name = " ".join(words[:length])
+    length = 2 if " ".join(tokens[:2]) in VERBS else 1
+    name = " ".join(tokens[:length])
     verb = VERBS.get(name)
     if verb is None:
         near = get_close_matches(name, VERBS, n=1)
         hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
         raise ChangeError(text, f'"{name}" is no change; {hint}')
-    arguments = read_arguments(text, words[length:], verb.flags, namespace, folder or Path())
+    arguments = read_arguments(text, tokens[length:], verb.flags, namespace, folder or Path())
     return verb.parse(arguments)

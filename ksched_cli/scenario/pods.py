@@ -52,7 +52,7 @@ def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     ordered = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp)
     renewed = (_renewed(pod, newest) for pod in ordered)
     remaining = (pod for pod in state.pods if id(pod) not in leaving)
-    return _after_leaving(replace(state, pods=(*remaining, *renewed)), pods, made_anew=True)
+    return _after_leaving(replace(state, pods=(*remaining, *renewed)), pods, pending_again=True)
 
 
 def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
@@ -62,14 +62,14 @@ def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
         _renewed(pod, pod.metadata.creation_timestamp) if id(pod) in leaving else pod
         for pod in state.pods
     )
-    return _after_leaving(replace(state, pods=changed), pods, made_anew=True)
+    return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
 
 def without_pods(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     """The state without these pods."""
     leaving = {id(pod) for pod in pods}
     remaining = tuple(pod for pod in state.pods if id(pod) not in leaving)
-    return _after_leaving(replace(state, pods=remaining), pods, made_anew=False)
+    return _after_leaving(replace(state, pods=remaining), pods, pending_again=False)
 
 
 def _renewed(pod: Pod, created: str) -> Pod:
@@ -82,10 +82,12 @@ def _renewed(pod: Pod, created: str) -> Pod:
     return Pod(metadata, pod.spec, status, "", pod.raw)
 
 
-def _after_leaving(state: ClusterState, pods: Collection[Pod], *, made_anew: bool) -> ClusterState:
-    """made_anew: the pods are pending now, and the claims made for them stay."""
+def _after_leaving(
+    state: ClusterState, pods: Collection[Pod], *, pending_again: bool
+) -> ClusterState:
+    """pending_again: the pods are pending now, and the claims made for them stay."""
     budgets = _budgets_after(state, pods)
-    claims = _claims_after(state, pods, made_anew=made_anew)
+    claims = _claims_after(state, pods, pending_again=pending_again)
     return replace(state, pod_disruption_budgets=budgets, resource_claims=claims)
 
 
@@ -120,7 +122,7 @@ def matches_budget(budget: PodDisruptionBudget, pod: Pod) -> bool:
 
 
 def _claims_after(
-    state: ClusterState, pods: Iterable[Pod], *, made_anew: bool
+    state: ClusterState, pods: Iterable[Pod], *, pending_again: bool
 ) -> dict[tuple[str, str], ResourceClaim]:
     """Upstream: pkg/controller/resourceclaim (syncClaim): a claim that nobody reserves is
     deallocated; one that was made for a pod goes with it."""
@@ -130,7 +132,7 @@ def _claims_after(
     uids = {pod.uid for pod in pods}
     for key, claim in state.resource_claims.items():
         owner = claim.metadata.controller
-        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not made_anew:
+        if owner is not None and owner.kind == "Pod" and owner.uid in uids and not pending_again:
             del claims[key]
             continue
         reserved = tuple(user for user in claim.status.reserved_for if user.uid not in uids)

@@ -102,9 +102,11 @@ def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Ki
 def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) -> str:
     """The namespace of the target among the keys. Raises ChangeError."""
     keys = list(keys)
-    wanted = target.namespace if KINDS[target.kind].namespaced else ""
+    namespace_filter = target.namespace if KINDS[target.kind].namespaced else ""
     namespaces = [
-        namespace for namespace, name in keys if name == target.name and wanted in ("", namespace)
+        namespace
+        for namespace, name in keys
+        if name == target.name and namespace_filter in ("", namespace)
     ]
     if not namespaces:
         raise change.unknown(target.kind, target.name, sorted({name for _, name in keys}))

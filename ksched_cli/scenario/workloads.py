@@ -43,7 +43,7 @@ _MAX_LISTED = 3
 
 
 @dataclass(slots=True)
-class _Made:
+class _Plan:
     """What has been made so far. by_owner: pod manifest → the workload it is made for, as text."""
 
     state: ClusterState
@@ -89,47 +89,47 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     )
     if not any(bytes(workload.raw) for workload in workloads):
         return state, []
-    made = _Made(state, OwnedPods.of(state.pods))
-    _make_all(made)
-    if not made.manifests and not made.others:
+    plan = _Plan(state, OwnedPods.of(state.pods))
+    _make_all(plan)
+    if not plan.manifests and not plan.others:
         return state, []
     newest = max((pod.metadata.creation_timestamp for pod in state.pods), default="")
     if newest:
-        for manifest in made.manifests:
+        for manifest in plan.manifests:
             manifest["metadata"]["creationTimestamp"] = newest
-    source = f"the template of {made.owners[0]}" if made.owners else "a template"
-    added = load_objects(state, (*made.others, *made.manifests), source)
+    source = f"the template of {plan.owners[0]}" if plan.owners else "a template"
+    added = load_objects(state, (*plan.others, *plan.manifests), source)
     effects = [
         Effect(pod.key, "pending", f"made for {owner}")
-        for pod, owner in zip(added.pods, made.owners, strict=True)
+        for pod, owner in zip(added.pods, plan.owners, strict=True)
     ]
     return with_objects(state, replace(added, warnings=())), effects
 
 
-def _make_all(made: _Made) -> None:
-    state = made.state
+def _make_all(plan: _Plan) -> None:
+    state = plan.state
     controlled = {
         (rs.namespace, owner.kind, owner.name)
         for rs in (*state.replica_sets.values(), *state.jobs.values())
         if (owner := rs.metadata.controller) is not None
     }
     for workload in _living(state.replica_sets.values()):
-        _make_replicas(made, workload, "ReplicaSet", workload.spec.selector)
+        _make_replicas(plan, workload, "ReplicaSet", workload.spec.selector)
     for controller in _living(state.replication_controllers.values()):
         selector = LabelSelector(match_labels=controller.spec.selector)
-        _make_replicas(made, controller, "ReplicationController", selector)
+        _make_replicas(plan, controller, "ReplicationController", selector)
     for stateful_set in _living(state.stateful_sets.values()):
-        _make_stateful(made, stateful_set)
+        _make_stateful(plan, stateful_set)
     for deployment in _living(state.deployments.values()):
         if (deployment.namespace, "Deployment", deployment.name) not in controlled:
-            _make_deployment(made, deployment)
+            _make_deployment(plan, deployment)
     for daemon_set in _living(state.daemon_sets.values()):
-        _make_daemons(made, daemon_set)
+        _make_daemons(plan, daemon_set)
     for job in _living(state.jobs.values()):
-        _make_job(made, job, msgspec.json.decode(job.raw))
+        _make_job(plan, job, msgspec.json.decode(job.raw))
     for cron_job in _living(state.cron_jobs.values()):
         if (cron_job.namespace, "CronJob", cron_job.name) not in controlled:
-            _make_cron_job(made, cron_job)
+            _make_cron_job(plan, cron_job)
 
 
 def _living(workloads: Iterable[Any]) -> Iterator[Any]:
@@ -145,47 +145,47 @@ def _replicas(replicas: int | None) -> int:
     return 1 if replicas is None else replicas
 
 
-def _make_replicas(made: _Made, workload: Any, kind: str, selector: LabelSelector | None) -> None:
+def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelector | None) -> None:
     key = (workload.namespace, kind, workload.name)
-    missing = (workload.spec.replicas or 0) - len(made.owned.active.get(key, ()))
+    missing = (workload.spec.replicas or 0) - len(plan.owned.active.get(key, ()))
     if missing <= 0:
         return
     template = _template(msgspec.json.decode(workload.raw))
     if not template:
         return
-    missing -= len(made.owned.adopted(workload.namespace, selector))
-    names = made.fresh_name(workload.namespace, workload.name)
+    missing -= len(plan.owned.adopted(workload.namespace, selector))
+    names = plan.fresh_name(workload.namespace, workload.name)
     pods = (pod_manifest(template, workload, kind, next(names)) for _ in range(missing))
-    made.add(pods, f"{kind} {workload.key}")
+    plan.add(pods, f"{kind} {workload.key}")
 
 
-def _make_deployment(made: _Made, deployment: Deployment) -> None:
+def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     """Its ReplicaSet, where the state holds none, and that one's pods."""
     key = (deployment.namespace, "Deployment", deployment.name)
-    missing = _replicas(deployment.spec.replicas) - len(made.owned.active.get(key, ()))
+    missing = _replicas(deployment.spec.replicas) - len(plan.owned.active.get(key, ()))
     plain = msgspec.json.decode(deployment.raw) if missing > 0 else {}
     template = _template(plain)
     if not template:
         return
-    missing -= len(made.owned.adopted(deployment.namespace, deployment.spec.selector))
+    missing -= len(plan.owned.adopted(deployment.namespace, deployment.spec.selector))
     if missing <= 0:
         return
-    existing = made.owned.active.get(key)
+    existing = plan.owned.active.get(key)
     if existing and (owner := existing[0].metadata.controller) is not None:
         name, label = owner.name, {HASH_LABEL: existing[0].metadata.labels[HASH_LABEL]}
     else:
         manifest = replica_set_of(plain, deployment)
-        made.others.append(manifest)
+        plan.others.append(manifest)
         name = manifest["metadata"]["name"]
         label = {HASH_LABEL: manifest["metadata"]["labels"][HASH_LABEL]}
     metadata = msgspec.structs.replace(deployment.metadata, name=name, uid="")
     replica_set = ReplicaSet(metadata=metadata)
-    names = made.fresh_name(deployment.namespace, name)
+    names = plan.fresh_name(deployment.namespace, name)
     pods = (
         pod_manifest(template, replica_set, "ReplicaSet", next(names), label)
         for _ in range(missing)
     )
-    made.add(pods, f"Deployment {deployment.key}")
+    plan.add(pods, f"Deployment {deployment.key}")
 
 
 def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
@@ -223,57 +223,57 @@ def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
     }
 
 
-def _make_stateful(made: _Made, stateful_set: StatefulSet) -> None:
+def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
     """All at once, as with podManagementPolicy Parallel."""
     key = (stateful_set.namespace, "StatefulSet", stateful_set.name)
     replicas = stateful_set.spec.replicas or 0
-    if replicas <= len(made.owned.active.get(key, ())):
+    if replicas <= len(plan.owned.active.get(key, ())):
         return
     plain = msgspec.json.decode(stateful_set.raw)
     if not _template(plain):
         return
     start = ((plain["spec"].get("ordinals") or {}).get("start")) or 0
     existing = {
-        pod.name for pods in (made.owned.active, made.owned.ended) for pod in pods.get(key, ())
+        pod.name for pods in (plan.owned.active, plan.owned.ended) for pod in pods.get(key, ())
     }
-    existing |= {pod.name for pod in made.owned.orphans.get(stateful_set.namespace, ())}
+    existing |= {pod.name for pod in plan.owned.orphans.get(stateful_set.namespace, ())}
     for ordinal in range(start, start + replicas):
         if f"{stateful_set.name}-{ordinal}" not in existing:
             pod, claims = stateful_manifest(plain, stateful_set, ordinal)
-            made.add([pod], f"StatefulSet {stateful_set.key}")
-            made.others += [
+            plan.add([pod], f"StatefulSet {stateful_set.key}")
+            plan.others += [
                 claim
                 for claim in claims
                 if (stateful_set.namespace, claim["metadata"]["name"])
-                not in made.state.persistent_volume_claims
+                not in plan.state.persistent_volume_claims
             ]
 
 
-def _make_daemons(made: _Made, daemon_set: DaemonSet) -> None:
+def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
     plain = msgspec.json.decode(daemon_set.raw)
     template = _template(plain)
     if not template:
         return
     template = daemon_template(template)
     key = (daemon_set.namespace, "DaemonSet", daemon_set.name)
-    there = {target_node(pod) for pod in made.owned.active.get(key, ())}
-    orphans = made.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
+    there = {target_node(pod) for pod in plan.owned.active.get(key, ())}
+    orphans = plan.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
     there |= {pod.node_name for pod in orphans}
     model = pod_manifest(template, daemon_set, "DaemonSet", f"{daemon_set.name}-model")
-    absent = [node for node in made.state.nodes if node.name not in there]
+    absent = [node for node in plan.state.nodes if node.name not in there]
     if not absent:
         return
-    loaded = load_objects(made.state, [model], f"the template of DaemonSet {daemon_set.key}").pods[
+    loaded = load_objects(plan.state, [model], f"the template of DaemonSet {daemon_set.key}").pods[
         0
     ]
-    names = made.fresh_name(daemon_set.namespace, daemon_set.name)
+    names = plan.fresh_name(daemon_set.namespace, daemon_set.name)
     for node in absent:
         if should_run_on(loaded, node):
             pod = pod_manifest(template, daemon_set, "DaemonSet", next(names))
-            made.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}")
+            plan.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}")
 
 
-def _make_job(made: _Made, job: Job, plain: Manifest) -> None:
+def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
     """Upstream: Controller.manageJob."""
     template = _template(plain)
     ended = any(
@@ -282,9 +282,9 @@ def _make_job(made: _Made, job: Job, plain: Manifest) -> None:
     if not template or ended or job.spec.suspend:
         return
     key = (job.namespace, "Job", job.name)
-    done = sum(pod.status.phase == "Succeeded" for pod in made.owned.ended.get(key, ()))
+    done = sum(pod.status.phase == "Succeeded" for pod in plan.owned.ended.get(key, ()))
     succeeded = max(job.status.succeeded, done)
-    active = len(made.owned.active.get(key, ()))
+    active = len(plan.owned.active.get(key, ()))
     parallelism = _replicas(job.spec.parallelism)
     completions = job.spec.completions
     if completions is None and job.spec.parallelism is None:
@@ -294,12 +294,12 @@ def _make_job(made: _Made, job: Job, plain: Manifest) -> None:
     else:
         count = min(parallelism, completions - succeeded)
     labels = job_labels(job)
-    names = made.fresh_name(job.namespace, job.name)
+    names = plan.fresh_name(job.namespace, job.name)
     pods = (pod_manifest(template, job, "Job", next(names), labels) for _ in range(count - active))
-    made.add(pods, f"Job {job.key}")
+    plan.add(pods, f"Job {job.key}")
 
 
-def _make_cron_job(made: _Made, cron_job: CronJob) -> None:
+def _make_cron_job(plan: _Plan, cron_job: CronJob) -> None:
     """One run, unless it is suspended."""
     template = (msgspec.json.decode(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
     if cron_job.spec.suspend or not _template(template):
@@ -314,12 +314,12 @@ def _make_cron_job(made: _Made, cron_job: CronJob) -> None:
     }
     manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **template}
     manifest["metadata"] = metadata
-    loaded = load_objects(made.state, [manifest], f"the template of CronJob {cron_job.key}")
+    loaded = load_objects(plan.state, [manifest], f"the template of CronJob {cron_job.key}")
     job = next(iter(loaded.jobs.values()))
-    if (job.namespace, job.name) in made.state.jobs:
+    if (job.namespace, job.name) in plan.state.jobs:
         return
-    made.others.append(manifest)
-    _make_job(made, job, manifest)
+    plan.others.append(manifest)
+    _make_job(plan, job, manifest)
 
 
 def with_workloads(state: ClusterState) -> ClusterState:

@@ -119,10 +119,10 @@ class FieldChecker:
         except msgspec.DecodeError:
             return []  # a number that nothing can hold
         for path, similar in _walk(plain, type_name):
-            place = tuple("*" if isinstance(step, int) else step for step in path)
+            pattern = tuple("*" if isinstance(step, int) else step for step in path)
             unknown_fields.append(
                 self._by_place.setdefault(
-                    (kind.name, place), _UnknownField(kind.name, path, similar, data, location)
+                    (kind.name, pattern), _UnknownField(kind.name, path, similar, data, location)
                 )
             )
         return unknown_fields
@@ -137,12 +137,12 @@ def _walk(value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
         for key, item in (value if isinstance(value, dict) else {}).items():
             yield from _below(key, item, type_name[2:])
     elif type_name and isinstance(value, dict):
-        known_fields = field_tables().types[type_name]
+        fields_of_type = field_tables().types[type_name]
         for key, item in value.items():
-            if key in known_fields:
-                yield from _below(key, item, known_fields[key])
+            if key in fields_of_type:
+                yield from _below(key, item, fields_of_type[key])
             else:
-                yield (key,), _most_similar(key, list(known_fields))
+                yield (key,), _most_similar(key, list(fields_of_type))
 
 
 def _below(step: str | int, value: Any, type_name: str) -> Iterator[tuple[Path, str]]:
@@ -159,12 +159,12 @@ def _most_similar(key: str, fields: list[str]) -> str:
 
 def _warning(unknown: _UnknownField) -> str:
     source = unknown.location.document.source
-    place = source.name
+    location = source.name
     if looks_like_json(source) or len(source.data) <= _MAX_LOCATED_YAML:
         position = object_position(unknown.location, unknown.data, unknown.path)
-        place += f":{position.line}:{position.column}" if position else ""
+        location += f":{position.line}:{position.column}" if position else ""
     line = (
-        f"{place}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
+        f"{location}: {describe(unknown.kind, msgspec.json.decode(unknown.data))}: "
         f"unknown field {path_text(unknown.path)} is ignored"
     )
     if unknown.similar:
