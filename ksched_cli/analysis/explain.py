@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ksched_cli.analysis.reasons import Reason, reasons
-from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.analysis.reasons import FITTING, Distance, Reason, distances, reasons
 from ksched_cli.analysis.turn import take_turn
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
@@ -31,7 +30,7 @@ NEVER_PREEMPTS = "Never"
 class NodeExplanation:
     """rejections: empty where the node fits; then scores, total and rank (ties share one).
 
-    shortfall: the missing share of the resource that lacks most (shortfall.py)
+    distance: how far the node is from fitting
     """
 
     node: str
@@ -39,7 +38,7 @@ class NodeExplanation:
     scores: Mapping[str, NodeScore] = field(default_factory=dict)
     total: int | None = None
     rank: int | None = None
-    shortfall: float = 0.0
+    distance: Distance = FITTING
 
 
 class BestNode(NamedTuple):
@@ -145,11 +144,10 @@ def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanat
     )
 
 
-def best_first(node: NodeExplanation) -> tuple[float, int, float, str]:
+def best_first(node: NodeExplanation) -> tuple[float, Distance, str]:
     """Sorts nodes that fit by rank, then the others by how near they are to fitting."""
     rank = inf if node.rank is None else node.rank
-    obstacles = sum(len(rejection.status.reasons) for rejection in node.rejections)
-    return rank, obstacles, node.shortfall, node.node
+    return rank, node.distance, node.node
 
 
 def _of_running_pod(simulation: Simulation, pod: PodInfo, running_on: str) -> Explanation:
@@ -225,7 +223,7 @@ def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
     """In order of name. Where the evaluation broke, nodes that fit have neither scores nor rank."""
     names = evaluation.statuses.snapshot.names
     rejections = evaluation.rejections or [[]] * len(names)
-    missing = shortfalls(evaluation.statuses.snapshot, evaluation.pod).tolist()
+    away = distances(evaluation)
     totals: dict[str, int] = {}
     if evaluation.totals is not None:
         feasible = evaluation.feasible.names()
@@ -235,7 +233,7 @@ def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
     return tuple(
         NodeExplanation(name, (), scores[name], totals[name], ranks[totals[name]])
         if name in totals
-        else NodeExplanation(name, tuple(rejections[row]), shortfall=missing[row])
+        else NodeExplanation(name, tuple(rejections[row]), distance=away.at(row))
         for row, name in enumerate(names)
     )
 

@@ -3,65 +3,106 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ksched_cli.analysis.shortfall import shortfalls
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.results import Mask, Scores
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import Code, Status
+
+
+class Distance(NamedTuple):
+    """How far a node is from fitting: the less, the nearer.
+
+    obstacles:    how many reasons reject it
+    unresolvable: how many of them no eviction can lift
+    shortfall:    the missing share of the resource that lacks most (shortfall.py)
+    """
+
+    obstacles: int = 0
+    unresolvable: int = 0
+    shortfall: float = 0.0
+
+
+FITTING = Distance()
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """The columns of `Distance`, an element per row of the snapshot."""
+
+    obstacles: Scores
+    unresolvable: Scores
+    shortfall: NDArray[np.float64]
+
+    def at(self, row: int) -> Distance:
+        return Distance(
+            int(self.obstacles[row]), int(self.unresolvable[row]), float(self.shortfall[row])
+        )
+
+    def order(self) -> Rows:
+        """The rows, those nearest to fitting first, equally near ones in the order of names."""
+        return np.lexsort((self.shortfall, self.unresolvable, self.obstacles))
 
 
 @dataclass(frozen=True, slots=True)
 class NearestNode:
-    """detail: the numbers and names that the plugin adds to its reason there, or ""."""
+    """detail: the numbers and names that the plugin adds to its reason there, or "".
+    ties: the other nodes that are as near, by name."""
 
     node: str
     detail: str = ""
+    ties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """nodes: how many have the reason, be it beside others; nearest: of these the one with the
-    fewest reasons, then the one that lacks the least of what the pod requests, then by name."""
+    """nodes: how many have the reason, be it beside others; alone: how many have no other.
+    nearest: of these the node nearest to fitting, the first by name."""
 
     plugin: str
     reason: str
     nodes: int
     nearest: NearestNode | None = None
+    alone: int = 0
+
+
+def distances(evaluation: Evaluation) -> Distances:
+    """Of an evaluation in EXHAUSTIVE or REASONS mode."""
+    snapshot = evaluation.statuses.snapshot
+    obstacles = np.zeros(len(snapshot), dtype=np.int64)
+    unresolvable = np.zeros(len(snapshot), dtype=np.int64)
+    for _, verdicts, _ in evaluation.verdicts:
+        if len(verdicts.statuses) == 1:
+            continue
+        counts = np.array([0, *(max(len(s.reasons), 1) for s in verdicts.statuses[1:])])
+        is_final = [s.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE for s in verdicts.statuses]
+        obstacles += counts[verdicts.ids]
+        unresolvable += (counts * is_final)[verdicts.ids]
+    return Distances(obstacles, unresolvable, shortfalls(snapshot, evaluation.pod))
 
 
 def reasons(evaluation: Evaluation) -> tuple[Reason, ...]:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode; those in the way of the nearest nodes first,
-    then those of the most nodes."""
+    """Of an evaluation in EXHAUSTIVE or REASONS mode; the reason with the node that is nearest to
+    fitting first, of equally near ones that of the most nodes."""
     if evaluation.pre_filter is not None:
         return _of_pre_filter(evaluation, evaluation.pre_filter)
-    count = len(evaluation.statuses.snapshot)
-    obstacles = np.zeros(count, dtype=np.int64)
-    masks: dict[tuple[str, str], Mask] = {}
-    for plugin, verdicts in evaluation.verdicts:
-        per_status = [0, *(max(len(status.reasons), 1) for status in verdicts.statuses[1:])]
-        obstacles += np.array(per_status, dtype=np.int64)[verdicts.ids]
-        for index, status in enumerate(verdicts.statuses):
-            for reason in (status.reasons or ("",)) if index else ():
-                rejected = verdicts.ids == index
-                key = (plugin, reason)
-                masks[key] = masks[key] | rejected if key in masks else rejected
+    masks = _masks(evaluation)
     if not masks:
         return ()
-    order = _nearest_first(evaluation, obstacles)
-    ranked = []
+    away = distances(evaluation)
+    order = away.order()
+    counted = []
     for (plugin, reason), mask in masks.items():
-        positions = np.flatnonzero(mask[order])
-        if len(positions):
-            row = int(order[positions[0]])
-            ranked.append((int(obstacles[row]), -len(positions), plugin, reason, row))
-    ranked.sort(key=lambda item: item[:2])
-    return tuple(
-        Reason(plugin, reason, -negated, _nearest(evaluation, plugin, row))
-        for _, negated, plugin, reason, row in ranked
-    )
+        rows = order[mask[order]]
+        if len(rows):
+            counted.append((away.at(rows[0]), _count(evaluation, plugin, reason, rows, away)))
+    counted.sort(key=lambda item: (item[0], -item[1].nodes))
+    return tuple(reason for _, reason in counted)
 
 
 def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]:
@@ -69,11 +110,39 @@ def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]
     return tuple(Reason(status.plugin, reason, count) for reason in status.reasons)
 
 
-def _nearest_first(evaluation: Evaluation, obstacles: Scores) -> Rows:
-    """The rows, those nearest to fitting first. Rows are in the order of names."""
-    return np.lexsort((shortfalls(evaluation.statuses.snapshot, evaluation.pod), obstacles))
+def _masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
+    """(plugin, reason) → the rows that have it."""
+    masks: dict[tuple[str, str], Mask] = {}
+    for plugin, verdicts, _ in evaluation.verdicts:
+        for index, status in enumerate(verdicts.statuses):
+            for reason in (status.reasons or ("",)) if index else ():
+                rejected = verdicts.ids == index
+                key = (plugin, reason)
+                masks[key] = masks[key] | rejected if key in masks else rejected
+    return masks
 
 
-def _nearest(evaluation: Evaluation, plugin: str, row: int) -> NearestNode:
-    name = evaluation.statuses.snapshot.names[row]
-    return NearestNode(name, "; ".join(evaluation.details(plugin, "filter", row)))
+def _count(evaluation: Evaluation, plugin: str, reason: str, rows: Rows, away: Distances) -> Reason:
+    """rows: that have the reason, nearest first"""
+    first, names = int(rows[0]), evaluation.statuses.snapshot.names
+    is_tied = (
+        (away.obstacles[rows] == away.obstacles[first])
+        & (away.unresolvable[rows] == away.unresolvable[first])
+        & (away.shortfall[rows] == away.shortfall[first])
+    )
+    ties = tuple(names[row] for row in rows[is_tied].tolist()[1:])
+    nearest = NearestNode(names[first], _detail(evaluation, plugin, reason, first), ties)
+    alone = int(np.count_nonzero(away.obstacles[rows] == 1))
+    return Reason(plugin, reason, len(rows), nearest, alone)
+
+
+def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
+    """Of the reason alone where the plugin has a line for each of its reasons, else all lines."""
+    for answer in evaluation.verdicts:
+        reasons_there = answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
+        if answer.plugin == plugin and reason in (reasons_there or ("",)):
+            lines = evaluation.rejection_details(answer, row)
+            if reasons_there and len(lines) == len(reasons_there):
+                return lines[reasons_there.index(reason)]
+            return "; ".join(lines)
+    return ""

@@ -13,7 +13,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.errors import OutputError, ReaderGoneError
+from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, verdict
 
@@ -22,10 +24,15 @@ LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
 @dataclass(slots=True)
 class Settings:
-    """Of this run of ksched. quiet: no warnings; pager: whether long tables go through one."""
+    """Of this run of ksched.
+
+    quiet: no warnings; pager: whether long tables go through one
+    kubernetes_version: of the release whose rules are applied, as v1.34.1
+    """
 
     quiet: bool = False
     pager: bool = True
+    kubernetes_version: str = VERSION
 
 
 SETTINGS = Settings()
@@ -46,7 +53,7 @@ def show(report: Report, form: Form) -> None:
     """Prints a result whole, or not at all where rendering it fails; a document has all warnings
     that were printed. Tables longer than the terminal go through $PAGER. Raises OutputError,
     ReaderGoneError."""
-    text = render(replace(report, document=lambda: _with_warnings(report.document())), form)
+    text = render(replace(report, document=lambda: _whole(report.document())), form)
     if form in (Form.TABLE, Form.WIDE) and SETTINGS.pager and _is_longer_than_terminal(text):
         _page(text)
     elif text or form is not Form.NAME:
@@ -76,8 +83,8 @@ def _page(text: str) -> None:
     subprocess.run(command, input=text + "\n", text=True, env=environment, check=False)
 
 
-def _with_warnings(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {**document, "warnings": _warnings.get() or []}
+def _whole(document: Mapping[str, Any]) -> dict[str, Any]:
+    return with_envelope(document, SETTINGS.kubernetes_version, _warnings.get() or ())
 
 
 def warn(line: str) -> None:

@@ -42,10 +42,14 @@ class Mode(Enum):
 
 
 class PluginVerdicts(NamedTuple):
-    """A plugin's verdicts on all rows of the snapshot."""
+    """The verdicts of a plugin, or an extender, on all rows of the snapshot.
+
+    details: of all its rejections; None where the plugin is asked for those of each
+    """
 
     plugin: str
     verdicts: Verdicts
+    details: tuple[str, ...] | None = None
 
 
 class Evaluation(Struct, eq=False):
@@ -92,6 +96,12 @@ class Evaluation(Struct, eq=False):
         snapshot = self.statuses.snapshot if point == "filter" else self.feasible.snapshot
         node = NodeInfo(snapshot, row)
         return self.framework.details(plugin, point, self.state, self.pod, node)
+
+    def rejection_details(self, answer: PluginVerdicts, row: int) -> tuple[str, ...]:
+        """What is behind an answer's rejection of the row."""
+        if answer.details is not None:
+            return answer.details
+        return self.details(answer.plugin, "filter", row)
 
     def scores_by_node(self) -> dict[str, dict[str, NodeScore]]:
         """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode."""

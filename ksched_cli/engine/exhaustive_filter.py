@@ -43,7 +43,7 @@ class ExhaustiveFilter:
             is_left_out = np.ones(len(self.snapshot), dtype=np.bool_)
             is_left_out[candidates] = False
             left_out = evaluation.statuses.absent.by(narrowed_by)
-            self._add(narrowed_by, Verdicts.rejecting(is_left_out, left_out), has_details=False)
+            self._add(narrowed_by, Verdicts.rejecting(is_left_out, left_out), details=())
         filtering = evaluation.framework.filtering
         for plugin in filtering.plugins:
             if plugin.name in evaluation.state.skip_filter:
@@ -52,24 +52,39 @@ class ExhaustiveFilter:
                 plugin, evaluation.state, evaluation.pod, everything
             )
             self._add(plugin.name, verdicts)
-        self._count_nominated_pods(nominator)
+        self._count_nominated_pods(candidates, nominator)
         evaluation.feasible = Nodes(self.snapshot, np.flatnonzero(self.passing))
 
-    def _count_nominated_pods(self, nominator: Nominator) -> None:
-        """Rejects nodes that fit only without the pods nominated to them."""
+    def _count_nominated_pods(self, candidates: Rows, nominator: Nominator) -> None:
+        """What rejects nodes once the pods nominated to them are there; it gives them their status,
+        as kube-scheduler looks at nodes with these pods first."""
         evaluation = self.evaluation
         filtering = evaluation.framework.filtering
         for name in list(nominator.nodes()):
             row = self.snapshot.row.get(name)
-            if row is None or not self.passing[row]:
+            if row is None or row not in candidates:
                 continue
             status = filtering.run_on_node_with_nominated_pods(
                 evaluation.state, evaluation.pod, row
             )
-            if not status.is_success:
+            if status.is_success:
+                continue
+            evaluation.statuses.set(row, status)
+            more = [reason for reason in status.reasons if reason not in self._reasons(status, row)]
+            if more or self.passing[row]:
                 nominated = ", ".join(pod.key for pod in nominator.on_node(name))
                 details = (f"with the nominated pods counted: {nominated}",)
-                self._add_at(status.plugin, row, status, details)
+                added = Status(status.code, tuple(more), status.plugin)
+                self._reject(np.array([row]), added, details)
+
+    def _reasons(self, status: Status, row: int) -> frozenset[str]:
+        """The reasons that the status's plugin has given for the row."""
+        return frozenset(
+            reason
+            for answer in self.verdicts
+            if answer.plugin == status.plugin
+            for reason in answer.verdicts.statuses[answer.verdicts.ids[row]].reasons
+        )
 
     def run_extenders(self, extenders: ExtenderRunner) -> None:
         """Each is asked about what the one before left. Raises ExtenderError; then `feasible` is
@@ -80,19 +95,25 @@ class ExhaustiveFilter:
             rows = np.unique(nodes.indices())
             evaluation.feasible = Nodes(nodes.snapshot, rows)
             statuses = step.statuses()
+            by_status: dict[Status | None, list[int]] = {}
             for row in np.setdiff1d(step.sent.indices(), rows).tolist():
-                status = statuses.get(self.snapshot.names[row])
+                by_status.setdefault(statuses.get(self.snapshot.names[row]), []).append(row)
+            for status, left_out in by_status.items():
                 if status is not None:
-                    self._add_at(step.extender, row, status.by(step.extender))
+                    for row in left_out:
+                        evaluation.statuses.set(row, status.by(step.extender))
+                    self._reject(np.array(left_out), status.by(step.extender))
                 else:
-                    # The node has no status of its own, and so counts as not looked at.
+                    # The nodes have no status of their own, and so count as not looked at.
                     status = NOT_LOOKED_AT.by(step.extender)
-                    details = ("left out without a reason",)
-                    self._add_at(step.extender, row, status, details, is_own=False)
+                    self._reject(np.array(left_out), status, ("left out without a reason",))
 
-    def _add(self, plugin: str, verdicts: Verdicts, *, has_details: bool = True) -> None:
+    def _add(
+        self, plugin: str, verdicts: Verdicts, *, details: tuple[str, ...] | None = None
+    ) -> None:
         """What a plugin says of all nodes; the first to reject a node gives it its status."""
-        self.verdicts.append(PluginVerdicts(plugin, verdicts))
+        answer = PluginVerdicts(plugin, verdicts, details)
+        self.verdicts.append(answer)
         if len(verdicts.statuses) == 1:
             return
         first = np.flatnonzero(self.passing)
@@ -102,24 +123,16 @@ class ExhaustiveFilter:
             return
         for row in np.flatnonzero(verdicts.ids).tolist():
             status = verdicts.statuses[verdicts.ids[row]]
-            details = self.evaluation.details(plugin, "filter", row) if has_details else ()
-            self.rejections[row].append(Rejection(status, details))
+            rejection = Rejection(status, self.evaluation.rejection_details(answer, row))
+            self.rejections[row].append(rejection)
 
-    def _add_at(
-        self,
-        plugin: str,
-        row: int,
-        status: Status,
-        details: tuple[str, ...] = (),
-        *,
-        is_own: bool = True,
-    ) -> None:
-        """A rejection of one node. is_own: the node's status, if it has no other yet."""
+    def _reject(self, rows: Rows, status: Status, details: tuple[str, ...] = ()) -> None:
+        """Rejections of some nodes by the status's plugin or extender."""
         rejected = np.zeros(len(self.snapshot), dtype=np.bool_)
-        rejected[row] = True
-        self.verdicts.append(PluginVerdicts(plugin, Verdicts.rejecting(rejected, status)))
-        if is_own and self.passing[row]:
-            self.evaluation.statuses.set(row, status)
-        self.passing[row] = False
+        rejected[rows] = True
+        verdicts = Verdicts.rejecting(rejected, status)
+        self.verdicts.append(PluginVerdicts(status.plugin, verdicts, details))
+        self.passing &= ~rejected
         if self.is_detailed:
-            self.rejections[row].append(Rejection(status, details))
+            for row in rows.tolist():
+                self.rejections[row].append(Rejection(status, details))

@@ -11,8 +11,7 @@ from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
-from ksched_cli.report.node_groups import RejectedNode, rejected_table
-from ksched_cli.report.pending import reason_fields
+from ksched_cli.report.reasons import reason_fields, rejected_table
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -164,7 +163,9 @@ def _why_there(explanation: Explanation, limit: Limit) -> str:
     points = f"{explanation.score} points"
     ties = explanation.ties
     if ties:
-        return f", one of {len(ties):,} equally good nodes with {points}: {listed(ties, limit)}"
+        others = [name for name in ties if name != explanation.node]
+        equal = f"one of {len(ties):,} equally good nodes with {points}"
+        return f", {equal}; the others: {listed(others, limit)}"
     if explanation.margin is None:
         return f" with {points}"
     return f" with {points}, {explanation.margin} ahead of the next"
@@ -239,12 +240,9 @@ def _score_rows(node: NodeExplanation) -> list[list[object]]:
 
 
 def _rejected(explanation: Explanation, limit: Limit) -> str:
-    nodes = [
-        RejectedNode(node.node, node.rejections, node.shortfall)
-        for node in explanation.nodes
-        if node.rejections
-    ]
-    return rejected_table(nodes, limit)
+    nodes = [node for node in explanation.nodes if node.rejections]
+    is_whole = len(explanation.nodes) == explanation.node_count
+    return rejected_table(nodes, explanation.reasons if is_whole else (), limit)
 
 
 def _sampling(explanation: Explanation, limit: Limit) -> str:

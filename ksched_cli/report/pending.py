@@ -5,22 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
-from ksched_cli.analysis.reasons import Reason
+from ksched_cli.report.reasons import brief_reasons_table, reason_fields
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
     RED,
     YELLOW,
     Limit,
-    columns,
     counted,
     listed,
     paragraph,
     verdict,
 )
 
-SHOWN_GROUPS = 8
-SHOWN_REASONS = 4
+SHOWN_GROUPS = 6
+# Of all groups together, and of one.
+SHOWN_REASONS = 12
+SHOWN_REASONS_OF_GROUP = 4
 
 
 def document(report: PendingReport) -> dict[str, Any]:
@@ -49,21 +50,11 @@ def _group(group: PendingGroup) -> dict[str, Any]:
     }
 
 
-def reason_fields(reason: Reason) -> dict[str, Any]:
-    """A reason in JSON."""
-    nearest = reason.nearest
-    return {
-        "plugin": reason.plugin,
-        "reason": reason.reason,
-        "nodes": reason.nodes,
-        "nearest": nearest and {"node": nearest.node, "detail": nearest.detail},
-    }
-
-
 def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
     shown = report.groups if limit.rows is None else report.groups[:SHOWN_GROUPS]
-    parts = [_block(group, limit) for group in shown]
+    most = min(SHOWN_REASONS // max(len(shown), 1), SHOWN_REASONS_OF_GROUP)
+    parts = [_block(group, most, limit) for group in shown]
     rest = report.groups[len(shown) :]
     if rest:
         pods = counted(sum(len(group.pods) for group in rest), "pod")
@@ -73,9 +64,12 @@ def table(report: PendingReport, limit: Limit) -> str:
     return "\n\n".join(parts)
 
 
-def _block(group: PendingGroup, limit: Limit) -> str:
+def _block(group: PendingGroup, most: int, limit: Limit) -> str:
     """The owner and its pods, then the reasons. kube-scheduler's message, which counts the same
-    ones, where there are none or nothing is left out."""
+    ones, where there are none or nothing is left out.
+
+    most: reasons to show where rows are limited
+    """
     state = "cannot be decided" if group.undecided else "pending"
     pods = "a pod" if len(group.pods) == 1 else counted(len(group.pods), "pod")
     text = f"{group.owner} in {group.namespace}: {pods} {state}: {listed(group.pods, limit)}"
@@ -86,19 +80,4 @@ def _block(group: PendingGroup, limit: Limit) -> str:
         return f"{heading}\n{message}"
     if limit.rows is None:
         heading += f"\n{message}"
-    shown = group.reasons if limit.rows is None else group.reasons[:SHOWN_REASONS]
-    rows = [(f"{reason.nodes:,}", _why(reason)) for reason in shown]
-    text = columns(("NODES", "WHY NOT"), rows, Limit(limit.width))
-    rest = len(group.reasons) - len(shown)
-    more = f"\n… and {counted(rest, 'more reason')} ({ALL_HINT})" if rest else ""
-    return f"{heading}\n{text}{more}"
-
-
-def _why(reason: Reason) -> str:
-    """The plugin and its reason; on a line of its own the nearest node."""
-    why = f"{reason.plugin}: {reason.reason}" if reason.plugin else reason.reason
-    nearest = reason.nearest
-    if nearest is None:
-        return why
-    detail = f": {nearest.detail}" if nearest.detail else ""
-    return f"{why}\nnearest {nearest.node}{detail}"
+    return f"{heading}\n{brief_reasons_table(group.reasons, most, limit)}"

@@ -12,7 +12,7 @@ from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, Preempt
 from ksched_cli.framework.status import Rejection
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
-from ksched_cli.report.node_groups import nearest
+from ksched_cli.report.reasons import nearest_text
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -152,7 +152,8 @@ def _verdict(answer: PreemptionAnswer, limit: Limit) -> tuple[str, str]:
 def _consequences(answer: PreemptionAnswer, limit: Limit) -> list[str]:
     lines = []
     if answer.ties:
-        lines.append(f"equally good: {listed(answer.ties, limit)}")
+        others = [name for name in answer.ties if name != answer.node]
+        lines.append(f"equally good: {listed(others, limit)}")
     if answer.lapsing:
         lines.append(f"no longer nominated there: {listed(answer.lapsing, limit)}")
     return lines
@@ -263,7 +264,8 @@ def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, s
     if len(group) <= MAX_NAMED_NODES and len(set(details)) == 1:
         text = "; ".join((why, *details[0]))
         return ", ".join(names), _pods_removed(group[0]), text
-    text = f"{why}\n{nearest(names, details, limit)}"
+    ties = [node.node for node in group if node.shortfall == group[0].shortfall]
+    text = f"{why}\n{nearest_text(ties, '; '.join(details[0]), limit)}"
     return counted(len(group), "node"), _pods_removed(group[0]), text
 
 

@@ -1,7 +1,8 @@
 """Reasons counted over nodes, and the nearest node of each."""
 
+from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.reasons import NearestNode, Reason
-from ksched_cli.testing import cluster, explanation, node, pod
+from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 
 CPU = ("NodeResourcesFit", "Insufficient cpu")
 TAINTED = ["k=v:NoSchedule"]
@@ -35,7 +36,7 @@ def test_the_nearest_node_lacks_the_least_of_the_request():
         pod("p", cpu=12),
     )
     nearest = NearestNode("c", "cpu: wants 12, 8 free of 8")
-    assert reason == Reason(*CPU, 3, nearest)
+    assert reason == Reason(*CPU, 3, nearest, alone=3)
 
 
 def test_a_node_with_fewer_reasons_is_nearer_than_one_that_lacks_less():
@@ -55,6 +56,51 @@ def test_reasons_in_the_way_of_the_nearest_nodes_come_first_then_those_of_the_mo
         *(node(name, cpu=9, taints=TAINTED) for name in "ab"), node("c", cpu=1), pod("p", cpu=2)
     )
     assert [reason.nodes for reason in counted] == [2, 1]
+
+
+def test_what_an_eviction_may_lift_is_nearer_than_what_none_can() -> None:
+    counted = reasons_for(
+        *(node(name, cpu=9, taints=TAINTED) for name in "ab"),
+        node("c", cpu=9),
+        pod("there", node="c", cpu=8),
+        pod("p", cpu=2),
+    )
+    assert [(reason.nearest.node, reason.nearest.ties) for reason in counted] == [
+        ("c", ()),
+        ("a", ("b",)),
+    ]
+
+
+def test_the_detail_is_that_of_the_reason_where_a_plugin_has_several() -> None:
+    counted = reasons_for(node("a", cpu=1, memory="1Gi"), pod("p", cpu=3, memory="2Gi"))
+    assert {reason.reason: (reason.nearest.detail, reason.alone) for reason in counted} == {
+        "Insufficient cpu": ("cpu: wants 3, 1 free of 1", 0),
+        "Insufficient memory": ("memory: wants 2Gi, 1Gi free of 1Gi", 0),
+    }
+
+
+def test_nominated_pods_add_reasons_to_a_node_that_is_rejected_without_them_too() -> None:
+    """kube-scheduler looks at a node with its nominated pods first, and gives those reasons."""
+    nominated = {"nominatedNodeName": "a"}
+    state = cluster(
+        node("a", cpu=2, memory="4Gi"),
+        pod("rival", priority=9, memory="3Gi", cpu=1, status=nominated),
+        pod("p", priority=5, cpu=3, memory="2Gi"),
+    )
+    alone = simulation(state)
+    schedules = alone.run(only=find(alone, "p"))
+    assert " 1 Insufficient cpu, 1 Insufficient memory." in schedules.last["default/p"].why_not
+    run = simulation(state)
+    answer = explain(run, find(run, "p"), alone=True)
+    assert answer.message == schedules.last["default/p"].why_not
+    assert {reason.reason: reason.nearest.detail for reason in answer.reasons} == {
+        "Insufficient cpu": "cpu: wants 3, 2 free of 2",
+        "Insufficient memory": "with the nominated pods counted: default/rival",
+    }
+    assert [rejection.status.reasons for rejection in answer.nodes[0].rejections] == [
+        ("Insufficient cpu",),
+        ("Insufficient memory",),
+    ]
 
 
 def test_prefilter_rejects_all_nodes_at_once():

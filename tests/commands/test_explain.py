@@ -149,7 +149,7 @@ def test_all_pending_pods_are_explained_at_once(ksched, write_state):
     assert (code, group["owner"], group["pods"]) == (1, "Pod/p", ["default/p"])
     (reason,) = group["reasons"]
     assert (reason["reason"], reason["nodes"]) == ("Insufficient cpu", 1)
-    assert reason["nearest"] == {"node": "a", "detail": "cpu: wants 9, 4 free of 4"}
+    assert reason["nearest"] == {"node": "a", "detail": "cpu: wants 9, 4 free of 4", "ties": 0}
     code, out, _ = ksched("explain", "--pending", "--state", state)
     assert (code, out.splitlines()[0]) == (1, "Pod/p in default: a pod pending: default/p")
     assert ksched("explain", "--pending", "--state", write_state(node("a"), pod("q")))[0] == 0

@@ -95,7 +95,8 @@ def test_lone_surrogates_are_shown_escaped(tmp_path):
 
 def lines(count):
     text = "\n".join(f"line {i}" for i in range(count))
-    return Report(document=dict, table=lambda: text, names=lambda: ["a", "b"])
+    document = {"apiVersion": "ksched/v1", "kind": "Lines"}
+    return Report(document=lambda: document, table=lambda: text, names=lambda: ["a", "b"])
 
 
 @pytest.fixture

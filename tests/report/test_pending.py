@@ -16,8 +16,8 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node():
     assert lines[0] == "Pod/p in default: a pod pending: default/p"
     assert lines[1].startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert lines[2:5] == [
-        "NODES WHY NOT",
-        "2 NodeResourcesFit: Insufficient cpu",
+        "NOT ON WHY",
+        "2 nodes NodeResourcesFit: Insufficient cpu",
         "nearest b: cpu: wants 12, 8 free of 8",
     ]
     assert lines[-1] == "1 pending, 1 gated, 0 left out"
@@ -26,8 +26,8 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node():
 def test_many_groups_and_pods_are_cut_with_a_count():
     pods = [pod(f"p{i}", cpu=5 + i) for i in range(11)]
     text = table(pending_report(simulation(cluster(node("a"), *pods))), TERMINAL)
-    assert "… and 3 more groups of 3 pods (--all shows every one)" in text
-    assert text.count("pending: default/p") == 8
+    assert "… and 5 more groups of 5 pods (--all shows every one)" in text
+    assert text.count("pending: default/p") == 6
     assert "0/1 nodes are available" not in text
 
 

@@ -1,0 +1,99 @@
+"""Why nodes are rejected: a row per reason, or per node; those nearest to fitting first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ksched_cli.analysis.explain import NodeExplanation
+from ksched_cli.analysis.reasons import Reason
+from ksched_cli.report.table import ALL_HINT, Limit, columns, counted, cut_columns, listed
+
+SHOWN_REASONS = 8
+# Up to so many nodes have a row each.
+APART_MAX = 10
+
+
+def reason_fields(reason: Reason) -> dict[str, Any]:
+    """A reason in JSON."""
+    nearest = reason.nearest
+    return {
+        "plugin": reason.plugin,
+        "reason": reason.reason,
+        "nodes": reason.nodes,
+        "alone": reason.alone,
+        "nearest": nearest
+        and {"node": nearest.node, "detail": nearest.detail, "ties": len(nearest.ties)},
+    }
+
+
+def rejected_table(
+    nodes: Sequence[NodeExplanation], reasons: Sequence[Reason], limit: Limit
+) -> str:
+    """A row per reason; without reasons, of few nodes, and without a limit of rows, a row per node
+    and plugin. "" for no node."""
+    if not nodes:
+        return ""
+    if not reasons or limit.rows is None or len(nodes) <= APART_MAX:
+        return _apart(nodes, limit)
+    return reasons_table(reasons, limit)
+
+
+def reasons_table(reasons: Sequence[Reason], limit: Limit) -> str:
+    """A row per reason: how many nodes have it, how many for it alone, and the nearest of them."""
+    return _cut([_row(reason, limit) for reason in reasons], SHOWN_REASONS, limit)
+
+
+def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> str:
+    """As `reasons_table`, of each reason only the nearest node; where rows are limited the first
+    `most`."""
+    rows = []
+    for reason in reasons:
+        nearest = reason.nearest
+        where = nearest and f"\n{nearest_text((nearest.node,), nearest.detail, limit)}"
+        rows.append((counted(reason.nodes, "node"), f"{_name(reason)}{where or ''}"))
+    return _cut(rows, most, limit)
+
+
+def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:
+    shown = rows if limit.rows is None else rows[:most]
+    text = columns(("NOT ON", "WHY"), shown, Limit(limit.width))
+    rest = len(rows) - len(shown)
+    return f"{text}\n… and {counted(rest, 'more reason')} ({ALL_HINT})" if rest else text
+
+
+def _row(reason: Reason, limit: Limit) -> tuple[str, str]:
+    alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for this alone)"
+    why, nearest = f"{_name(reason)}{alone}", reason.nearest
+    if nearest is not None:
+        why += f"\n{nearest_text((nearest.node, *nearest.ties), nearest.detail, limit)}"
+    return counted(reason.nodes, "node"), why
+
+
+def _name(reason: Reason) -> str:
+    return f"{reason.plugin}: {reason.reason}" if reason.plugin else reason.reason
+
+
+def nearest_text(names: Sequence[str], detail: str, limit: Limit) -> str:
+    """names: the nearest node, then those that are as near; detail: of the first"""
+    if not detail:
+        return f"nearest {listed(names, limit)}"
+    ties = f" (as near: {listed(names[1:], limit)})" if len(names) > 1 else ""
+    return f"nearest {names[0]}: {detail}{ties}"
+
+
+def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
+    """Where rows are limited, nodes rejected for the same reasons with the same details share
+    one."""
+    groups: dict[object, list[NodeExplanation]] = {}
+    for node in sorted(nodes, key=lambda node: (node.distance, node.node)):
+        key = node.node if limit.rows is None else node.rejections
+        groups.setdefault(key, []).append(node)
+    rows = []
+    for group in groups.values():
+        where = ", ".join(node.node for node in group)
+        for rejection in group[0].rejections:
+            why = "; ".join((*rejection.status.reasons, *rejection.details))
+            rows.append((where, rejection.status.plugin, why))
+            where = ""
+    return cut_columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit)
