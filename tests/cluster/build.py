@@ -36,7 +36,7 @@ def pod(*, status: dict[str, Any] | None = None, **spec: Any) -> Pod:
     return state(manifest(status=status, **spec)).pods[0]
 
 
-def container(name: str = "c", **requests: str) -> dict[str, Any]:
+def container(name: str = "c", **requests: Any) -> dict[str, Any]:
     """A container that asks for this; underscores in names of resources are hyphens."""
-    asked = {resource.replace("_", "-"): amount for resource, amount in requests.items()}
-    return {"name": name, "resources": {"requests": asked}}
+    amounts = {resource.replace("_", "-"): amount for resource, amount in requests.items()}
+    return {"name": name, "resources": {"requests": amounts}}

@@ -16,8 +16,8 @@ def expression(key: str, operator: str, *values: str) -> dict[str, object]:
     return {"key": key, "operator": operator, "values": list(values)}
 
 
-def terms(*found: dict[str, object]) -> NodeSelector:
-    return record(NodeSelector, nodeSelectorTerms=list(found))
+def terms(*given: dict[str, object]) -> NodeSelector:
+    return record(NodeSelector, nodeSelectorTerms=list(given))
 
 
 def test_one_matching_term_is_enough() -> None:
@@ -88,7 +88,7 @@ def test_all_parse_errors_are_listed() -> None:
 
 
 def test_a_pod_requires_its_node_selector_and_its_affinity() -> None:
-    wanted = terms({"matchExpressions": [expression("size", "Exists")]})
+    affinity = terms({"matchExpressions": [expression("size", "Exists")]})
     spec = pod(
         nodeSelector={"zone": "a"},
         affinity={
@@ -100,7 +100,7 @@ def test_a_pod_requires_its_node_selector_and_its_affinity() -> None:
         },
     ).spec
     required = required_node_affinity(spec)
-    assert required.affinity == node_terms(wanted)
+    assert required.affinity == node_terms(affinity)
     assert required.matches("n", LABELS)
     assert not required.matches("n", {"zone": "a"})
     assert not required.matches("n", {"size": "big"})
@@ -111,7 +111,7 @@ def test_a_pod_without_demands_takes_every_node() -> None:
 
 
 def test_preferences_without_weight_or_conditions_are_left_out() -> None:
-    found = preferred_terms(
+    effective = preferred_terms(
         [
             record(PreferredSchedulingTerm, weight=0, preference={"matchExpressions": [{}]}),
             record(PreferredSchedulingTerm, weight=5),
@@ -122,7 +122,7 @@ def test_preferences_without_weight_or_conditions_are_left_out() -> None:
             ),
         ]
     )
-    assert [preferred.weight for preferred in found] == [7]
+    assert [preferred.weight for preferred in effective] == [7]
 
 
 def test_a_preference_that_cannot_be_parsed_is_an_error_with_its_place() -> None:

@@ -34,9 +34,9 @@ def test_names_that_are_no_plain_camel_case_are_kept(
 
 
 def test_a_spec_is_compared_by_identity_and_can_be_a_key() -> None:
-    one, other = PodSpec(), PodSpec()
-    assert one != other
-    assert {one: 1}[one] == 1
+    first, second = PodSpec(), PodSpec()
+    assert first != second
+    assert {first: 1}[first] == 1
 
 
 def test_taints_are_values() -> None:
@@ -44,7 +44,7 @@ def test_taints_are_values() -> None:
 
 
 def test_what_is_written_reads_back_the_same() -> None:
-    found = pod(containers=[container(cpu="1500m", memory="1Gi")], nodeSelector={"a": "b"}).spec
-    text = msgspec.json.encode(found, enc_hook=encode_hook)
+    spec = pod(containers=[container(cpu="1500m", memory="1Gi")], nodeSelector={"a": "b"}).spec
+    text = msgspec.json.encode(spec, enc_hook=encode_hook)
     again = msgspec.json.decode(text, type=PodSpec, dec_hook=decode_hook)
-    assert msgspec.structs.asdict(again) == msgspec.structs.asdict(found)
+    assert msgspec.structs.asdict(again) == msgspec.structs.asdict(spec)

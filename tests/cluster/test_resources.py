@@ -14,14 +14,14 @@ def requests(*, status: dict[str, Any] | None = None, **spec: Any) -> dict[str, 
     return pod_resources(pod(status=status, **spec)).requests
 
 
-def sidecar(**amounts: str) -> dict[str, Any]:
+def sidecar(**amounts: Any) -> dict[str, Any]:
     return {**container("s", **amounts), "restartPolicy": "Always"}
 
 
 def test_cpu_counts_in_thousandths_and_everything_else_in_units() -> None:
-    asked = container(cpu="1.5", memory="1Mi", ephemeral_storage="1k")
-    found = requests(containers=[asked])
-    assert found == {"cpu": 1500, "memory": MIB, "ephemeral-storage": 1000}
+    requesting = container(cpu="1.5", memory="1Mi", ephemeral_storage="1k")
+    counted = requests(containers=[requesting])
+    assert counted == {"cpu": 1500, "memory": MIB, "ephemeral-storage": 1000}
 
 
 def test_amounts_are_added_before_they_are_rounded() -> None:
@@ -42,16 +42,16 @@ def test_names_that_are_no_resources_are_not_counted() -> None:
         "hugepages-2Mi": "4Mi",
         "attachable-volumes-x": "3",
     }
-    found = requests(containers=[{"name": "c", "resources": {"requests": names}}])
-    assert found == {"example.com/gpu": 2, "hugepages-2Mi": 4 * MIB, "attachable-volumes-x": 3}
+    counted = requests(containers=[{"name": "c", "resources": {"requests": names}}])
+    assert counted == {"example.com/gpu": 2, "hugepages-2Mi": 4 * MIB, "attachable-volumes-x": 3}
 
 
 def test_the_greatest_init_container_counts_where_it_is_more() -> None:
-    found = requests(
+    counted = requests(
         containers=[container(cpu="1", memory="1Mi")],
         initContainers=[container("i", cpu="3"), container("j", cpu="2", memory="2Mi")],
     )
-    assert found == {"cpu": 3000, "memory": 2 * MIB}
+    assert counted == {"cpu": 3000, "memory": 2 * MIB}
 
 
 def test_sidecars_run_beside_the_containers_and_later_init_containers() -> None:
@@ -60,38 +60,38 @@ def test_sidecars_run_beside_the_containers_and_later_init_containers() -> None:
 
 
 def test_overhead_comes_on_top() -> None:
-    found = requests(containers=[container(cpu="1")], overhead={"cpu": "250m", "memory": "1Mi"})
-    assert found == {"cpu": 1250, "memory": MIB}
+    counted = requests(containers=[container(cpu="1")], overhead={"cpu": "250m", "memory": "1Mi"})
+    assert counted == {"cpu": 1250, "memory": MIB}
 
 
 def test_requests_of_the_pod_take_the_place_of_its_containers() -> None:
-    found = requests(
+    counted = requests(
         containers=[container(cpu="1", memory="5Mi", **{"example.com/gpu": "1"})],
         resources={"requests": {"cpu": "3", "example.com/gpu": "9"}},
         overhead={"cpu": "1"},
     )
-    assert found == {"cpu": 4000, "memory": 5 * MIB, "example.com/gpu": 1}
+    assert counted == {"cpu": 4000, "memory": 5 * MIB, "example.com/gpu": 1}
 
 
 def test_containers_that_ask_for_nothing_count_a_little_for_scores() -> None:
-    found = pod_resources(pod(containers=[container("a"), container("b", cpu="1")]))
-    assert found.requests == {"cpu": 1000}
-    assert (found.nonzero_cpu, found.nonzero_memory) == (1100, 400 * MIB)
+    resources = pod_resources(pod(containers=[container("a"), container("b", cpu="1")]))
+    assert resources.requests == {"cpu": 1000}
+    assert (resources.nonzero_cpu, resources.nonzero_memory) == (1100, 400 * MIB)
 
 
 def test_a_request_of_zero_stays_zero_for_scores() -> None:
-    found = pod_resources(pod(containers=[container(cpu="0", memory="0")]))
-    assert (found.nonzero_cpu, found.nonzero_memory) == (0, 0)
+    resources = pod_resources(pod(containers=[container(cpu="0", memory="0")]))
+    assert (resources.nonzero_cpu, resources.nonzero_memory) == (0, 0)
 
 
 def test_with_pod_level_requests_only_what_nobody_asked_for_counts_a_little() -> None:
-    found = pod_resources(
+    resources = pod_resources(
         pod(
             containers=[container("a"), container("b", cpu="1")],
             resources={"requests": {"cpu": "2"}},
         )
     )
-    assert (found.nonzero_cpu, found.nonzero_memory) == (2000, 400 * MIB)
+    assert (resources.nonzero_cpu, resources.nonzero_memory) == (2000, 400 * MIB)
 
 
 def resizing(reason: str = "") -> dict[str, Any]:
@@ -108,14 +108,14 @@ def resizing(reason: str = "") -> dict[str, Any]:
 
 
 def test_while_a_resize_is_under_way_the_most_counts() -> None:
-    asked = [container(cpu="3")]
-    assert requests(containers=asked, status=resizing()) == {"cpu": 3000, "memory": MIB}
+    containers = [container(cpu="3")]
+    assert requests(containers=containers, status=resizing()) == {"cpu": 3000, "memory": MIB}
 
 
 def test_a_resize_that_cannot_be_is_not_counted() -> None:
-    asked = [container(cpu="3")]
-    found = requests(containers=asked, status=resizing("Infeasible"))
-    assert found == {"cpu": 2000, "memory": MIB}
+    containers = [container(cpu="3")]
+    counted = requests(containers=containers, status=resizing("Infeasible"))
+    assert counted == {"cpu": 2000, "memory": MIB}
 
 
 def test_a_status_without_resources_changes_nothing() -> None:

@@ -2,95 +2,105 @@
 
 import copy
 import pickle
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import states
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.pod_usage import PodUsageColumns
-from ksched_cli.cluster.snapshot import SealedError, Snapshot
+from ksched_cli.cluster.snapshot import SealedError, Snapshot, SnapshotFork
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.clusters import states
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 RESOURCES = ("cpu", "memory", "example.com/gpu")
 
 
-def look(snapshot):
+def look(snapshot: Snapshot | SnapshotFork) -> dict[str, Any]:
     """All that adding and removing pods may change, as plain data."""
     columns = {name: snapshot.requested(name).tolist() for name in RESOURCES}
     return columns | {
         "cpu, counted": snapshot.nonzero_cpu.tolist(),
         "memory, counted": snapshot.nonzero_memory.tolist(),
         "count": snapshot.pod_count.tolist(),
-        "pods": [[one.key for one in pods] for pods in snapshot.pods],
+        "pods": [[info.key for info in pods] for pods in snapshot.pods],
         "ports": {row: set(ports) for row, ports in snapshot.ports.items()},
     }
 
 
-def can_go(snapshot, one, row):
+def can_go(snapshot: Snapshot, info: PodInfo, row: int) -> bool:
     """Ports are a set upstream: of two pods with one port, the first to leave frees it."""
-    return not set(one.template.host_ports) & snapshot.ports.get(row, set())
+    return not set(info.template.host_ports) & snapshot.ports.get(row, set())
 
 
 @given(states(), st.data())
-def test_pods_that_come_and_go_leave_everything_as_it_was(state, data):
+def test_pods_that_come_and_go_leave_everything_as_it_was(
+    state: ClusterState, data: st.DataObject
+) -> None:
     run = simulation(state)
     snapshot = run.snapshot
     before = look(snapshot)
     there = []
-    for one in run.pending():
+    for info in run.pending():
         row = data.draw(st.integers(0, len(snapshot) - 1))
-        if can_go(snapshot, one, row):
-            snapshot.add(one, row)
-            there.append((one, row))
-    for one, row in reversed(there):
-        snapshot.remove(one, row)
+        if can_go(snapshot, info, row):
+            snapshot.add(info, row)
+            there.append((info, row))
+    for info, row in reversed(there):
+        snapshot.remove(info, row)
     assert look(snapshot) == before
     assert snapshot.log[-len(there) :] == [row for _, row in reversed(there)] if there else True
 
 
 @given(states(), st.data())
-def test_columns_are_what_adding_up_the_pods_gives(state, data):
+def test_columns_are_what_adding_up_the_pods_gives(
+    state: ClusterState, data: st.DataObject
+) -> None:
     run = simulation(state)
     run.run()
     snapshot = run.snapshot
     for row, pods in enumerate(snapshot.pods):
         for name in RESOURCES:
-            wanted = sum(one.resources.requests.get(name, 0) for one in pods)
-            assert snapshot.requested(name)[row] == wanted
-        assert snapshot.nonzero_cpu[row] == sum(one.resources.nonzero_cpu for one in pods)
-        assert snapshot.nonzero_memory[row] == sum(one.resources.nonzero_memory for one in pods)
+            expected = sum(info.resources.requests.get(name, 0) for info in pods)
+            assert snapshot.requested(name)[row] == expected
+        assert snapshot.nonzero_cpu[row] == sum(info.resources.nonzero_cpu for info in pods)
+        assert snapshot.nonzero_memory[row] == sum(info.resources.nonzero_memory for info in pods)
         assert snapshot.pod_count[row] == len(pods)
 
 
 @given(states(), st.data())
-def test_a_fork_changes_nothing_but_itself(state, data):
+def test_a_fork_changes_nothing_but_itself(state: ClusterState, data: st.DataObject) -> None:
     run = simulation(state)
     snapshot = run.snapshot
     before, end = look(snapshot), len(snapshot.log)
     fork = snapshot.fork(range(len(snapshot)))
     assert look(fork) == before
-    for one in run.pending():
-        fork.add(one, data.draw(st.integers(0, len(snapshot) - 1)))
+    for info in run.pending():
+        fork.add(info, data.draw(st.integers(0, len(snapshot) - 1)))
     for row, pods in enumerate(snapshot.pods):
-        for one in pods:
-            fork.remove(one, row)
+        for info in pods:
+            fork.remove(info, row)
     assert look(snapshot) == before
     assert len(snapshot.log) == end
 
 
 @given(states(), st.data())
-def test_many_pods_at_once_are_as_many_one_after_another(state, data):
+def test_many_pods_at_once_are_as_many_one_after_another(
+    state: ClusterState, data: st.DataObject
+) -> None:
     run = simulation(state)
     rows = range(len(run.snapshot))
     single, many = run.snapshot.fork(rows), run.snapshot.fork(rows)
-    pods = [one for pods in run.snapshot.pods for one in pods]
+    pods = [info for pods in run.snapshot.pods for info in pods]
     places = [row for row, pods in enumerate(run.snapshot.pods) for _ in pods]
-    for one, row in zip(pods, places, strict=True):
-        single.remove(one, row)
+    for info, row in zip(pods, places, strict=True):
+        single.remove(info, row)
     load, targets = PodUsageColumns.of(pods), np.array(places, dtype=np.intp)
     many.remove_each(pods, targets, load)
     assert look(single) == look(many)
@@ -98,48 +108,48 @@ def test_many_pods_at_once_are_as_many_one_after_another(state, data):
     assert look(many) == look(run.snapshot)
 
 
-def test_a_pod_that_leaves_has_its_place_taken_by_the_last_one():
+def test_a_pod_that_leaves_has_its_place_taken_by_the_last_one() -> None:
     pods = [pod(f"p{i}", node="a") for i in range(4)]
     run = simulation(cluster(node("a"), *pods))
     run.snapshot.remove(find(run, "p1"), 0)
-    assert [one.name for one in run.snapshot.pods[0]] == ["p0", "p3", "p2"]
+    assert [info.name for info in run.snapshot.pods[0]] == ["p0", "p3", "p2"]
 
 
-def test_a_port_is_free_once_one_of_the_pods_that_have_it_leaves():
+def test_a_port_is_free_once_one_of_the_pods_that_have_it_leaves() -> None:
     pods = [pod(name, node="a", ports=[80]) for name in ("one", "other")]
     run = simulation(cluster(node("a"), *pods))
     run.snapshot.remove(find(run, "one"), 0)
     assert run.snapshot.ports == {}
 
 
-def test_watchers_are_told_of_every_pod():
-    told = []
+def test_watchers_are_told_of_every_pod() -> None:
+    calls = []
 
     class Watcher:
-        def pod_added(self, pod, row):
-            told.append(("+", pod.name, row))
+        def pod_added(self, pod: PodInfo, row: int) -> None:
+            calls.append(("+", pod.name, row))
 
-        def pod_removed(self, pod, row):
-            told.append(("-", pod.name, row))
+        def pod_removed(self, pod: PodInfo, row: int) -> None:
+            calls.append(("-", pod.name, row))
 
     run = simulation(cluster(node("a"), node("b"), pod("p")))
     run.snapshot.subscribe(Watcher())
     run.snapshot.add(find(run), 1)
     run.snapshot.remove(find(run), 1)
-    assert told == [("+", "p", 1), ("-", "p", 1)]
+    assert calls == [("+", "p", 1), ("-", "p", 1)]
 
 
 class NodeTree:
     """kube-scheduler's order of visits, as a list per zone from which nodes are taken in turn."""
 
-    def __init__(self):
-        self.zones = {}
+    def __init__(self) -> None:
+        self.zones: dict[tuple[str, str], list[str]] = {}
 
-    def add(self, labels, name):
+    def add(self, labels: dict[str, str], name: str) -> None:
         zone = labels.get(OLD_ZONE, labels.get(ZONE, ""))
         self.zones.setdefault((labels.get(REGION, ""), zone), []).append(name)
 
-    def visits(self):
+    def visits(self) -> Iterator[str]:
         queues = [list(names) for names in self.zones.values()]
         while any(queues):
             yield from (queue.pop(0) for queue in queues if queue)
@@ -156,7 +166,9 @@ LABELS = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(st.from_regex(r"n[0-9]{1,3}", fullmatch=True), LABELS, max_size=12))
-def test_nodes_are_visited_as_the_schedulers_node_tree_lists_them(labels):
+def test_nodes_are_visited_as_the_schedulers_node_tree_lists_them(
+    labels: dict[str, dict[str, str]],
+) -> None:
     snapshot = Snapshot(cluster(*(node(name, labels=own) for name, own in labels.items())).nodes)
     tree = NodeTree()
     for name in sorted(labels):
@@ -165,31 +177,31 @@ def test_nodes_are_visited_as_the_schedulers_node_tree_lists_them(labels):
     assert snapshot.rank[snapshot.order].tolist() == list(range(len(snapshot)))
 
 
-def test_rows_are_in_order_of_name():
+def test_rows_are_in_order_of_name() -> None:
     snapshot = Snapshot(cluster(node("n2"), node("n10"), node("n1")).nodes)
     assert snapshot.names == ("n1", "n10", "n2")
     assert snapshot.row == {"n1": 0, "n10": 1, "n2": 2}
 
 
-def test_no_node_has_any_of_an_unknown_resource():
+def test_no_node_has_any_of_an_unknown_resource() -> None:
     snapshot = Snapshot(cluster(node("a"), node("b")).nodes)
     assert snapshot.allocatable("x.y/none").tolist() == [0, 0]
 
 
-def test_what_nobody_asked_for_is_zero_and_cannot_be_written_to():
+def test_what_nobody_asked_for_is_zero_and_cannot_be_written_to() -> None:
     snapshot = Snapshot(cluster(node("a")).nodes)
     with pytest.raises(ValueError, match="read-only"):
         snapshot.requested("x.y/z")[0] = 1
 
 
-def test_nodes_with_the_same_taints_share_an_id():
-    made = [node("a", taints=["k=v:NoSchedule"]), node("b"), node("c", taints=["k=v:NoSchedule"])]
-    ids, sets = Snapshot(cluster(*made).nodes).taint_sets
+def test_nodes_with_the_same_taints_share_an_id() -> None:
+    nodes = [node("a", taints=["k=v:NoSchedule"]), node("b"), node("c", taints=["k=v:NoSchedule"])]
+    ids, sets = Snapshot(cluster(*nodes).nodes).taint_sets
     assert ids.tolist() == [0, 1, 0]
     assert [len(taints) for taints in sets] == [1, 0]
 
 
-def test_the_fork_of_a_fork_is_one_too():
+def test_the_fork_of_a_fork_is_one_too() -> None:
     base = simulation(cluster(node("a"), pod("there", node="a", cpu=1, ports=[80]))).snapshot
     first = base.fork([0])
     (there,) = first.pods[0]
@@ -199,25 +211,26 @@ def test_the_fork_of_a_fork_is_one_too():
     assert look(first) == look(base)
 
 
-def test_nobody_is_told_of_what_happens_in_a_fork():
-    class Listener:
-        told = 0
+class Listener:
+    calls = 0
 
-        def pod_added(self, pod, row):
-            self.told += 1
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self.calls += 1
 
-        pod_removed = pod_added
+    pod_removed = pod_added
 
+
+def test_nobody_is_told_of_what_happens_in_a_fork() -> None:
     base = simulation(cluster(node("a"), pod("there", node="a"))).snapshot
     listener = Listener()
     base.subscribe(listener)
     fork = base.fork([0])
     fork.remove(base.pods[0][0], 0)
-    assert listener.told == 0
+    assert listener.calls == 0
     assert fork.labels is base.labels
 
 
-def test_a_fork_for_one_node_lets_no_other_node_change():
+def test_a_fork_for_one_node_lets_no_other_node_change() -> None:
     base = simulation(cluster(node("a"), node("b"), pod("p", node="b"))).snapshot
     fork = base.fork([0])
     (there,) = base.pods[1]
@@ -227,7 +240,7 @@ def test_a_fork_for_one_node_lets_no_other_node_change():
     assert look(fork) == look(base)
 
 
-def test_what_a_fork_shares_is_read_only():
+def test_what_a_fork_shares_is_read_only() -> None:
     base = simulation(cluster(node("a"), pod("p", node="a"))).snapshot
     fork = base.fork([0])
     for name in ("usage", "pods", "ports", "log"):
@@ -237,26 +250,31 @@ def test_what_a_fork_shares_is_read_only():
             column[...] = 0
 
 
-def copies(snapshot):
+S = TypeVar("S", Snapshot, SnapshotFork)
+
+
+def copies(snapshot: S) -> tuple[S, S]:
     return copy.deepcopy(snapshot), pickle.loads(pickle.dumps(snapshot))
 
 
 @given(states(), st.data())
-def test_copies_go_on_as_the_original_does_and_apart_from_it(state, data):
+def test_copies_go_on_as_the_original_does_and_apart_from_it(
+    state: ClusterState, data: st.DataObject
+) -> None:
     """Deep copies and pickles: columns that are views of one array stay views."""
     run = simulation(state)
     pending = run.pending()
     rows = [data.draw(st.integers(0, len(run.snapshot) - 1)) for _ in pending]
-    made = (*copies(run.snapshot), *copies(run.snapshot.fork([0])))
+    copied = (*copies(run.snapshot), *copies(run.snapshot.fork([0])))
     before = look(run.snapshot)
-    for snapshot in made:
+    for snapshot in copied:
         assert look(snapshot) == before
-        for one, row in zip(pending, rows, strict=True):
-            snapshot.add(one, row)
+        for info, row in zip(pending, rows, strict=True):
+            snapshot.add(info, row)
     assert look(run.snapshot) == before
-    for one, row in zip(pending, rows, strict=True):
-        run.snapshot.add(one, row)
-    for snapshot in made:
+    for info, row in zip(pending, rows, strict=True):
+        run.snapshot.add(info, row)
+    for snapshot in copied:
         assert look(snapshot) == look(run.snapshot)
         assert snapshot.usage.tolist() == run.snapshot.usage.tolist()
         for resource in RESOURCES:
@@ -264,9 +282,9 @@ def test_copies_go_on_as_the_original_does_and_apart_from_it(state, data):
             assert left.tolist() == right.tolist()
 
 
-def test_a_copy_has_no_subscribers_and_is_open():
+def test_a_copy_has_no_subscribers_and_is_open() -> None:
     base = Snapshot(cluster(node("a")).nodes)
-    base.subscribe(object())
+    base.subscribe(Listener())
     base.seal(True)
     (info,) = simulation(cluster(node("a"), pod("p"))).pending()
     for snapshot in copies(base):
@@ -274,6 +292,6 @@ def test_a_copy_has_no_subscribers_and_is_open():
         assert snapshot.pod_count.tolist() == [1]
 
 
-def test_a_shallow_copy_is_refused():
+def test_a_shallow_copy_is_refused() -> None:
     with pytest.raises(TypeError, match="deepcopy"):
         copy.copy(Snapshot(()))

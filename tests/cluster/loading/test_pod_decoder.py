@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -55,9 +57,10 @@ def test_times_are_brought_into_one_form() -> None:
 def test_pods_of_one_template_share_spec_and_labels_wherever_they_are_bound() -> None:
     pods = []
     for index, node in enumerate(["", "n1", "n2"]):
+        binding: dict[str, Any] = {"nodeName": node} if node else {}
         pod = manifest(
             f"p{index}",
-            **({"nodeName": node} if node else {}),
+            **binding,
             volumes=[{"name": f"kube-api-access-abcd{index}"}],
             priority=0,
         )

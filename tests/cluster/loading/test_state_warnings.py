@@ -9,7 +9,9 @@ import pytest
 from tests.cluster.build import manifest, state
 
 NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "1"}}}
-CLAIM_USE = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+CLAIM_USE: dict[str, Any] = {
+    "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+}
 
 
 def affinity(selector: dict[str, Any]) -> dict[str, Any]:

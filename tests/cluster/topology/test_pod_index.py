@@ -1,11 +1,14 @@
 """Counters that follow pods, against counting anew."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.topology.domain_counts import DomainCounter
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
 from ksched_cli.cluster.topology.pod_selection import (
@@ -17,6 +20,9 @@ from ksched_cli.cluster.topology.pod_selection import (
 )
 from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Requirement, Selector, selector_of_map
 from ksched_cli.testing import cluster, node, pod
+
+# namespace, labels, whether it is being deleted, the row of its node
+DrawnPod = tuple[str, dict[str, str], bool, int]
 
 ZONES = ("a", "b", "", None)
 LABELS = st.dictionaries(st.sampled_from(("app", "tier")), st.sampled_from("xyz"))
@@ -34,7 +40,7 @@ REQUIREMENTS = st.one_of(
 )
 SELECTORS = st.one_of(
     st.sampled_from((EVERYTHING, NOTHING)),
-    st.lists(REQUIREMENTS, max_size=3).map(lambda found: Selector(tuple(found))),
+    st.lists(REQUIREMENTS, max_size=3).map(lambda requirements: Selector(tuple(requirements))),
 )
 NAMESPACES = st.builds(
     Namespaces, st.frozensets(st.sampled_from(("default", "blue", "green"))), st.booleans()
@@ -46,12 +52,12 @@ SELECTIONS = st.builds(
 )
 
 
-def nodes():
+def nodes() -> list[dict[str, Any]]:
     labels = [{} if zone is None else {"zone": zone} for zone in ZONES]
-    return [node(f"n{i}", labels=one) for i, one in enumerate(labels)]
+    return [node(f"n{i}", labels=own) for i, own in enumerate(labels)]
 
 
-def infos(drawn):
+def infos(drawn: list[DrawnPod]) -> list[tuple[PodInfo, int]]:
     """The pods, each with its row."""
     catalog = PodCatalog()
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -59,23 +65,23 @@ def infos(drawn):
         pod(f"p{i}", namespace, labels=labels, metadata=deleted if deleting else {})
         for i, (namespace, labels, deleting, _) in enumerate(drawn)
     ]
-    found = cluster(*manifests).pods
-    return [(catalog.info(one), row) for one, (*_, row) in zip(found, drawn, strict=True)]
+    loaded = cluster(*manifests).pods
+    return [(catalog.info(each), row) for each, (*_, row) in zip(loaded, drawn, strict=True)]
 
 
-def counted(snapshot, selection):
+def counted(snapshot: Snapshot, selection: PodSelection) -> dict[str, int]:
     """Per zone, by looking at every pod."""
     counts = dict.fromkeys(snapshot.labels["zone"].values, 0)
     for row, pods in enumerate(snapshot.pods):
         zone = ZONES[row]
-        for one in pods:
-            alive = selection.terminating or not one.pod.deleting
-            if zone is not None and alive and selection.matches(one.namespace, one.labels):
+        for info in pods:
+            alive = selection.terminating or not info.pod.deleting
+            if zone is not None and alive and selection.matches(info.namespace, info.labels):
                 counts[zone] += 1
     return counts
 
 
-def shown(counter):
+def shown(counter: DomainCounter) -> dict[str, int]:
     return dict(zip(counter.domains.values, counter.counts.tolist(), strict=False))
 
 
@@ -87,8 +93,12 @@ def shown(counter):
     selections=st.lists(SELECTIONS, min_size=1, max_size=4),
 )
 def test_counters_agree_with_counting_whenever_they_were_made(
-    before, between, after, leaving, selections
-):
+    before: list[DrawnPod],
+    between: list[DrawnPod],
+    after: list[DrawnPod],
+    leaving: list[int],
+    selections: list[PodSelection],
+) -> None:
     snapshot = Snapshot(cluster(*nodes()).nodes)
     arriving = infos(before + between + after)
     for info, row in arriving[: len(before)]:
@@ -110,7 +120,9 @@ def test_counters_agree_with_counting_whenever_they_were_made(
 
 
 @given(drawn=PODS, selection=SELECTIONS, term_first=st.booleans())
-def test_a_term_is_known_to_the_groups_it_is_about(drawn, selection, term_first):
+def test_a_term_is_known_to_the_groups_it_is_about(
+    drawn: DrawnPod, selection: PodSelection, term_first: bool
+) -> None:
     index = PodIndex(Snapshot(cluster(*nodes()).nodes))
     [(info, _)] = infos([drawn])
     if not term_first:
@@ -122,15 +134,15 @@ def test_a_term_is_known_to_the_groups_it_is_about(drawn, selection, term_first)
     assert (term in index.group(info).terms[TermKind.AVOIDS]) is about
 
 
-def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value():
+def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value() -> None:
     index = PodIndex(Snapshot(cluster(*nodes()).nodes))
-    one, two, deleted = [
-        info for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (0, 0, 1)])
+    first, second, deleted = [
+        info for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (False, False, True)])
     ]
-    assert index.group(one) is index.group(two)
-    assert index.group(one) is not index.group(deleted)
+    assert index.group(first) is index.group(second)
+    assert index.group(first) is not index.group(deleted)
 
-    def selection():
+    def selection() -> PodSelection:
         return PodSelection((Clause(Namespaces(frozenset({"blue"})), EVERYTHING),))
 
     zones = index.domains("zone")
@@ -139,7 +151,7 @@ def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value():
     assert index.term(selection(), zones, TermKind.PREFERS, -5) is not term
 
 
-def test_a_snapshot_has_one_index():
+def test_a_snapshot_has_one_index() -> None:
     snapshot = Snapshot(cluster(*nodes()).nodes)
     assert snapshot.index(PodIndex) is snapshot.index(PodIndex)
     assert snapshot.index(PodIndex) is not snapshot.fork([]).index(PodIndex)
@@ -157,7 +169,7 @@ def test_a_snapshot_has_one_index():
         (Selector((Requirement("a", "Exists"), Requirement("b", "DoesNotExist"))), "a,!b"),
     ],
 )
-def test_selectors_read_as_kubectl_writes_them(selector, text):
+def test_selectors_read_as_kubectl_writes_them(selector: Selector, text: str) -> None:
     assert selector_text(selector) == text
 
 
@@ -171,5 +183,5 @@ def test_selectors_read_as_kubectl_writes_them(selector, text):
         (Namespaces(frozenset({"blue"}), others=True), "any namespace but blue"),
     ],
 )
-def test_namespaces_read_as_people_say_them(namespaces, text):
+def test_namespaces_read_as_people_say_them(namespaces: Namespaces, text: str) -> None:
     assert str(namespaces) == text
