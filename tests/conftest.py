@@ -5,7 +5,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from extenders.fixtures import extended, serve  # noqa: F401  # fixtures
+from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 
 # A slow machine is no fault of the code; the examples are the same for everybody.
 settings.register_profile(

@@ -10,9 +10,9 @@ from runpy import run_path
 import pytest
 from jsonschema import Draft202012Validator
 
-from extenders.fixtures import config_text
-from extenders.servers import everything, unused_port
 from ksched_cli.testing import node, pod
+from tests.extenders.fixtures import config_text
+from tests.extenders.servers import everything, unused_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extender"
 

@@ -1,10 +1,10 @@
 """Every rejection of every node: by PreFilter, by plugins, for nominated pods, by extenders."""
 
-from extenders.servers import everything
 from framework.toys import filtering, narrowing, profile
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.extenders.servers import everything
 
 NO = Status.unschedulable("no")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from extenders.servers import Code, everything
 from ksched_cli.analysis.explain import explain
 from ksched_cli.framework.status import Code as StatusCode
 from ksched_cli.testing import cluster, find, node, pod
+from tests.extenders.servers import Code, everything
 
 NODES = (node("a"), node("b"), node("c"))
 

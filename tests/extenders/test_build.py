@@ -1,15 +1,16 @@
 """The extenders of a run are built in calling order, and failures are warned about once."""
 
-from extenders.servers import unused_port
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders.build import Extenders
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.testing import cluster, node, pod
+from tests.extenders.fixtures import Extended
+from tests.extenders.servers import unused_port
 
 STATE = cluster(node("a"), node("b"), pod("p"))
 
 
-def test_ignorable_extenders_come_last_and_the_rest_stays_in_order():
+def test_ignorable_extenders_come_last_and_the_rest_stays_in_order() -> None:
     configured = [
         Extender(url_prefix="http://1", ignorable=True),
         Extender(url_prefix="http://2"),
@@ -21,7 +22,7 @@ def test_ignorable_extenders_come_last_and_the_rest_stays_in_order():
     extenders.close()
 
 
-def test_who_cannot_be_reached_is_named_once_with_the_cause(extended):
+def test_who_cannot_be_reached_is_named_once_with_the_cause(extended: Extended) -> None:
     port = unused_port()
     state = cluster(node("a"), *(pod(f"p{i}") for i in range(5)))
     run, warnings = extended(
@@ -36,7 +37,7 @@ def test_who_cannot_be_reached_is_named_once_with_the_cause(extended):
     assert warnings == [f"extender http://127.0.0.1:{port}/x cannot be reached: {cause}"]
 
 
-def test_a_password_is_not_shown(extended):
+def test_a_password_is_not_shown(extended: Extended) -> None:
     port = unused_port()
     url = f"http://me:secret@127.0.0.1:{port}"
     run, warnings = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})

@@ -3,33 +3,47 @@
 import gzip
 import socket
 import time
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import pytest
 
-from extenders.servers import Code, everything, unused_port
 from ksched_cli import __version__
 from ksched_cli.config.types import Extender
 from ksched_cli.extenders.client import ExtenderRequest, HTTPTransport, Reply, UnreachableError
 from ksched_cli.extenders.errors import TIMEOUT
 from ksched_cli.testing import cluster, node, pod
+from tests.extenders.fixtures import Extended, Serve
+from tests.extenders.servers import Code, everything, unused_port
 
 QUICK = "300ms"
 STATE = cluster(node("a"), node("b"), pod("p"))
 
 
-def scores(data):
+def scores(data: dict[str, Any]) -> list[Any]:
     return []
 
 
-@pytest.fixture
-def call():
+class Call(Protocol):
     """Sends a body of JSON to a URL; gives the reply."""
+
+    def __call__(self, url: str, body: bytes = b"{}") -> Reply: ...
+
+
+@pytest.fixture
+def call() -> Iterator[Call]:
     transport = HTTPTransport(Extender(url_prefix="http://127.0.0.1", http_timeout=5 * 10**9))
-    yield lambda url, body=b"{}": transport.start(ExtenderRequest(url, body))()
+
+    def send(url: str, body: bytes = b"{}") -> Reply:
+        return transport.start(ExtenderRequest(url, body))()
+
+    yield send
     transport.close()
 
 
-def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(serve, call):
+def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(
+    serve: Serve, call: Call
+) -> None:
     server = serve({"/x": {"a": 1}})
     assert call(f"{server.url}/x", b'{"b": 2}') == Reply(200, b'{"a": 1}')
     (received,) = server.calls
@@ -38,48 +52,50 @@ def test_a_reply_is_status_and_body_and_the_request_says_who_sends_it(serve, cal
     assert received.headers["User-Agent"] == f"ksched/{__version__}"
 
 
-def test_a_compressed_body_is_unpacked(serve, call):
+def test_a_compressed_body_is_unpacked(serve: Serve, call: Call) -> None:
     server = serve({"/x": Code(200, gzip.compress(b"[]"), {"Content-Encoding": "gzip"})})
     assert call(f"{server.url}/x").body == b"[]"
 
 
-def test_the_body_is_read_only_with_status_200(serve, call):
+def test_the_body_is_read_only_with_status_200(serve: Serve, call: Call) -> None:
     server = serve({"/x": Code(500, b"boom")})
     assert call(f"{server.url}/x") == Reply(500, b"")
 
 
-def test_user_and_password_of_the_url_are_sent_as_basic_authentication(serve, call):
+def test_user_and_password_of_the_url_are_sent_as_basic_authentication(
+    serve: Serve, call: Call
+) -> None:
     server = serve({"/x": {}})
     call(server.url.replace("http://", "http://me:s%20t@") + "/x")
     assert server.calls[0].headers["authorization"] == "Basic bWU6cyB0"
 
 
-def test_a_refused_connection_is_unreachable_in_gos_words(call):
+def test_a_refused_connection_is_unreachable_in_gos_words(call: Call) -> None:
     url = f"http://127.0.0.1:{unused_port()}/x"
     with pytest.raises(UnreachableError, match=r'^Post "http.*": dial tcp .*: connection refused$'):
         call(url)
 
 
-def test_other_schemes_are_refused(call):
+def test_other_schemes_are_refused(call: Call) -> None:
     with pytest.raises(UnreachableError, match='unsupported protocol scheme "ftp"'):
         call("ftp://127.0.0.1")
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:80/x", "ftp://127.0.0.1", "http://", "nonsense"])
-def test_a_url_that_is_none_is_an_error_of_the_pod(url, extended):
+def test_a_url_that_is_none_is_an_error_of_the_pod(url: str, extended: Extended) -> None:
     run, warnings = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
     assert run.run().last["default/p"].error
     assert len(warnings) == 1
 
 
-def test_an_unknown_host_is_an_error_of_the_pod(extended):
+def test_an_unknown_host_is_an_error_of_the_pod(extended: Extended) -> None:
     url = "http://extender.invalid"
     run, warnings = extended(STATE, {"urlPrefix": url, "filterVerb": "filter"})
     assert "lookup extender.invalid: no such host" in run.run().last["default/p"].error
     assert len(warnings) == 1
 
 
-def test_where_nobody_takes_the_call_is_tried_once(extended):
+def test_where_nobody_takes_the_call_is_tried_once(extended: Extended) -> None:
     """A full backlog: connecting takes the whole timeout, and would for each of 40 pods."""
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
@@ -101,7 +117,7 @@ def test_where_nobody_takes_the_call_is_tried_once(extended):
     assert len(warnings) == 1
 
 
-def test_a_connection_is_used_again(serve, extended):
+def test_a_connection_is_used_again(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": everything, "/prioritize": scores})
     extender = {
         "urlPrefix": server.url,

@@ -1,8 +1,11 @@
 """Failed calls are described in Go's words."""
 
 import errno
+from socket import gaierror
 
 import pytest
+from urllib3 import HTTPSConnectionPool
+from urllib3.connection import HTTPSConnection
 from urllib3.exceptions import (
     NameResolutionError,
     NewConnectionError,
@@ -22,10 +25,11 @@ from ksched_cli.extenders.errors import (
 
 URL = "https://me:secret@host/x"
 RESET = ConnectionResetError(errno.ECONNRESET, "reset")
+POOL = HTTPSConnectionPool("host")
 
 
-def refused():
-    error = NewConnectionError(None, "failed")
+def refused() -> NewConnectionError:
+    error = NewConnectionError(HTTPSConnection("host"), "failed")
     error.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
     return error
 
@@ -33,8 +37,11 @@ def refused():
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ReadTimeoutError(None, URL, "slow"), TIMEOUT),
-        (NameResolutionError("host", None, OSError()), "dial tcp: lookup host: no such host"),
+        (ReadTimeoutError(POOL, URL, "slow"), TIMEOUT),
+        (
+            NameResolutionError("host", HTTPSConnection("host"), gaierror()),
+            "dial tcp: lookup host: no such host",
+        ),
         (refused(), "dial tcp host:443: connect: connection refused"),
         (SSLError("bad certificate"), "tls: bad certificate"),
         (ProtocolError("aborted", RESET), "read tcp host:443: read: connection reset by peer"),
@@ -43,21 +50,23 @@ def refused():
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_an_error_before_the_headers_is_described_as_by_gos_client(error, message):
+def test_an_error_before_the_headers_is_described_as_by_gos_client(
+    error: Exception, message: str
+) -> None:
     assert request_error_message(error, URL) == message
 
 
-def test_the_port_is_the_urls_or_the_schemes():
+def test_the_port_is_the_urls_or_the_schemes() -> None:
     assert "dial tcp host:80:" in request_error_message(refused(), "http://host/x")
     assert "dial tcp host:81:" in request_error_message(refused(), "http://host:81/x")
 
 
-def test_an_error_within_the_body_is_a_timeout_or_an_unexpected_end():
-    assert body_error_message(ReadTimeoutError(None, URL, "slow")) == BODY_TIMEOUT
+def test_an_error_within_the_body_is_a_timeout_or_an_unexpected_end() -> None:
+    assert body_error_message(ReadTimeoutError(POOL, URL, "slow")) == BODY_TIMEOUT
     assert body_error_message(ProtocolError("broken")) == "unexpected EOF"
 
 
-def test_a_password_is_masked():
+def test_a_password_is_masked() -> None:
     assert redacted(URL) == "https://me:***@host/x"
     assert redacted("http://host/a:b@c") == "http://host/a:b@c"
     assert post_prefix(URL) == 'Post "https://me:***@host/x"'

@@ -7,24 +7,30 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
-from extenders.servers import Code, Raw, everything
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.extenders.errors import TIMEOUT
 from ksched_cli.testing import cluster, node, pod
+from tests.extenders.fixtures import Extended, Serve
+from tests.extenders.servers import Answer, Code, Raw, Server, everything
 
-QUICK = "300ms"
+QUICK, PATIENT = "300ms", "7s"
 
 
-def reset(handler):
+def reset(handler: BaseHTTPRequestHandler) -> None:
     """Closes the connection so that the other side sees a reset."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.connection.close()
 
 
-def break_off(handler):
+def break_off(handler: BaseHTTPRequestHandler) -> None:
     """Announces more than it sends."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -32,17 +38,17 @@ def break_off(handler):
     handler.wfile.write(b'{"NodeNames": ["a"')
 
 
-def reset_in_the_middle(handler):
+def reset_in_the_middle(handler: BaseHTTPRequestHandler) -> None:
     break_off(handler)
     handler.wfile.flush()
     reset(handler)
 
 
-def sleep(handler):
+def sleep(handler: BaseHTTPRequestHandler) -> None:
     time.sleep(1)
 
 
-def drip(handler):
+def drip(handler: BaseHTTPRequestHandler) -> None:
     """A byte now and then, so that no single read takes long."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
@@ -54,7 +60,7 @@ def drip(handler):
             time.sleep(0.05)
 
 
-def drip_headers(handler):
+def drip_headers(handler: BaseHTTPRequestHandler) -> None:
     with suppress(OSError):
         for _ in range(40):
             handler.wfile.write(b"H")
@@ -62,7 +68,7 @@ def drip_headers(handler):
             time.sleep(0.05)
 
 
-def gigabyte(handler):
+def gigabyte(handler: BaseHTTPRequestHandler) -> None:
     handler.send_response(200)
     handler.send_header("Content-Length", str(1 << 30))
     handler.end_headers()
@@ -71,8 +77,10 @@ def gigabyte(handler):
             handler.wfile.write(b" " * (1 << 20))
 
 
+# What only the timeout ends.
+SLOW = {"a slow answer", "an answer byte by byte", "headers byte by byte"}
 # How it fails, the answer, a part of the message.
-FAILURES = {
+FAILURES: dict[str, tuple[Answer, str]] = {
     "a reset": (Raw(reset), "connection reset by peer"),
     "a closed connection": (Raw(lambda handler: None), "EOF"),
     "an answer broken off": (Raw(break_off), "unexpected EOF"),
@@ -90,91 +98,99 @@ FAILURES = {
 }
 
 
-def scores(data):
+def scores(data: dict[str, Any]) -> list[Any]:
     return []
 
 
 STATE = cluster(node("a"), node("b"), pod("p"))
 
 
-def failing(server, **fields):
-    return {"urlPrefix": server.url, "httpTimeout": QUICK, "nodeCacheCapable": True, **fields}
+def failing(server: Server, timeout: str = PATIENT, **fields: Any) -> dict[str, Any]:
+    return {"urlPrefix": server.url, "httpTimeout": timeout, "nodeCacheCapable": True, **fields}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A server that fails, and the message that names the failure."""
+
+    server: Server
+    message: str
+    timeout: str
+
+    def extender(self, **fields: Any) -> dict[str, Any]:
+        return failing(self.server, self.timeout, **fields)
 
 
 @pytest.fixture(params=FAILURES)
-def failure(request, serve):
-    """A server that fails, and the message that names the failure."""
+def failure(request: pytest.FixtureRequest, serve: Serve) -> Failure:
     answer, message = FAILURES[request.param]
     server = serve({"/verb": answer, "/elsewhere": {"NodeNames": ["a", "b"]}})
-    return server, message.format(url=server.url)
+    timeout = QUICK if request.param in SLOW else PATIENT
+    return Failure(server, message.format(url=server.url), timeout)
 
 
 @pytest.fixture(autouse=True)
-def in_time():
+def in_time() -> Iterator[None]:
     """Far below what the servers would take, far above what a loaded machine does."""
     began = time.monotonic()
     yield
     assert time.monotonic() - began < 8
 
 
-def test_a_filter_that_fails_fails_the_pod(failure, extended):
-    server, message = failure
-    run, warnings = extended(STATE, failing(server, filterVerb="verb"))
+def test_a_filter_that_fails_fails_the_pod(failure: Failure, extended: Extended) -> None:
+    run, warnings = extended(STATE, failure.extender(filterVerb="verb"))
     record = run.run()
-    assert message in record.last["default/p"].error
+    assert failure.message in record.last["default/p"].error
     assert record.pending == ("default/p",)
     assert len(warnings) == 1
-    assert server.url in warnings[0]
+    assert failure.server.url in warnings[0]
 
 
-def test_a_filter_that_may_be_ignored_is(failure, extended):
-    server, _ = failure
-    run, warnings = extended(STATE, failing(server, filterVerb="verb", ignorable=True))
+def test_a_filter_that_may_be_ignored_is(failure: Failure, extended: Extended) -> None:
+    run, warnings = extended(STATE, failure.extender(filterVerb="verb", ignorable=True))
     assert run.run().placements == {"default/p": "a"}
     assert len(warnings) == 1
 
 
-def test_a_prioritizer_that_fails_gives_no_scores(failure, extended):
-    server, _ = failure
-    run, warnings = extended(STATE, failing(server, prioritizeVerb="verb", weight=1))
+def test_a_prioritizer_that_fails_gives_no_scores(failure: Failure, extended: Extended) -> None:
+    run, warnings = extended(STATE, failure.extender(prioritizeVerb="verb", weight=1))
     record = run.run()
     scores = record.last["default/p"].detail.scores
     assert scores
-    assert all(server.url not in by_source for by_source in scores.values())
+    assert all(failure.server.url not in by_source for by_source in scores.values())
     assert len(warnings) == 1
     assert record.placements == {"default/p": "a"}
 
 
-def test_a_preempter_that_fails_leaves_the_pod_pending(failure, extended):
-    server, message = failure
+def test_a_preempter_that_fails_leaves_the_pod_pending(
+    failure: Failure, extended: Extended
+) -> None:
     state = cluster(
         node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
     )
-    run, _ = extended(state, failing(server, preemptVerb="verb"))
+    run, _ = extended(state, failure.extender(preemptVerb="verb"))
     record = run.run()
-    assert message in record.last["default/p"].message
+    assert failure.message in record.last["default/p"].message
     assert record.evicted == ()
 
 
-def test_a_preempter_that_may_be_ignored_is(failure, extended):
-    server, _ = failure
+def test_a_preempter_that_may_be_ignored_is(failure: Failure, extended: Extended) -> None:
     state = cluster(
         node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("p", cpu="1", priority=9)
     )
-    run, _ = extended(state, failing(server, preemptVerb="verb", ignorable=True))
+    run, _ = extended(state, failure.extender(preemptVerb="verb", ignorable=True))
     assert run.run().placements == {"default/p": "a"}
 
 
-def test_a_binder_that_fails_leaves_the_pod_pending(failure, extended):
-    server, message = failure
-    run, _ = extended(STATE, failing(server, bindVerb="verb"), bind=True)
+def test_a_binder_that_fails_leaves_the_pod_pending(failure: Failure, extended: Extended) -> None:
+    run, _ = extended(STATE, failure.extender(bindVerb="verb"), bind=True)
     record = run.run()
-    assert message in record.last["default/p"].error
+    assert failure.message in record.last["default/p"].error
     assert record.pending == ("default/p",)
     assert run.snapshot.pod_count.sum() == 0
 
 
-def test_an_error_in_the_answer_is_the_pods_error(serve, extended):
+def test_an_error_in_the_answer_is_the_pods_error(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": {"Error": "no more licences"}})
     run, warnings = extended(STATE, failing(server, filterVerb="filter"))
     assert run.run().last["default/p"].error == "no more licences"
@@ -184,7 +200,9 @@ def test_an_error_in_the_answer_is_the_pods_error(serve, extended):
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):
+def test_a_node_that_does_not_exist_is_an_error(
+    by_name: bool, serve: Serve, extended: Extended
+) -> None:
     answer = (
         {"NodeNames": ["z"]} if by_name else {"Nodes": {"items": [{"metadata": {"name": "z"}}]}}
     )
@@ -197,9 +215,9 @@ def test_a_node_that_does_not_exist_is_an_error(by_name, serve, extended):
 
 
 def test_a_node_that_was_not_asked_about_is_an_error_by_name_and_fine_as_a_whole(
-    serve,
-    extended,
-):
+    serve: Serve,
+    extended: Extended,
+) -> None:
     state = cluster(node("a"), node("b", cpu="1"), pod("p", cpu="2"))
     server = serve({"/filter": {"NodeNames": ["b"]}})
     run, _ = extended(state, failing(server, filterVerb="filter"))
@@ -209,7 +227,7 @@ def test_a_node_that_was_not_asked_about_is_an_error_by_name_and_fine_as_a_whole
     assert run.run().placements == {"default/p": "b"}
 
 
-def test_an_extender_with_a_cache_is_sent_names(serve, extended):
+def test_an_extender_with_a_cache_is_sent_names(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": everything, "/prioritize": scores})
     run, _ = extended(
         cluster(node("a"), node("b"), pod("p")),
@@ -227,7 +245,7 @@ def test_an_extender_with_a_cache_is_sent_names(serve, extended):
         assert (call.data["Nodes"], call.data["NodeNames"]) == (None, ["a", "b"])
 
 
-def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):
+def test_nodes_are_asked_about_in_the_order_of_visits(serve: Serve, extended: Extended) -> None:
     zones = {"a": "1", "b": "1", "c": "2"}
     key = "topology.kubernetes.io/zone"
     nodes = [node(name, labels={key: zone}) for name, zone in zones.items()]
@@ -238,13 +256,15 @@ def test_nodes_are_asked_about_in_the_order_of_visits(serve, extended):
     assert server.calls[0].data["NodeNames"] == ["a", "c", "b"]
 
 
-def victims_state():
+def victims_state() -> ClusterState:
     low = [pod(f"low{i}", cpu="1", node="a", priority=i) for i in range(2)]
     return cluster(node("a", cpu="2"), *low, pod("p", cpu="2", priority=9))
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):
+def test_a_preempter_is_sent_victims_or_their_uids(
+    cached: bool, serve: Serve, extended: Extended
+) -> None:
     server = serve({"/preempt": lambda data: {}})
     run, _ = extended(
         victims_state(),
@@ -266,11 +286,11 @@ def test_a_preempter_is_sent_victims_or_their_uids(cached, serve, extended):
         assert pods[0]["spec"]["nodeName"] == "a"
 
 
-def test_prioritizers_are_asked_at_the_same_time(serve, extended):
+def test_prioritizers_are_asked_at_the_same_time(serve: Serve, extended: Extended) -> None:
     """Each answers only once the others have been asked as well."""
     together = threading.Barrier(3, timeout=5)
 
-    def wait(data):
+    def wait(data: dict[str, Any]) -> list[dict[str, Any]]:
         together.wait()
         return [{"Host": "b", "Score": 1}]
 
@@ -288,7 +308,7 @@ def test_prioritizers_are_asked_at_the_same_time(serve, extended):
     assert [len(server.calls) for server in servers] == [1, 1, 1]
 
 
-def test_a_nomination_is_sent_with_the_pod(serve, extended):
+def test_a_nomination_is_sent_with_the_pod(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": everything})
     run, _ = extended(victims_state(), {"urlPrefix": server.url, "filterVerb": "filter"})
     run.run()

@@ -1,30 +1,35 @@
 """A run can be recorded, and repeated without a network."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from extenders.servers import Code, everything
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.testing import cluster, node, pod
+from tests.extenders.fixtures import Extended, Serve
+from tests.extenders.servers import Code, Server, everything
 
 STATE = cluster(node("a"), node("b"), pod("p"), pod("q"))
 
 
-def scores(data):
+def scores(data: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"Host": "b", "Score": 10}]
 
 
-def extender(server, **fields):
+def extender(server: Server, **fields: Any) -> dict[str, Any]:
     return {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True, **fields}
 
 
 @pytest.fixture(params=["calls.jsonl", "calls.jsonl.gz"])
-def file(request, tmp_path):
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / request.param)
 
 
-def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, extended):
+def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(
+    file: str, serve: Serve, extended: Extended
+) -> None:
     server = serve({"/filter": everything, "/prioritize": scores})
     config = extender(server, prioritizeVerb="prioritize", weight=2)
     run, _ = extended(STATE, config, record=file)
@@ -36,7 +41,7 @@ def test_a_replayed_run_ends_as_the_recorded_one_and_calls_nobody(file, serve, e
     assert len(server.calls) == 4
 
 
-def test_failures_are_recorded_too(file, serve, extended):
+def test_failures_are_recorded_too(file: str, serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": Code(500), "/prioritize": b"\xff\xfe"})
     config = extender(server, prioritizeVerb="prioritize", weight=2, ignorable=True)
     gone = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
@@ -48,7 +53,9 @@ def test_failures_are_recorded_too(file, serve, extended):
     assert again == warnings
 
 
-def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
+def test_a_recording_is_a_line_of_json_per_call(
+    serve: Serve, extended: Extended, tmp_path: Path
+) -> None:
     server = serve({"/filter": everything})
     file = tmp_path / "calls.jsonl"
     run, _ = extended(cluster(node("a"), pod("p")), extender(server), record=str(file))
@@ -60,7 +67,9 @@ def test_a_recording_is_a_line_of_json_per_call(serve, extended, tmp_path):
     assert (exchange["status"], json.loads(exchange["answer"])["NodeNames"]) == (200, ["a"])
 
 
-def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):
+def test_a_request_that_was_not_recorded_ends_the_run(
+    file: str, serve: Serve, extended: Extended
+) -> None:
     server = serve({"/filter": everything})
     run, _ = extended(STATE, extender(server), record=file)
     run.run()
@@ -71,7 +80,9 @@ def test_a_request_that_was_not_recorded_ends_the_run(file, serve, extended):
         run.run()
 
 
-def test_that_holds_for_preemption_as_well(serve, extended, tmp_path):
+def test_that_holds_for_preemption_as_well(
+    serve: Serve, extended: Extended, tmp_path: Path
+) -> None:
     file = tmp_path / "empty.jsonl"
     file.write_bytes(b"")
     state = cluster(
@@ -83,7 +94,9 @@ def test_that_holds_for_preemption_as_well(serve, extended, tmp_path):
         run.run()
 
 
-def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):
+def test_a_file_that_is_no_recording_is_named_with_the_line(
+    extended: Extended, tmp_path: Path
+) -> None:
     file = tmp_path / "calls.jsonl"
     file.write_text('{"url": "u", "request": {}}\n[]\n')
     with pytest.raises(InputError, match=r"calls\.jsonl:2:1: no exchange with an extender"):
@@ -92,6 +105,8 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(extended, tmp_path):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
 
 
-def test_a_file_that_cannot_be_written_is_an_error_before_the_run(extended, tmp_path):
+def test_a_file_that_cannot_be_written_is_an_error_before_the_run(
+    extended: Extended, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, record=str(tmp_path))

@@ -2,13 +2,17 @@
 
 import base64
 import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 import trustme
 
-from extenders.servers import everything
 from ksched_cli.errors import KschedError
 from ksched_cli.testing import cluster, node, pod
+from tests.extenders.fixtures import Extended, Serve
+from tests.extenders.servers import everything
 
 STATE = cluster(node("a"), pod("p"))
 
@@ -16,19 +20,19 @@ STATE = cluster(node("a"), pod("p"))
 class Party:
     """Certificates of one authority: for a server and a client, in files and as data."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.authority = trustme.CA()
         self.server = self.authority.issue_cert("127.0.0.1", "extender.example.com")
         client = self.authority.issue_cert("ksched@example.com")
         self.ca = self.authority.cert_pem.bytes()
         self.certificate = b"".join(blob.bytes() for blob in client.cert_chain_pems)
         self.key = client.private_key_pem.bytes()
-        self.files = {"caFile": self.ca, "certFile": self.certificate, "keyFile": self.key}
-        for name, content in self.files.items():
+        contents = {"caFile": self.ca, "certFile": self.certificate, "keyFile": self.key}
+        for name, content in contents.items():
             (folder / name).write_bytes(content)
-        self.files = {name: str(folder / name) for name in self.files}
+        self.files = {name: str(folder / name) for name in contents}
 
-    def context(self, *, asks_for_certificate=False):
+    def context(self, *, asks_for_certificate: bool = False) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.server.configure_cert(context)
         if asks_for_certificate:
@@ -38,15 +42,24 @@ class Party:
 
 
 @pytest.fixture(scope="module")
-def party(tmp_path_factory):
+def party(tmp_path_factory: pytest.TempPathFactory) -> Party:
     return Party(tmp_path_factory.mktemp("tls"))
 
 
-@pytest.fixture
-def placed(serve, extended):
-    """Whether the pod finds a node with such a server and such a tlsConfig; else the message."""
+class Placed(Protocol):
+    """Empty if the pod finds a node with such a server and such a tlsConfig, else the message.
 
-    def answer(context, tls, **fields):
+    fields: the extender's other fields.
+    """
+
+    def __call__(
+        self, context: ssl.SSLContext, tls: Mapping[str, object] | None, **fields: object
+    ) -> str: ...
+
+
+@pytest.fixture
+def placed(serve: Serve, extended: Extended) -> Placed:
+    def answer(context: ssl.SSLContext, tls: Mapping[str, object] | None, **fields: object) -> str:
         server = serve({"/filter": everything}, context)
         extender = {"urlPrefix": server.url, "filterVerb": "filter", "tlsConfig": tls, **fields}
         run, _ = extended(STATE, extender)
@@ -56,22 +69,26 @@ def placed(serve, extended):
     return answer
 
 
-def data(content):
+def data(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def test_a_server_is_trusted_by_a_ca_from_a_file_or_from_data(party, placed):
+def test_a_server_is_trusted_by_a_ca_from_a_file_or_from_data(party: Party, placed: Placed) -> None:
     assert placed(party.context(), {"caFile": party.files["caFile"]}) == ""
     assert placed(party.context(), {"caData": data(party.ca)}, enableHTTPS=True) == ""
 
 
-def test_a_server_of_another_authority_is_not_trusted(party, placed, tmp_path):
+def test_a_server_of_another_authority_is_not_trusted(
+    party: Party, placed: Placed, tmp_path: Path
+) -> None:
     other = Party(tmp_path)
     assert "certificate verify failed" in placed(party.context(), {"caData": data(other.ca)})
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
-def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(party, placed):
+def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(
+    party: Party, placed: Placed
+) -> None:
     """Upstream: enableHTTPS without a CA means insecure."""
     assert "certificate verify failed" in placed(party.context(), None)
     assert placed(party.context(), None, enableHTTPS=True) == ""
@@ -79,8 +96,8 @@ def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(par
 
 
 def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(
-    party, placed, tmp_path
-):
+    party: Party, placed: Placed, tmp_path: Path
+) -> None:
     other = Party(tmp_path)
     other.server = other.authority.issue_cert("extender.example.com")
     trusts = {"caData": data(other.ca)}
@@ -89,7 +106,9 @@ def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(
     assert "match" in placed(other.context(), {**trusts, "serverName": "other.example.com"})
 
 
-def test_a_client_certificate_is_shown_from_files_or_from_data(party, placed):
+def test_a_client_certificate_is_shown_from_files_or_from_data(
+    party: Party, placed: Placed
+) -> None:
     context = party.context(asks_for_certificate=True)
     assert placed(context, party.files) == ""
     context = party.context(asks_for_certificate=True)
@@ -97,25 +116,31 @@ def test_a_client_certificate_is_shown_from_files_or_from_data(party, placed):
     assert placed(context, {**shown, "keyData": data(party.key)}) == ""
 
 
-def test_who_asks_for_a_client_certificate_gets_one_or_refuses(party, placed):
+def test_who_asks_for_a_client_certificate_gets_one_or_refuses(
+    party: Party, placed: Placed
+) -> None:
     context = party.context(asks_for_certificate=True)
     assert placed(context, {"caData": data(party.ca)})
 
 
-def test_data_goes_before_files(party, placed, tmp_path):
+def test_data_goes_before_files(party: Party, placed: Placed, tmp_path: Path) -> None:
     other = Party(tmp_path)
     tls = {"caFile": other.files["caFile"], "caData": data(party.ca)}
     assert placed(party.context(), tls) == ""
 
 
-def test_a_key_that_does_not_belong_to_the_certificate_ends_the_command(party, extended, tmp_path):
+def test_a_key_that_does_not_belong_to_the_certificate_ends_the_command(
+    party: Party, extended: Extended, tmp_path: Path
+) -> None:
     tls = {**party.files, "keyFile": Party(tmp_path).files["keyFile"]}
     extender = {"urlPrefix": "https://127.0.0.1:1", "filterVerb": "filter", "tlsConfig": tls}
     with pytest.raises(KschedError, match="tlsConfig cannot be used"):
         extended(STATE, extender)
 
 
-def test_no_key_is_left_in_a_file(party, placed, tmp_path, monkeypatch):
+def test_no_key_is_left_in_a_file(
+    party: Party, placed: Placed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     shown = {"caData": data(party.ca), "certData": data(party.certificate)}
     context = party.context(asks_for_certificate=True)

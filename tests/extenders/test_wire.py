@@ -32,37 +32,37 @@ from ksched_cli.framework.extender import ExtenderError
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_gos_words(text, message):
+def test_what_cannot_be_read_is_refused_in_gos_words(text: bytes, message: str) -> None:
     with pytest.raises(ExtenderError) as refused:
         wire.filter_result(text)
     assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("text", [b"null", b"{}", b'{"NodeNames": null, "Other": [1, {}]}'])
-def test_nothing_null_and_unknown_fields_are_an_empty_answer(text):
+def test_nothing_null_and_unknown_fields_are_an_empty_answer(text: bytes) -> None:
     assert wire.filter_result(text) == wire.FilterResult(None, None, {}, {}, "")
 
 
-def test_an_empty_list_of_nodes_is_not_the_same_as_none():
+def test_an_empty_list_of_nodes_is_not_the_same_as_none() -> None:
     result = wire.filter_result(b'{"Nodes": {"items": null}, "NodeNames": []}')
     assert (result.nodes, result.node_names) == ((), ())
 
 
-def test_names_of_fields_are_found_in_any_case():
+def test_names_of_fields_are_found_in_any_case() -> None:
     result = wire.filter_result(b'{"nodenames": ["a"], "FAILEDNODES": {"B": "why"}, "error": "e"}')
     assert (result.node_names, result.failed, result.error) == (("a",), {"B": "why"}, "e")
 
 
-def test_what_follows_the_first_value_is_ignored():
+def test_what_follows_the_first_value_is_ignored() -> None:
     assert wire.filter_result(b'{"Error": "e"} and so on').error == "e"
 
 
-def test_broken_text_is_replaced():
+def test_broken_text_is_replaced() -> None:
     assert wire.filter_result(b'{"Error": "\xff"}').error == "\ufffd"
     assert wire.filter_result(b'{"Error": "\\ud800"}').error == "\ufffd"
 
 
-def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused():
+def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused() -> None:
     assert wire.host_priorities(b'[{"Host": "a", "Score": -3}, null, {"score": 7}]') == [
         ("a", -3),
         ("", 0),
@@ -73,7 +73,7 @@ def test_scores_are_whole_numbers_of_64_bits_or_the_answer_is_refused():
             wire.host_priorities(b'[{"Host": "a", "Score": %s}]' % score.encode())
 
 
-def test_victims_come_by_node_in_order_of_name():
+def test_victims_come_by_node_in_order_of_name() -> None:
     text = b'{"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "u"}, {"uid": "v"}]}, "a": null}}'
     result = wire.preemption_result(text)
     assert list(result.items()) == [
@@ -82,7 +82,7 @@ def test_victims_come_by_node_in_order_of_name():
     ]
 
 
-def test_arguments_have_either_nodes_or_names():
+def test_arguments_have_either_nodes_or_names() -> None:
     data = json.loads(wire.extender_args(msgspec.Raw(b'{"p":1}'), [msgspec.Raw(b'{"n":1}')], None))
     assert data == {
         "Pod": {"p": 1},
@@ -93,7 +93,7 @@ def test_arguments_have_either_nodes_or_names():
     assert (data["Nodes"], data["NodeNames"]) == (None, ["a"])
 
 
-def test_preemption_arguments_have_either_victims_or_their_uids():
+def test_preemption_arguments_have_either_victims_or_their_uids() -> None:
     pod = msgspec.Raw(b"{}")
     data = json.loads(wire.preemption_args(pod, {"a": ([msgspec.Raw(b'{"p":1}')], 2)}, None))
     assert data["NodeNameToVictims"] == {"a": {"Pods": [{"p": 1}], "NumPDBViolations": 2}}
@@ -102,7 +102,7 @@ def test_preemption_arguments_have_either_victims_or_their_uids():
     assert data["NodeNameToMetaVictims"] == {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 0}}
 
 
-def test_a_bindings_error_is_empty_where_the_response_has_none():
+def test_a_bindings_error_is_empty_where_the_response_has_none() -> None:
     assert wire.binding_error(b'{"Error": "no"}') == "no"
     assert wire.binding_error(b"{}") == wire.binding_error(b"null") == ""
     with pytest.raises(ExtenderError):

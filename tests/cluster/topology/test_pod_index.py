@@ -137,7 +137,8 @@ def test_a_term_is_known_to_the_groups_it_is_about(
 def test_pods_of_one_look_share_a_group_and_terms_are_shared_by_value() -> None:
     index = PodIndex(Snapshot(cluster(*nodes()).nodes))
     first, second, deleted = [
-        info for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (False, False, True)])
+        info
+        for info, _ in infos([("default", {"app": "x"}, gone, 0) for gone in (False, False, True)])
     ]
     assert index.group(first) is index.group(second)
     assert index.group(first) is not index.group(deleted)
