@@ -19,6 +19,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find
+from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.interface import PostFilterResult
@@ -26,7 +27,8 @@ from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import STATE_KEY, Preemption
-from ksched_cli.framework.runtime import Framework, PreFilterOutcome
+from ksched_cli.framework.results import PreFilterOutcome
+from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import Code, PluginError, Status
 
@@ -94,6 +96,9 @@ class Pipeline:
             if len(evaluation.feasible):
                 return
         candidates = self._candidates(evaluation, outcome)
+        if outcome.node_names is not None and len(candidates) < SCALAR_PATH_MAX:
+            # What is cached is of all nodes: to ask about a handful costs less than to keep that.
+            evaluation.cached = None
         statuses = evaluation.statuses
         result = self.search.run(
             evaluation.framework.filtering,

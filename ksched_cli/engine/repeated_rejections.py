@@ -61,7 +61,7 @@ class RepeatedRejections:
         pod, spec = evaluation.pod, evaluation.pod.spec
         post_filter = outcome.attempt.post_filter
         if (
-            evaluation.cached is not None
+            evaluation.framework.answer_cache.entry_for(pod) is not None
             and evaluation.framework.rejects_in_tree
             and not (spec.volumes or spec.resource_claims)
             and not (outcome.preemption or outcome.nomination or outcome.afterwards)

@@ -47,6 +47,9 @@ class FilterRunner:
         self._nominator = nominator
         self._caller = caller
         self._cache = cache
+        # In-tree plugins that may be called node by node, and all the others.
+        self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
+        self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
 
     # -- many nodes -----------------------------------------------------------------------------
 
@@ -91,17 +94,21 @@ class FilterRunner:
         verdicts = self.run_filters(state, pod, nodes, own_states, entry)
         if not self._nominator:
             return verdicts
-        index = {int(row): i for i, row in enumerate(nodes.indices())}
-        for name in self._nominator.nodes():
-            row = nodes.snapshot.row.get(name)
-            if row is None or row not in index:
-                continue
+        for i, row in self._nominated(nodes):
             own = state if own_states is None else own_states.get(row, state)
             status = self._with_nominated(own, pod, NodeInfo(nodes.snapshot, row))
             if status is not None and not status.is_success:
-                verdicts.ids[index[row]] = len(verdicts.statuses)
+                verdicts.ids[i] = len(verdicts.statuses)
                 verdicts.statuses.append(status)
         return verdicts
+
+    def _nominated(self, nodes: Nodes) -> list[tuple[int, int]]:
+        """Those of the nodes that are promised to some pod: their indices and rows."""
+        row_of = nodes.snapshot.row
+        is_promised = np.zeros(len(row_of), dtype=np.bool_)
+        is_promised[[row_of[name] for name in self._nominator.nodes() if name in row_of]] = True
+        indices = nodes.gather(is_promised).nonzero()[0]
+        return list(zip(indices.tolist(), nodes.indices()[indices].tolist(), strict=True))
 
     def run_filters(
         self,
@@ -116,11 +123,27 @@ class FilterRunner:
         own_states: in a dry run, the states to use in place of `state`, by row
         entry:      the cache entry for the pod; only for nodes of the snapshot itself
         """
-        if entry is None:
-            plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
-        else:
+        if entry is not None:
             cache = self._up_to_date(entry, pod, nodes)
             plugins, verdicts = self.plugins[cache.plugin_count :], cache.verdicts(nodes)
+            return self._run_in_order(plugins, state, pod, nodes, own_states, verdicts)
+        plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
+        if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(state, pod, nodes):
+            plugins = self._array_plugins
+        return self._run_in_order(plugins, state, pod, nodes, own_states, verdicts)
+
+    def _run_in_order(
+        self,
+        plugins: Sequence[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        own_states: OwnStates | None,
+        verdicts: Verdicts,
+    ) -> Verdicts:
+        """The plugins' verdicts of the nodes that pass in `verdicts`, together with those.
+
+        The arrays and lists of `verdicts` are taken over."""
         ids, statuses = verdicts.ids, verdicts.statuses
         passing, indices = nodes, None
         # Whether `passing` is still what the plugins before have left.
@@ -148,6 +171,13 @@ class FilterRunner:
                 statuses += verdicts.statuses[1:]
             is_current = False
         return Verdicts(ids, statuses)
+
+    def _pass_scalar_plugins(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> bool:
+        """Whether all the nodes pass the plugins that may be called node by node; False leaves it
+        open."""
+        skipped = state.skip_filter
+        plugins = [plugin for plugin in self._scalar_plugins if plugin.name not in skipped]
+        return self._caller.passes_all(plugins, state, pod, nodes)
 
     def _run_with_own_states(
         self,

@@ -1,4 +1,7 @@
-"""Answers for many nodes: arrays with one element per node, in the order of the nodes."""
+"""What plugins answer: PreFilter for the pod, others for many nodes.
+
+Arrays have one element per node, in the order of the nodes.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,19 @@ from ksched_cli.framework.status import SUCCESS, Status
 Mask: TypeAlias = NDArray[np.bool_]
 Ids: TypeAlias = NDArray[np.int32]
 Scores: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """What the PreFilter plugins answered together.
+
+    node_names:  the only nodes left, None for all
+    narrowed_by: the plugins that chose them
+    """
+
+    status: Status = SUCCESS
+    node_names: frozenset[str] | None = None
+    narrowed_by: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -33,11 +33,13 @@ from ksched_cli.framework.interface import (
     QueuedPod,
     QueueSortPlugin,
     ReservePlugin,
+    Scope,
     ScorePlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.score_runner import ScoreRunner
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
@@ -48,15 +50,6 @@ NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], St
 
 # Upstream: maxTimeout in runtime/framework.go.
 MAX_PERMIT_SECONDS = 15 * 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
-    """node_names: the only nodes left, None for all; narrowed_by: the plugins that chose them."""
-
-    status: Status = SUCCESS
-    node_names: frozenset[str] | None = None
-    narrowed_by: tuple[str, ...] = ()
 
 
 _PASSES = PreFilterOutcome()
@@ -157,13 +150,17 @@ class Framework:
         others, because preemption needs what they prepare."""
         if entry is None:
             return self._run_pre_filters(self._pre_filters, state, pod)
-        if entry.pre_filters is None:
-            entry.pre_filters = self._run_cacheable_pre_filters(entry.static_state, pod)
-        if entry.pre_filters:
+        others = entry.pre_filters
+        if others is None:
+            others = entry.pre_filters = self._run_cacheable_pre_filters(entry, pod)
+        static_outcome = entry.pre_filter_outcome
+        if static_outcome is not None:
             state.data.update(entry.static_state.data)
             state.skip_filter.update(entry.static_state.skip_filter)
-            outcome = self._run_pre_filters(entry.pre_filters, state, pod)
-            if outcome.status.is_success and outcome.node_names is None:
+            outcome = self._run_pre_filters(others, state, pod)
+            if outcome is _PASSES:
+                return static_outcome
+            if static_outcome is _PASSES and outcome.status.is_success:
                 return outcome
             # Now it matters which of the others came before: run them all, in order.
             state.data.clear()
@@ -171,17 +168,22 @@ class Framework:
         return self._run_pre_filters(self._pre_filters, state, pod)
 
     def _run_cacheable_pre_filters(
-        self, static_state: CycleState, pod: PodInfo
+        self, entry: CacheEntry, pod: PodInfo
     ) -> tuple[PreFilterPlugin, ...]:
-        """Calls the plugins whose answers are cacheable, once; returns the others. None are
-        returned where one of the cacheable ones rejects the pod or narrows the nodes."""
+        """Calls the plugins whose answers are cacheable, once; returns the others."""
         cacheable: list[PreFilterPlugin] = []
         others: list[PreFilterPlugin] = []
         for plugin in self._pre_filters:
             (cacheable if self.caller.is_cacheable(plugin, pod) else others).append(plugin)
-        outcome = self._run_pre_filters(cacheable, static_state, pod)
-        is_plain = outcome.status.is_success and outcome.node_names is None
-        return tuple(others) if is_plain else ()
+        outcome = self._run_pre_filters(cacheable, entry.static_state, pod)
+        # Which nodes a ROW plugin leaves may change with every pod.
+        is_cacheable = outcome.status.is_success and not any(
+            plugin.name in outcome.narrowed_by
+            and self.caller.scope_for(plugin, pod) is not Scope.NODE
+            for plugin in cacheable
+        )
+        entry.pre_filter_outcome = outcome if is_cacheable else None
+        return tuple(others)
 
     def _run_pre_filters(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo

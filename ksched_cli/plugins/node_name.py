@@ -14,9 +14,9 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope
-from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import SUCCESS, Status
 
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
@@ -30,6 +30,10 @@ class NodeName(FilterPlugin):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.pod.node_name
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        requested = pod.pod.node_name
+        return SUCCESS if not requested or requested == node.name else REASON
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         requested = pod.pod.node_name

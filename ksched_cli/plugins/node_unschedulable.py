@@ -14,9 +14,9 @@ from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope
-from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import SUCCESS, Status
 
 REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -31,6 +31,11 @@ class NodeUnschedulable(FilterPlugin):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, TAINT):
+            return SUCCESS
+        return REASON
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         marked = nodes.gather(nodes.snapshot.unschedulable)

@@ -45,6 +45,11 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
 
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        taints = node.object.spec.taints
+        taint = first_untolerated(taints, pod.spec.tolerations) if taints else None
+        return SUCCESS if taint is None else _untolerated(taint)
+
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         ids, sets = nodes.snapshot.taint_sets
         statuses = [SUCCESS]
@@ -54,8 +59,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
             taint = first_untolerated(taints, pod.spec.tolerations)
             if taint is not None:
                 ids_by_set[i] = len(statuses)
-                reason = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-                statuses.append(Status.unresolvable(reason))
+                statuses.append(_untolerated(taint))
         return Verdicts(ids_by_set[nodes.gather(ids)], statuses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
@@ -104,6 +108,10 @@ def first_untolerated(
     return next(
         (t for t in taints if t.effect in HARD_EFFECTS and not tolerated(tolerations, t)), None
     )
+
+
+def _untolerated(taint: Taint) -> Status:
+    return Status.unresolvable(f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}")
 
 
 def _is_soft(taint: Taint) -> bool:

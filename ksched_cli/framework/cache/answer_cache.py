@@ -18,7 +18,7 @@ from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.cache.score_cache import NodeScores, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreFilterPlugin, PreScorePlugin
-from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.results import PreFilterOutcome, Verdicts
 
 # Below this many nodes, calls of the array form cost more than the form for one node.
 SCALAR_PATH_MAX = 6
@@ -33,13 +33,15 @@ class CacheEntry:
 
     static_state: what the cached plugins wrote in PreFilter and PreScore, and which of them skip
     pre_filters:  the PreFilter plugins to be called in every cycle; None: not determined yet
-    pre_scores:   the same of PreScore
+    pre_filter_outcome: of the others, together; None where it may change
+    pre_scores:   as pre_filters, of PreScore
     rate:         the share of the nodes last searched that passed
     dry_runs:     see AnswerCache.dry_runs; dry_runs_version: the log's length that they are of
     """
 
     static_state: CycleState = field(default_factory=CycleState)
     pre_filters: tuple[PreFilterPlugin, ...] | None = None
+    pre_filter_outcome: PreFilterOutcome | None = None
     pre_scores: tuple[PreScorePlugin, ...] | None = None
     filter: FilterCache | None = None
     score: ScoreCache | None = None

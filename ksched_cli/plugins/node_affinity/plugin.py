@@ -11,7 +11,9 @@ import numpy as np
 
 from ksched_cli.cluster.node_affinity import (
     NODE_NAME_FIELD,
+    NodeTerms,
     PreferredTerm,
+    RequiredNodeAffinity,
     node_terms,
     preferred_terms,
     required_node_affinity,
@@ -93,6 +95,11 @@ class NodeAffinity(
             return None, CONFLICT
         return PreFilterResult(names), SUCCESS
 
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        if self._added_required is not None and not _matches(self._added_required, node):
+            return ENFORCED_REASON
+        return SUCCESS if _matches(required_node_affinity(pod.spec), node) else REASON
+
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
         if self._added_required is not None:
@@ -159,6 +166,14 @@ def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
             return None
         names |= frozenset.intersection(*name_sets)
     return names
+
+
+def _matches(selector: NodeTerms | RequiredNodeAffinity, node: NodeInfo) -> bool:
+    """Whether the node matches; it does not where the terms cannot be parsed."""
+    try:
+        return selector.matches(node.name, node.object.metadata.labels)
+    except SelectorError:
+        return False
 
 
 def _term(term: args_types.NodeSelectorTerm) -> NodeSelectorTerm:
