@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import Alone, StateOptions
+from ksched_cli.commands.command_line import whole_number
+from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,14 +22,17 @@ MAXIMUM = 10_000
 def capacity(
     options: StateOptions,
     pod: Annotated[
-        str | None, typer.Argument(metavar="[POD]", help="name or namespace/name")
+        str | None, typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod)
     ] = None,
     file: Annotated[
         str | None,
         typer.Option("-f", "--filename", metavar="FILE", help="A pod that is not in the state."),
     ] = None,
     maximum: Annotated[
-        int, typer.Option("--max", metavar="N", min=1, help="Stop at so many copies.")
+        int,
+        typer.Option(
+            "--max", metavar="N", parser=whole_number("--max", 1), help="Stop at so many copies."
+        ),
     ] = MAXIMUM,
     pending: Annotated[
         bool,

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command_line import Command, CommandGroup
 from ksched_cli.commands.options import CommonOptions
 
-app = typer.Typer(help="The configuration as it takes effect.", no_args_is_help=True)
+app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
 
 
 @app.callback()
@@ -17,14 +18,14 @@ def config() -> None:
     """The configuration as it takes effect."""
 
 
-@app.command()
+@app.command(cls=Command)
 @as_command
 def show(
     options: CommonOptions,
     config: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CONFIG]",
+            metavar="CONFIG",
             envvar="KSCHED_CONFIG",
             help="A file, or - for standard input. Without it, the default configuration.",
         ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.command_line import whole_number
 from ksched_cli.commands.completion import complete_node
 from ksched_cli.commands.options import Alone, InTurn, OptionalPodName, StateOptions
 from ksched_cli.errors import UsageError
@@ -33,7 +34,10 @@ def explain(
         ),
     ] = None,
     top: Annotated[
-        int | None, typer.Option("--top", metavar="N", min=1, help="Show the N best nodes.")
+        int | None,
+        typer.Option(
+            "--top", metavar="N", parser=whole_number("--top", 1), help="Show the N best nodes."
+        ),
     ] = None,
     alone: Alone = False,
     in_turn: InTurn = False,

@@ -21,6 +21,7 @@ from ksched_cli import __version__
 from ksched_cli.commands import config
 from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.drift import drift
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
@@ -45,13 +46,13 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 app = typer.Typer(
     name="ksched",
-    no_args_is_help=True,
+    cls=CommandGroup,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in COMMANDS:
-    app.command()(as_command(command))
+    app.command(cls=Command)(as_command(command))
 for name, group in GROUPS:
     app.add_typer(group, name=name)
 
@@ -102,16 +103,18 @@ def main() -> NoReturn:
 def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code."""
     try:
-        app()
+        code: int | None = app(standalone_mode=False)
     except SystemExit as exit:
         return exit.code
+    except CommandLineError as error:
+        return _report_error(described(error))
     except KschedError as error:
         return _report_error(error)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))
         return _report_defect(error)
-    return 0
+    return code
 
 
 def _report_error(error: KschedError) -> int:

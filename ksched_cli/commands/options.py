@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from ksched_cli.commands.command_line import whole_number
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.report.forms import Form
@@ -123,7 +124,10 @@ Trace = Annotated[
     ),
 ]
 # An option takes a value or none, not either; so the pods after --trace are arguments.
-TracedPods = Annotated[list[str] | None, typer.Argument(metavar="POD", hidden=True)]
+TracedPods = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="--trace POD", hidden=True, autocompletion=complete_pod),
+]
 TieBreak = Annotated[
     str,
     typer.Option(
@@ -138,7 +142,7 @@ PodName = Annotated[
 ]
 OptionalPodName = Annotated[
     str,
-    typer.Argument(metavar="[POD]", help=POD_HELP, autocompletion=complete_pod),
+    typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod),
 ]
 Alone = Annotated[
     bool,
@@ -150,7 +154,12 @@ InTurn = Annotated[bool, typer.Option("--in-turn", hidden=True)]
 All = Annotated[
     bool, typer.Option("--all", help="Whole lists and every node, not groups and beginnings.")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Makes the draws repeatable.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", parser=whole_number("--seed"), help="Makes the draws repeatable."
+    ),
+]
 NoExtenders = Annotated[
     bool, typer.Option("--no-extenders", help="Decide without calling the extenders.")
 ]

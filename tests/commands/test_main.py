@@ -17,7 +17,7 @@ from ksched_cli.errors import PluginDefectError, UsageError
     [
         (("validate", "/nowhere/config.yaml"), "there is no such file"),
         (("validate", "/"), "this is a folder"),
-        (("validate",), "Missing argument"),
+        (("validate",), "CONFIG is missing: ksched validate CONFIG"),
         (("validate", "/dev/null", "-o", "xml"), "-o takes one of"),
     ],
 )
@@ -50,7 +50,7 @@ def test_the_version_names_the_rules(ksched):
     [(UsageError("not so"), 2), (PluginDefectError("not made", "traceback"), 3)],
 )
 def test_an_error_has_its_exit_code_and_one_line(ksched, monkeypatch, error, code):
-    def fail():
+    def fail(**_):
         raise error
 
     monkeypatch.setattr(entry, "app", fail)
@@ -58,7 +58,7 @@ def test_an_error_has_its_exit_code_and_one_line(ksched, monkeypatch, error, cod
 
 
 def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(ksched, monkeypatch, tmp_path):
-    def fail():
+    def fail(**_):
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setattr(entry, "app", fail)

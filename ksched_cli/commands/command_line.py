@@ -1,0 +1,110 @@
+"""What typer is told about the command line beyond options and arguments: our own messages for
+what a command does not take, and `--trace=POD`.
+
+typer's exceptions are classes of click, be it its own copy of click; only BadParameter is exported.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from ksched_cli.errors import KschedError, UsageError
+
+# The base of BadParameter: any error in a command line.
+CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
+
+_LISTED = re.compile(r" \((.*)\)$")
+
+
+class CommandGroup(TyperGroup):
+    """Commands, with our message for one that there is not; help where none is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            print(ctx.get_help(), file=sys.stderr)
+            raise typer.Exit(UsageError.exit_code)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        exists = name in self.commands or name.startswith("-") or ctx.resilient_parsing
+        if not exists:
+            matches = _quoted(get_close_matches(name, self.commands))
+            hint = f"; did you mean {matches}?" if matches else f"; {_help(ctx)} lists them"
+            raise UsageError(f'{ctx.command_path} has no command "{name}"{hint}')
+        return super().resolve_command(ctx, args)
+
+
+class Command(TyperCommand):
+    """A command whose --trace is given with the pod it is about, or without: pods are arguments,
+    as an option of typer's takes a value or none."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        split = [part for arg in args for part in _split_trace(arg)]
+        return super().parse_args(ctx, split)
+
+
+def _split_trace(arg: str) -> Sequence[str]:
+    option, equals, pod = arg.partition("=")
+    return (option, pod) if equals and option == "--trace" else (arg,)
+
+
+def whole_number(option: str, least: int | None = None) -> Callable[[str | int], int]:
+    """A parser of an option's value. It raises UsageError for what is no such number."""
+
+    def parse(text: str | int) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = None
+        if number is None or (least is not None and number < least):
+            bound = "" if least is None else f" of at least {least}"
+            raise UsageError(f'{option} takes a whole number{bound}; not "{text}"')
+        return number
+
+    return parse
+
+
+def described(error: Exception) -> KschedError:
+    """A CommandLineError as one of ours."""
+    context: Any = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "ksched"
+    option: str = getattr(error, "option_name", "")
+    message: str = error.format_message() if hasattr(error, "format_message") else str(error)
+    if hasattr(error, "possibilities"):
+        matches = _listed(sorted(error.possibilities or ()))
+        hint = f"did you mean {matches}?" if matches else f"{_help(context)} lists its options"
+        return UsageError(f"{path} has no option {option}; {hint}")
+    if option and "not take" in message:
+        return UsageError(f"{option} takes no value")
+    if option:
+        return UsageError(f"{option} takes a value, and none is given")
+    if message.startswith("Missing argument"):
+        names = " ".join(context.command.collect_usage_pieces(context)[1:]).strip("{}")
+        return UsageError(f"{names} is missing: {path} {names}")
+    extra = _LISTED.search(message)
+    if "unexpected extra" in message and extra is not None:
+        return UsageError(
+            f'{path} takes no argument "{extra[1]}"; {_help(context)} says what it does'
+        )
+    return UsageError(message)
+
+
+def _help(context: Any) -> str:
+    return f"{context.command_path} --help" if context is not None else "ksched --help"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return _listed([f'"{name}"' for name in names])
+
+
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names or ("",)
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,61 @@
+"""Messages about the command line are ours."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.testing import node, pod
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[..., Path]
+
+MESSAGES = {
+    "schedul": 'ksched has no command "schedul"; did you mean "schedule"?',
+    "xyz": 'ksched has no command "xyz"; ksched --help lists them',
+    "config shew": 'ksched config has no command "shew"; did you mean "show"?',
+    "schedule --stat x": "ksched schedule has no option --stat; did you mean --state or --trace?",
+    "schedule -z": "ksched schedule has no option -z; ksched schedule --help lists its options",
+    "-o json": "ksched has no option -o; ksched --help lists its options",
+    "schedule --state": "--state takes a value, and none is given",
+    "schedule --no-memory=yes": "--no-memory takes no value",
+    "schedule --seed x": '--seed takes a whole number; not "x"',
+    "explain p --top 0": '--top takes a whole number of at least 1; not "0"',
+    "capacity p --max -3": '--max takes a whole number of at least 1; not "-3"',
+    "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
+    "preempt": "POD is missing: ksched preempt POD",
+    "validate": "CONFIG is missing: ksched validate CONFIG",
+    "schedule -o csv": '-o takes one of table, wide, json, yaml, name; not "csv"',
+}
+
+
+@pytest.mark.parametrize("line", MESSAGES)
+def test_what_a_command_does_not_take_is_one_line_and_exit_code_2(line: str, ksched: Run) -> None:
+    assert ksched(*line.split()) == (2, "", f"error: {MESSAGES[line]}\n")
+
+
+@pytest.mark.parametrize("args", [(), ("config",)])
+def test_without_a_command_there_is_help_and_exit_code_2(
+    args: tuple[str, ...], ksched: Run
+) -> None:
+    code, out, err = ksched(*args)
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: ksched")
+
+
+@pytest.mark.parametrize(
+    ("trace", "pods"),
+    [
+        (["--trace=p"], {"default/p"}),
+        (["--trace", "p"], {"default/p"}),
+        (["--trace=p", "--trace", "pod/q"], {"default/p", "default/q"}),
+        (["--trace"], {"default/p", "default/q", "default/r"}),
+    ],
+)
+def test_attempts_are_those_of_the_traced_pods(
+    trace: list[str], pods: set[str], ksched: Run, write_state: Write
+) -> None:
+    state = write_state(node("a"), pod("p"), pod("q"), pod("r"))
+    _, out, _ = ksched("schedule", "--state", state, *trace, "-o", "json")
+    assert {attempt["pod"] for attempt in json.loads(out)["attempts"]} == pods
