@@ -1,7 +1,10 @@
 """Random small clusters for properties, of what the plugins look at."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
 
 KEYS = st.sampled_from(["k1", "k2", "dedicated"])
@@ -15,17 +18,17 @@ IMAGES = st.sampled_from(["nginx:latest", "redis:7", "big:1"])
 PORTS = st.sampled_from([80, 443, 8080])
 
 
-def _present(**given):
+def _present(**given: Any) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
 @st.composite
-def taints(draw):
+def taints(draw: st.DrawFn) -> dict[str, str]:
     return {"key": draw(KEYS), "value": draw(VALUES), "effect": draw(EFFECTS)}
 
 
 @st.composite
-def tolerations(draw):
+def tolerations(draw: st.DrawFn) -> dict[str, str]:
     exists = draw(st.booleans())
     toleration = {"key": draw(KEYS), "operator": "Exists" if exists else "Equal"}
     if not exists:
@@ -35,7 +38,7 @@ def tolerations(draw):
 
 
 @st.composite
-def nodes(draw, name):
+def nodes(draw: st.DrawFn, name: str) -> dict[str, Any]:
     labels = draw(st.dictionaries(KEYS, VALUES, max_size=2))
     zone = draw(ZONES)
     if zone:
@@ -54,9 +57,9 @@ def nodes(draw, name):
 
 
 @st.composite
-def requirements(draw):
+def requirements(draw: st.DrawFn) -> dict[str, Any]:
     operator = draw(st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]))
-    requirement = {"key": draw(KEYS), "operator": operator}
+    requirement: dict[str, Any] = {"key": draw(KEYS), "operator": operator}
     if operator in ("In", "NotIn"):
         requirement["values"] = draw(st.lists(VALUES, min_size=1, max_size=2))
     elif operator in ("Gt", "Lt"):
@@ -65,14 +68,14 @@ def requirements(draw):
 
 
 @st.composite
-def affinities(draw):
+def affinities(draw: st.DrawFn) -> dict[str, Any]:
     terms = st.lists(
         st.lists(requirements(), min_size=1, max_size=2).map(lambda all: {"matchExpressions": all}),
         min_size=1,
         max_size=2,
     )
     required, preferred = draw(st.one_of(st.none(), terms)), draw(st.one_of(st.none(), terms))
-    rules = {}
+    rules: dict[str, Any] = {}
     if required:
         rules["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": required}
     if preferred:
@@ -84,7 +87,7 @@ def affinities(draw):
 
 
 @st.composite
-def pods(draw, name, on=None):
+def pods(draw: st.DrawFn, name: str, on: list[str] | None = None) -> dict[str, Any]:
     """on: names of nodes that it may run on; a pending pod without."""
     return pod(
         name,
@@ -101,7 +104,9 @@ def pods(draw, name, on=None):
 
 
 @st.composite
-def states(draw, max_nodes=6, max_running=4, max_pending=4):
+def states(
+    draw: st.DrawFn, max_nodes: int = 6, max_running: int = 4, max_pending: int = 4
+) -> ClusterState:
     """A cluster with at least one node; some of its pending pods look the same."""
     names = [f"n{i}" for i in range(draw(st.integers(1, max_nodes)))]
     running = [draw(pods(f"r{i}", names)) for i in range(draw(st.integers(0, max_running)))]
@@ -118,11 +123,11 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NEIGHBOURS = {"labelSelector": {"matchLabels": {"app": "a"}}}
 
 
-def _spread(key, when):
+def _spread(key: str, when: str) -> dict[str, Any]:
     return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, **NEIGHBOURS}
 
 
-def _near(kind, key):
+def _near(kind: str, key: str) -> dict[str, dict[str, Any]]:
     term = {"topologyKey": key, **NEIGHBOURS}
     return {
         kind: {
@@ -135,7 +140,7 @@ def _near(kind, key):
 
 
 # What a pod's spec has besides, as to where its like run.
-COMPANY = st.sampled_from(
+COMPANY: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [
         {},
         {},
@@ -151,7 +156,7 @@ SOFT = [f"{key}:PreferNoSchedule" for key in ("soft=x", "slow", "old")]
 
 
 @st.composite
-def roomy_nodes(draw):
+def roomy_nodes(draw: st.DrawFn) -> dict[str, Any]:
     return node(
         "n",
         cpu=draw(st.sampled_from(["2", "4", "7"])),
@@ -163,7 +168,7 @@ def roomy_nodes(draw):
 
 
 @st.composite
-def modest_pods(draw):
+def modest_pods(draw: st.DrawFn) -> dict[str, Any]:
     return pod(
         "p",
         cpu=draw(st.sampled_from([None, "100m", "700m"])),
@@ -174,7 +179,7 @@ def modest_pods(draw):
 
 
 @st.composite
-def crowds(draw, pods_each=12):
+def crowds(draw: st.DrawFn, pods_each: int = 12) -> ClusterState:
     """Enough nodes that not all are looked at, of a few shapes; pods of a few looks, in turn."""
     shape, look = st.one_of(roomy_nodes(), nodes("n")), st.one_of(modest_pods(), pods("p"))
     shapes = [draw(roomy_nodes()), *draw(st.lists(shape, max_size=4))]
@@ -191,14 +196,14 @@ def crowds(draw, pods_each=12):
     return cluster(*many, *pending)
 
 
-def _named(manifest, name, labels):
+def _named(manifest: dict[str, Any], name: str, labels: dict[str, str]) -> dict[str, Any]:
     meta = manifest["metadata"]
     meta = {**meta, "name": name, "labels": {**meta.get("labels", {}), **labels}}
     return {**manifest, "metadata": meta}
 
 
 @st.composite
-def crowded_states(draw):
+def crowded_states(draw: st.DrawFn) -> Any:
     """More nodes than an attempt looks at, or few; uneven, crowded by pods of low priority;
     pending pods that wait for one another, preempt, or fit nowhere."""
     count = draw(st.sampled_from([2, 4, 115, 130]))

@@ -18,11 +18,11 @@ settings.register_profile(
 settings.load_profile("ksched")
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="Write the golden files anew.")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def hundred_columns():
+def hundred_columns() -> None:
     """Tables are as wide as in a pipe, wherever the tests run."""
     os.environ["COLUMNS"] = "100"

@@ -14,24 +14,25 @@ cases:
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from ksched_cli.framework.status import PluginError
+from ksched_cli.framework.status import PluginError, Status
 from ksched_cli.testing import cluster, node, pod, scores, verdicts
 
 KEYS = {"shows", "nodes", "pods", "pod", "objects", "args", "filter", "score", "raw", "error"}
 
 
-def cases(file):
+def cases(file: str) -> list[Any]:
     """Of the data file that has the name of a test module, without "test_"."""
     path = Path(file)
     data = yaml.safe_load(path.with_name(path.stem.removeprefix("test_") + ".yaml").read_text())
     return [pytest.param(data["plugin"], case, id=case["shows"]) for case in data["cases"]]
 
 
-def check(plugin, case):
+def check(plugin: str, case: dict[str, Any]) -> None:
     assert set(case) <= KEYS
     pending = {"name": "p", **case.get("pod", {})}
     running = [pod(**arguments) for arguments in case.get("pods", ())]
@@ -51,5 +52,5 @@ def check(plugin, case):
         assert case["error"] in str(failure.value)
 
 
-def plain(status):
+def plain(status: Status) -> dict[str, list[str]] | str:
     return "Success" if status.is_success else {status.code.text: list(status.reasons)}

@@ -13,9 +13,9 @@ ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^<!-- (?P<mark>[^\n]*) -->\n```\w*\n(?P<code>.+?)\n```$", re.M | re.S)
 BLOCKS = [
-    (f"{path.stem}: {number}: {found['mark']}", found["mark"], found["code"])
+    (f"{path.stem}: {number}: {block['mark']}", block["mark"], block["code"])
     for path in DOCS
-    for number, found in enumerate(BLOCK.finditer(path.read_text(encoding="utf-8")), 1)
+    for number, block in enumerate(BLOCK.finditer(path.read_text(encoding="utf-8")), 1)
 ]
 FILES = [pytest.param(mark[6:], code, id=name) for name, mark, code in BLOCKS if mark[:4] == "file"]
 RUN = [pytest.param(code, id=name) for name, mark, code in BLOCKS if mark == "run"]

@@ -22,18 +22,18 @@ from ksched_cli.errors import (
         (InputError("a.yaml", "is empty", hint="Fill it."), "a.yaml: is empty\n  Fill it."),
     ],
 )
-def test_an_input_error_names_place_subject_problem_and_hint(error, text):
+def test_an_input_error_names_place_subject_problem_and_hint(error: InputError, text: str) -> None:
     assert str(error) == error.text() == text
 
 
-def test_exit_codes_tell_wrong_input_from_broken_plugins():
+def test_exit_codes_tell_wrong_input_from_broken_plugins() -> None:
     assert [UsageError("x").exit_code, InputError("a", "b").exit_code] == [2, 2]
     defect = PluginDefectError("broke", "the traceback")
     assert isinstance(defect, KschedError)
     assert (defect.exit_code, str(defect), defect.detail) == (3, "broke", "the traceback")
 
 
-def test_a_long_message_is_shown_without_its_middle():
+def test_a_long_message_is_shown_without_its_middle() -> None:
     error = InputError("state.yaml", "quantity " + "9" * 5_000, subject="Node n")
     assert len(str(error)) < 1_200
     assert str(error).endswith("999 (5009 characters)")

@@ -16,10 +16,10 @@ COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
 # Those need another distribution, or a server that somebody has started.
 ALONE = ("first-cluster", "gpu-partition", "preemption", "volumes", "dra", "what-if")
 COMMANDS = [
-    found["command"]
+    match["command"]
     for name in ALONE
     for path in sorted((ROOT / "examples" / name).glob("*.yaml"))
-    for found in COMMAND.finditer(path.read_text(encoding="utf-8"))
+    for match in COMMAND.finditer(path.read_text(encoding="utf-8"))
 ]
 
 
@@ -32,8 +32,8 @@ def test_a_command_of_an_example_runs(command: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_every_example_has_commands() -> None:
-    told = {shlex.split(command)[-1].split("/")[1] for command in COMMANDS}
-    assert told == set(ALONE)
+    directories = {shlex.split(command)[-1].split("/")[1] for command in COMMANDS}
+    assert directories == set(ALONE)
 
 
 def test_the_partition_keeps_its_kinds_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from ksched_cli.commands.main import app
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```\n\$ ksched (?P<command>[^\n]*)\n(?P<output>.+?)\n```$", re.M | re.S)
 TRANSCRIPTS = [
-    (path, found["command"], found["output"])
+    (path, match["command"], match["output"])
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    for found in FENCE.finditer(path.read_text(encoding="utf-8"))
-    if "$ ksched" not in found["output"]
+    for match in FENCE.finditer(path.read_text(encoding="utf-8"))
+    if "$ ksched" not in match["output"]
 ]
 
 

@@ -1,10 +1,15 @@
 """The helper for tests of plugins."""
 
+from typing import Any
+
 import pytest
 
-from framework.toys import Toy, filtering, scoring
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.errors import InputError
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 from ksched_cli.testing import (
     DefectError,
@@ -19,23 +24,24 @@ from ksched_cli.testing import (
     simulation,
     verdicts,
 )
+from tests.framework.toys import Toy, filtering, scoring
 
 
-def test_what_its_introduction_shows():
+def test_what_its_introduction_shows() -> None:
     state = cluster(node("small", cpu="1"), node("large", cpu="8"), pod("web", cpu="2"))
     assert simulate(state).placements == {"default/web": "large"}
     assert not verdicts("NodeResourcesFit", state)["small"].is_success
 
 
-def test_objects_have_the_defaults_of_the_api_server():
+def test_objects_have_the_defaults_of_the_api_server() -> None:
     limits = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}]}
-    (made,) = cluster(pod("p", spec=limits)).pods
-    assert made.uid == "default/p"
-    assert made.spec.priority == 0
-    assert str(made.spec.containers[0].resources.requests["cpu"]) == "1"
+    (pod_object,) = cluster(pod("p", spec=limits)).pods
+    assert pod_object.uid == "default/p"
+    assert pod_object.spec.priority == 0
+    assert str(pod_object.spec.containers[0].resources.requests["cpu"]) == "1"
 
 
-def test_other_manifests_stand_beside_nodes_and_pods():
+def test_other_manifests_stand_beside_nodes_and_pods() -> None:
     high = {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
@@ -46,7 +52,7 @@ def test_other_manifests_stand_beside_nodes_and_pods():
     assert state.pods[0].spec.priority == 7
 
 
-def test_what_no_state_may_hold_is_refused_as_in_a_file():
+def test_what_no_state_may_hold_is_refused_as_in_a_file() -> None:
     with pytest.raises(InputError, match="the test's cluster"):
         cluster(node("a"), node("a"))
 
@@ -59,7 +65,7 @@ def test_what_no_state_may_hold_is_refused_as_in_a_file():
         ("example.com/k=:NoSchedule", ("example.com/k", "", "NoSchedule")),
     ],
 )
-def test_taints_are_written_as_for_kubectl(text, fields):
+def test_taints_are_written_as_for_kubectl(text: str, fields: tuple[str, ...]) -> None:
     (taint,) = cluster(node("a", taints=[text])).nodes[0].spec.taints
     assert (taint.key, taint.value, taint.effect) == fields
 
@@ -74,12 +80,12 @@ def test_taints_are_written_as_for_kubectl(text, fields):
         ("", ("", "Exists", "", "")),
     ],
 )
-def test_tolerations_are_written_alike(text, fields):
-    (one,) = cluster(pod("p", tolerations=[text])).pods[0].spec.tolerations
-    assert (one.key, one.operator, one.value, one.effect) == fields
+def test_tolerations_are_written_alike(text: str, fields: tuple[str, ...]) -> None:
+    (toleration,) = cluster(pod("p", tolerations=[text])).pods[0].spec.tolerations
+    assert (toleration.key, toleration.operator, toleration.value, toleration.effect) == fields
 
 
-def test_a_plugin_joins_the_default_profile_at_the_points_it_extends():
+def test_a_plugin_joins_the_default_profile_at_the_points_it_extends() -> None:
     mine = filtering("Mine", {"a": Status.unschedulable("not here")})
     state = cluster(node("a"), node("b"), pod("p"))
     attempt = run_cycle(state, plugins=[mine])
@@ -88,7 +94,7 @@ def test_a_plugin_joins_the_default_profile_at_the_points_it_extends():
     assert explanation(state, plugins=[mine]).node == "b"
 
 
-def test_with_a_configuration_plugins_are_only_known():
+def test_with_a_configuration_plugins_are_only_known() -> None:
     mine = scoring("Mine", {"b": 100})
     state = cluster(node("a"), node("b"), pod("p"))
     assert run_cycle(state, {"profiles": [{}]}, [mine]).node == "a"
@@ -96,12 +102,12 @@ def test_with_a_configuration_plugins_are_only_known():
     assert run_cycle(state, config, [mine]).node == "b"
 
 
-def test_a_configuration_may_be_text():
+def test_a_configuration_may_be_text() -> None:
     text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     assert simulation(cluster(), text).frameworks.keys() == {"default-scheduler"}
 
 
-def test_a_wrong_configuration_is_refused():
+def test_a_wrong_configuration_is_refused() -> None:
     with pytest.raises(InputError, match="Nowhere"):
         simulation(
             cluster(), {"profiles": [{"plugins": {"filter": {"enabled": [{"name": "Nowhere"}]}}}]}
@@ -113,32 +119,34 @@ class Packing(Toy, FilterPlugin, ScorePlugin):
 
     name = "Packing"
 
-    def __init__(self, args, handle):
+    def __init__(self, args: Any, handle: Handle) -> None:
         self.limit = (args or {}).get("limit", 1)
 
-    def filter(self, state, pod, node):
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         return SUCCESS if len(node.pods) < self.limit else Status.unschedulable("full")
 
-    def score(self, state, pod, node):
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return 10 * len(node.pods)
 
 
-def test_one_plugin_can_be_asked_alone_with_its_args():
+def test_one_plugin_can_be_asked_alone_with_its_args() -> None:
     state = cluster(node("a"), node("b"), pod("there", node="b"), pod("p"))
-    found = verdicts(Packing, state)
-    assert found == {"a": SUCCESS, "b": Status.unschedulable("full").by("Packing")}
+    statuses = verdicts(Packing, state)
+    assert statuses == {"a": SUCCESS, "b": Status.unschedulable("full").by("Packing")}
     assert verdicts(Packing, state, args={"limit": 2}) == {"a": SUCCESS, "b": SUCCESS}
     assert scores(Packing, state) == {"a": 0, "b": 10}
 
 
-def test_scores_outside_the_range_are_a_failure():
+def test_scores_outside_the_range_are_a_failure() -> None:
     with pytest.raises(PluginError, match="invalid score 101"):
         scores(scoring("Mine", {"a": 101}), cluster(node("a"), pod("p")))
 
 
-def test_an_exception_in_a_plugin_fails_the_test_with_its_traceback():
-    class Raises(filtering("Raises", {})):
-        def filter(self, state, pod, node):
+def test_an_exception_in_a_plugin_fails_the_test_with_its_traceback() -> None:
+    class Raises(Toy, FilterPlugin):
+        name = "Raises"
+
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             raise ZeroDivisionError("by nothing")
 
     state = cluster(node("a"), pod("p"))
@@ -149,7 +157,7 @@ def test_an_exception_in_a_plugin_fails_the_test_with_its_traceback():
         verdicts(Raises, state)
 
 
-def test_a_pod_is_found_by_name_or_as_the_only_one():
+def test_a_pod_is_found_by_name_or_as_the_only_one() -> None:
     run = simulation(cluster(pod("p"), pod("p", "blue"), pod("q", node="a")))
     assert find(run, "blue/p").key == "blue/p"
     assert find(run, "q").key == "default/q"

@@ -48,14 +48,14 @@ def volume(
         "storageClassName": storage_class,
     }
     if terms:
-        wanted = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
-        fields["nodeAffinity"] = {"required": wanted}
+        selector = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+        fields["nodeAffinity"] = {"required": selector}
     if claim:
         fields["claimRef"] = {"namespace": "default", "name": claim, "uid": claim}
-    made = _object(
+    manifest = _object(
         "v1", "PersistentVolume", {"name": name, "labels": labels or {}, **(metadata or {})}
     )
-    return made | {"spec": fields | spec, "status": {"phase": phase}}
+    return manifest | {"spec": fields | spec, "status": {"phase": phase}}
 
 
 def claim(
@@ -87,9 +87,9 @@ def claim(
         fields["storageClassName"] = storage_class
     if volume:
         fields["volumeName"] = volume
-    made = _object("v1", "PersistentVolumeClaim", meta | (metadata or {}))
+    manifest = _object("v1", "PersistentVolumeClaim", meta | (metadata or {}))
     status = {"phase": phase or ("Bound" if volume else "Pending")}
-    return made | {"spec": fields | spec, "status": status}
+    return manifest | {"spec": fields | spec, "status": status}
 
 
 def csi_node(name: str, migrated: str = "", **limits: Any) -> Manifest:
@@ -113,10 +113,10 @@ def csi_driver(name: str = CSI, **spec: Any) -> Manifest:
 def capacity(name: str, storage_class: str, amount: str | None = None, **fields: Any) -> Manifest:
     """Reaches every node unless nodeTopology says otherwise."""
     meta = {"name": name, "namespace": "default"}
-    made = _object("storage.k8s.io/v1", "CSIStorageCapacity", meta)
+    manifest = _object("storage.k8s.io/v1", "CSIStorageCapacity", meta)
     if amount is not None:
-        made["capacity"] = amount
-    return made | {"storageClassName": storage_class, "nodeTopology": {}} | fields
+        manifest["capacity"] = amount
+    return manifest | {"storageClassName": storage_class, "nodeTopology": {}} | fields
 
 
 def attachment(name: str, node: str, volume: str, attacher: str = CSI) -> Manifest:

@@ -1,20 +1,26 @@
 """How many more copies of a pod fit; how many more nodes the pending pods need."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from clusters import pods, states
 from ksched_cli.analysis.capacity import LINEAR_MAX, capacity, nodes_needed
 from ksched_cli.api import Code, PermitPlugin, Status
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.simulation import Options
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.testing import check, cluster, find, node, pod, simulation
+from tests.clusters import pods, states
 
 
-def answer_for(*objects, maximum=100, alone=False, config=None, plugins=()):
+def answer_for(
+    *objects: Any, maximum: Any = 100, alone: Any = False, config: Any = None, plugins: Any = ()
+) -> Any:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config, plugins=plugins)
     answer = capacity(run, find(run, "p").pod, maximum=maximum, alone=alone)
@@ -31,18 +37,18 @@ DEMONSTRATION = (
 )
 
 
-def small_pod(name, **where):
+def small_pod(name: Any, **where: Any) -> Any:
     return pod(name, cpu="150m", memory="100Mi", labels={"app": "guestbook"}, **where)
 
 
-def test_the_documented_example_of_cluster_capacity():
+def test_the_documented_example_of_cluster_capacity() -> None:
     answer = answer_for(*DEMONSTRATION, small_pod("p"))
     assert answer.count == 52
     assert answer.nodes == {f"kube-node-{number}": 13 for number in range(1, 5)}
     assert "4 Insufficient cpu" in answer.limited_by
 
 
-def test_the_documented_example_with_six_replicas_running():
+def test_the_documented_example_with_six_replicas_running() -> None:
     running = [
         small_pod(f"rc-{number}", node=f"kube-node-{name}") for number, name in enumerate("112334")
     ]
@@ -77,7 +83,7 @@ APART = {
 }
 
 
-def test_spread_is_counted_as_it_grows():
+def test_spread_is_counted_as_it_grows() -> None:
     answer = answer_for(
         node("large", cpu=8, labels={"zone": "a"}),
         node("small", cpu=1, labels={"zone": "b"}),
@@ -87,25 +93,25 @@ def test_spread_is_counted_as_it_grows():
     assert "didn't match pod topology spread constraints" in answer.limited_by
 
 
-def test_anti_affinity_is_counted_as_it_grows():
+def test_anti_affinity_is_counted_as_it_grows() -> None:
     nodes = [node(name, labels={"host": name}) for name in "abc"]
     answer = answer_for(*nodes, pod("p", labels={"app": "web"}, affinity=APART))
     assert answer.nodes == {"a": 1, "b": 1, "c": 1}
 
 
-def test_the_search_stops_at_the_maximum():
+def test_the_search_stops_at_the_maximum() -> None:
     answer = answer_for(node("a", cpu=4), pod("p", cpu=1), maximum=3)
     assert (answer.count, answer.stopped_at, answer.limited_by) == (3, 3, "")
 
 
-def test_nobody_is_evicted_for_a_copy():
+def test_nobody_is_evicted_for_a_copy() -> None:
     answer = answer_for(
         node("a", cpu=2), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
     )
     assert (answer.count, answer.stopped_at) == (1, None)
 
 
-def test_room_that_the_pod_itself_makes_by_evictions_is_not_counted():
+def test_room_that_the_pod_itself_makes_by_evictions_is_not_counted() -> None:
     answer = answer_for(
         node("a", cpu=1), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
     )
@@ -116,22 +122,22 @@ def test_room_that_the_pod_itself_makes_by_evictions_is_not_counted():
 # -- the pod's turn -------------------------------------------------------------------------------
 
 
-def test_pods_that_come_before_it_have_their_nodes():
+def test_pods_that_come_before_it_have_their_nodes() -> None:
     objects = (node("a", cpu=4), pod("first", cpu=3, priority=5), pod("p", cpu=1))
     assert answer_for(*objects).count == 1
     assert answer_for(*objects, alone=True).count == 4
 
 
-def test_pods_that_come_after_it_do_not_count():
+def test_pods_that_come_after_it_do_not_count() -> None:
     assert answer_for(node("a", cpu=4), pod("p", cpu=1, priority=5), pod("z", cpu=3)).count == 4
 
 
-def test_copies_of_a_running_pod_come_after_those_that_wait():
+def test_copies_of_a_running_pod_come_after_those_that_wait() -> None:
     answer = answer_for(node("a", cpu=4), pod("p", cpu=1, node="a"), pod("waiting", cpu=1))
     assert (answer.pod, answer.count) == ("default/p", 2)
 
 
-def test_a_pod_that_fits_once_others_are_placed_has_its_turn_then():
+def test_a_pod_that_fits_once_others_are_placed_has_its_turn_then() -> None:
     beside = {
         "podAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -147,12 +153,12 @@ def test_a_pod_that_fits_once_others_are_placed_has_its_turn_then():
     assert answer.count == 3
 
 
-def test_of_a_gated_pod_it_says_so_and_counts_after_all_others():
+def test_of_a_gated_pod_it_says_so_and_counts_after_all_others() -> None:
     answer = answer_for(node("a", cpu=3), pod("p", cpu=1, gates=["later"]), pod("other", cpu=1))
     assert (answer.count, answer.gated.plugin) == (2, "SchedulingGates")
 
 
-def test_a_pod_that_fits_nowhere_has_kube_schedulers_message():
+def test_a_pod_that_fits_nowhere_has_kube_schedulers_message() -> None:
     answer = answer_for(node("a", cpu=1), pod("p", cpu=2))
     assert (answer.count, answer.nodes) == (0, {})
     assert answer.limited_by.startswith("0/1 nodes are available: 1 Insufficient cpu.")
@@ -163,11 +169,11 @@ class Patience(PermitPlugin):
 
     name = "Patience"
 
-    def permit(self, state, pod, node):
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
         return Status(Code.WAIT), 10.0
 
 
-def test_copies_that_are_never_allowed_do_not_fit():
+def test_copies_that_are_never_allowed_do_not_fit() -> None:
     answer = answer_for(node("a", cpu=2), pod("p", cpu=1), plugins=[Patience])
     assert (answer.count, answer.nodes) == (0, {})
     assert answer.limited_by.startswith("Patience: rejected due to timeout")
@@ -175,12 +181,12 @@ def test_copies_that_are_never_allowed_do_not_fit():
 
 @settings(max_examples=40)
 @given(states(max_pending=2), pods("new"))
-def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state, manifest):
+def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state: Any, manifest: Any) -> None:
     run = simulation(state)
     run.options = Options(preempt=False)
     answer = capacity(run, cluster(manifest).pods[0], maximum=12)
 
-    def left_pending(count):
+    def left_pending(count: Any) -> Any:
         """How many of so many copies `schedule` leaves pending."""
         names = [f"copy-{number}" for number in range(count)]
         copies = cluster(*(manifest | {"metadata": {"name": name}} for name in names)).pods
@@ -197,23 +203,23 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state, manifest):
 # -- nodes for all pending pods -------------------------------------------------------------------
 
 
-def needed(*objects, like="a"):
+def needed(*objects: Any, like: Any = "a") -> Any:
     state = cluster(*objects)
 
-    def run_with(nodes):
+    def run_with(nodes: Any) -> Any:
         changed, _ = apply_changes(state, [AddNodes("more", "more", like, nodes)])
         return simulation(changed).run()
 
     return nodes_needed(like, run_with)
 
 
-def test_no_more_nodes_are_needed_where_all_pods_fit():
+def test_no_more_nodes_are_needed_where_all_pods_fit() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=1))
     assert (answer.count, len(answer.trials)) == (0, 1)
 
 
 @pytest.mark.parametrize("pending", [2, 7, 2 * LINEAR_MAX, 3 * LINEAR_MAX + 1])
-def test_the_fewest_nodes_and_one_less_were_run(pending):
+def test_the_fewest_nodes_and_one_less_were_run(pending: Any) -> None:
     waiting = [pod(f"p{number}", cpu=2) for number in range(pending)]
     answer = needed(node("a", cpu=5), pod("here", cpu=5, node="a"), *waiting)
     assert answer.count == -(-pending // 2)
@@ -222,7 +228,7 @@ def test_the_fewest_nodes_and_one_less_were_run(pending):
     assert runs[answer.count - 1] > 0
 
 
-def test_pods_that_stay_apart_need_a_node_each():
+def test_pods_that_stay_apart_need_a_node_each() -> None:
     by_host = {**APART["podAntiAffinity"]}
     (term,) = by_host["requiredDuringSchedulingIgnoredDuringExecution"]
     term = term | {"topologyKey": "kubernetes.io/hostname"}
@@ -232,13 +238,13 @@ def test_pods_that_stay_apart_need_a_node_each():
     assert answer.count == 3
 
 
-def test_where_no_number_helps_a_pending_pod_says_why():
+def test_where_no_number_helps_a_pending_pod_says_why() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=2))
     assert answer.count is None
     assert answer.limited_by.startswith("default/p: 0/2 nodes are available: 2 Insufficient cpu.")
 
 
-def test_evicting_somebody_is_not_enough():
+def test_evicting_somebody_is_not_enough() -> None:
     answer = needed(
         node("a", cpu=1), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
     )

@@ -1,16 +1,21 @@
 """Every running pod as if it came today."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusters import COMPANY, HOST, ZONE, modest_pods, roomy_nodes, states
 from ksched_cli.analysis.drift import Verdict, drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.api import SUCCESS, FilterPlugin, Status
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import check, cluster, node, pod, simulation
+from tests.clusters import COMPANY, HOST, ZONE, modest_pods, roomy_nodes, states
 
 
-def drift_of(*objects, config=None):
+def drift_of(*objects: Any, config: Any = None) -> Any:
     """By pod name."""
     run = simulation(cluster(*objects), config)
     answer = drift(run)
@@ -18,42 +23,42 @@ def drift_of(*objects, config=None):
     return {one.pod.removeprefix("default/"): one for one in answer.pods}
 
 
-def test_a_pod_on_the_best_node_is_best():
+def test_a_pod_on_the_best_node_is_best() -> None:
     (found,) = drift_of(node("a"), node("b", cpu=1), pod("p", cpu="500m", node="a")).values()
     assert (found.verdict, found.rank, found.best_node) == (Verdict.BEST, 1, "a")
 
 
-def test_a_pod_on_one_of_the_best_nodes_is_tied():
+def test_a_pod_on_one_of_the_best_nodes_is_tied() -> None:
     (found,) = drift_of(node("a"), node("b"), pod("p", cpu=1, node="b")).values()
     assert (found.verdict, found.rank, found.best_node) == (Verdict.TIED, 1, "a")
     assert found.score == found.best_score
 
 
-def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points():
+def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points() -> None:
     found = drift_of(node("a"), node("b"), pod("big", cpu=3, node="a"), pod("p", cpu=1, node="a"))
     assert (found["p"].verdict, found["p"].rank, found["p"].best_node) == (Verdict.WORSE, 2, "b")
     assert found["p"].behind == found["p"].best_score - found["p"].score > 0
 
 
-def test_a_node_that_rejects_the_pod_today_is_not_allowed():
+def test_a_node_that_rejects_the_pod_today_is_not_allowed() -> None:
     tainted = node("a", taints=["maintenance:NoSchedule"])
     (found,) = drift_of(tainted, node("b"), pod("p", node="a")).values()
     assert (found.verdict, found.rank, found.score) == (Verdict.NOT_ALLOWED, None, None)
     assert (found.rejected_by, found.best_node) == ("TaintToleration", "b")
 
 
-def test_a_pod_that_fits_nowhere_has_no_best_node():
+def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:
     (found,) = drift_of(node("a", cpu=1), pod("p", cpu=2, node="a")).values()
     assert (found.verdict, found.best_node, found.best_score) == (Verdict.NOT_ALLOWED, "", None)
 
 
-def test_the_one_node_that_fits_is_scored_too():
+def test_the_one_node_that_fits_is_scored_too() -> None:
     (found,) = drift_of(node("a"), pod("p", cpu=1, node="a")).values()
     assert found.verdict is Verdict.BEST
     assert found.score == found.best_score > 0
 
 
-def test_pods_of_one_controller_have_one_owner():
+def test_pods_of_one_controller_have_one_owner() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
     found = drift_of(
         node("a"), pod("p", node="a", metadata={"ownerReferences": [owner]}), pod("q", node="a")
@@ -62,7 +67,7 @@ def test_pods_of_one_controller_have_one_owner():
     assert found["q"].owner == "default/q (Pod)"
 
 
-def test_a_node_that_pre_filter_left_out_names_the_plugin():
+def test_a_node_that_pre_filter_left_out_names_the_plugin() -> None:
     names = {"key": "metadata.name", "operator": "In", "values": ["b"]}
     terms = {"nodeSelectorTerms": [{"matchFields": [names]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
@@ -70,7 +75,7 @@ def test_a_node_that_pre_filter_left_out_names_the_plugin():
     assert (found.rejected_by, found.best_node) == ("NodeAffinity", "b")
 
 
-def test_who_is_not_the_schedulers_business_is_left_out():
+def test_who_is_not_the_schedulers_business_is_left_out() -> None:
     static = {"annotations": {"kubernetes.io/config.mirror": "x"}}
     state = cluster(
         node("a"),
@@ -90,7 +95,7 @@ def test_who_is_not_the_schedulers_business_is_left_out():
     }
 
 
-def test_asking_changes_nothing():
+def test_asking_changes_nothing() -> None:
     state = cluster(node("a"), node("b"), *(pod(f"p{i}", cpu=1, node="a") for i in range(3)))
     run = simulation(state)
     before = [list(pods) for pods in run.snapshot.pods]
@@ -98,7 +103,7 @@ def test_asking_changes_nothing():
     assert run.snapshot.pods == before
 
 
-def test_progress_counts_the_pods():
+def test_progress_counts_the_pods() -> None:
     calls = []
     state = cluster(node("a"), pod("p", node="a"), pod("q", node="a"))
     drift(simulation(state), lambda done, total: calls.append((done, total)))
@@ -110,14 +115,14 @@ class Fragile(FilterPlugin):
 
     name = "Fragile"
 
-    def filter(self, state, pod, node):
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if node.name == "b":
             raise ValueError("broken")
         return Status.unschedulable("too old") if node.name == "a" else SUCCESS
 
 
 @st.composite
-def settled_states(draw):
+def settled_states(draw: st.DrawFn) -> Any:
     """Nodes in zones, and running pods of a few looks that care about each other."""
     names = [f"n{i}" for i in range(draw(st.integers(1, 6)))]
     manifests = []
@@ -134,7 +139,7 @@ def settled_states(draw):
     return cluster(*manifests)
 
 
-def agree_with_explain(state, plugins=()):
+def agree_with_explain(state: Any, plugins: Any = ()) -> None:
     """One simulation asks about all pods, another about each."""
     answer = drift(simulation(state, plugins=plugins))
     run = simulation(state, plugins=plugins)
@@ -153,17 +158,17 @@ def agree_with_explain(state, plugins=()):
 
 @settings(max_examples=40)
 @given(states(max_running=8))
-def test_it_agrees_with_explain(state):
+def test_it_agrees_with_explain(state: Any) -> None:
     agree_with_explain(state)
 
 
 @settings(max_examples=25)
 @given(settled_states())
-def test_it_agrees_with_explain_about_neighbours(state):
+def test_it_agrees_with_explain_about_neighbours(state: Any) -> None:
     agree_with_explain(state)
 
 
-def test_it_agrees_with_explain_about_a_plugin_that_fails():
+def test_it_agrees_with_explain_about_a_plugin_that_fails() -> None:
     agree_with_explain(
         cluster(node("a"), node("b"), node("c"), *(pod(f"on-{n}", node=n) for n in "abc")),
         plugins=[Fragile],

@@ -1,13 +1,17 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
+from typing import Any
+
 from hypothesis import given, settings
 
-from clusters import crowded_states, states
 from ksched_cli.analysis.explain import explain
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
+from tests.clusters import crowded_states, states
+from tests.narrowing import present
 
 
-def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first():
+def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first() -> None:
     state = cluster(
         node("a", cpu="1", taints=["k=v:NoSchedule"], unschedulable=True), pod("p", cpu="2")
     )
@@ -20,14 +24,14 @@ def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first():
     assert explained.total is None
 
 
-def test_numbers_stand_behind_the_reasons():
+def test_numbers_stand_behind_the_reasons() -> None:
     state = cluster(node("a", cpu="1"), pod("there", node="a", cpu="600m"), pod("p", cpu="500m"))
     (rejection,) = explanation(state).nodes[0].rejections
     assert rejection.status.reasons == ("Insufficient cpu",)
     assert rejection.details == ("cpu: wants 500m, 400m free of 1",)
 
 
-def test_scores_add_up_and_nodes_are_ranked():
+def test_scores_add_up_and_nodes_are_ranked() -> None:
     state = cluster(node("a"), node("b", cpu="8"), node("c", cpu="1"), pod("p", cpu="2"))
     answer = explanation(state)
     assert answer.node == "b"
@@ -38,16 +42,16 @@ def test_scores_add_up_and_nodes_are_ranked():
         for score in explained.scores.values():
             assert score.weighted == score.normalized * score.weight
     assert [by_name[name].rank for name in "abc"] == [2, 1, None]
-    assert answer.margin == by_name["b"].total - by_name["a"].total
+    assert answer.margin == present(by_name["b"].total) - present(by_name["a"].total)
 
 
-def test_equal_nodes_share_a_rank_and_the_first_by_name_is_taken():
+def test_equal_nodes_share_a_rank_and_the_first_by_name_is_taken() -> None:
     answer = explanation(cluster(node("b"), node("a"), node("c", cpu="2"), pod("p", cpu="1")))
     assert (answer.node, answer.ties) == ("a", ("a", "b"))
     assert [explained.rank for explained in answer.nodes] == [1, 1, 3]
 
 
-def test_a_running_pod_is_asked_about_as_if_it_were_not_there():
+def test_a_running_pod_is_asked_about_as_if_it_were_not_there() -> None:
     state = cluster(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="2", node="a"))
     run = simulation(state)
     before = run.snapshot.requested("cpu").tolist()
@@ -57,14 +61,14 @@ def test_a_running_pod_is_asked_about_as_if_it_were_not_there():
     assert run.snapshot.requested("cpu").tolist() == before
 
 
-def test_a_gated_pod_says_so_and_is_explained_all_the_same():
+def test_a_gated_pod_says_so_and_is_explained_all_the_same() -> None:
     state = cluster(node("a"), pod("p", gates=["example.com/wait"]))
     answer = explanation(state, pod="p")
-    assert answer.gated.plugin == "SchedulingGates"
+    assert present(answer.gated).plugin == "SchedulingGates"
     assert answer.node == "a"
 
 
-def test_nodes_left_out_by_prefilter_say_by_whom():
+def test_nodes_left_out_by_prefilter_say_by_whom() -> None:
     field = {"key": "metadata.name", "operator": "In", "values": ["b"]}
     required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -73,31 +77,31 @@ def test_nodes_left_out_by_prefilter_say_by_whom():
     assert answer.nodes[0].rejections[0].status.plugin == "NodeAffinity"
 
 
-def test_a_rejection_in_prefilter_is_the_whole_answer():
+def test_a_rejection_in_prefilter_is_the_whole_answer() -> None:
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     answer = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
-    assert answer.pre_filter.reasons == ("pod affinity terms conflict",)
+    assert present(answer.pre_filter).reasons == ("pod affinity terms conflict",)
     assert answer.message.startswith("0/2 nodes are available: pod affinity terms conflict.")
     assert answer.node == ""
 
 
-def test_a_running_pod_that_is_asked_about_stays_where_it_is():
+def test_a_running_pod_that_is_asked_about_stays_where_it_is() -> None:
     run = simulation(cluster(node("a"), pod("p", cpu="1", node="a")))
     first, second = (explain(run, find(run, "p")) for _ in range(2))
     assert first == second
     assert [[info.key for info in pods] for pods in run.snapshot.pods] == [["default/p"]]
 
 
-def test_a_node_that_does_not_exist_any_more_has_no_rank():
+def test_a_node_that_does_not_exist_any_more_has_no_rank() -> None:
     answer = explanation(cluster(node("a"), pod("p", node="gone")), pod="p")
     assert (answer.running_on, answer.rank, answer.node) == ("gone", None, "a")
 
 
 @settings(max_examples=10)
 @given(crowded_states())
-def test_the_answer_about_every_pod_is_what_schedule_decides(state):
+def test_the_answer_about_every_pod_is_what_schedule_decides(state: Any) -> None:
     record = simulate(state)
     for key, attempt in record.last.items():
         answer = explanation(state, pod=key)
@@ -115,7 +119,7 @@ def test_the_answer_about_every_pod_is_what_schedule_decides(state):
 
 
 @given(states(max_pending=1))
-def test_what_is_explained_is_what_is_decided(state):
+def test_what_is_explained_is_what_is_decided(state: ClusterState) -> None:
     for info in simulation(state).pending()[:1]:
         run = simulation(state)
         answer = explain(run, info, alone=True)

@@ -1,24 +1,30 @@
 """Pending pods by owner and message."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 
-from clusters import crowded_states
 from ksched_cli.analysis.pending import owner, pending_report
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin
-from ksched_cli.framework.status import SUCCESS
+from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
+from tests.clusters import crowded_states
 
 
-def owned(kind, name, pod_name, labels=None, **fields):
+def owned(kind: Any, name: Any, pod_name: Any, labels: Any = None, **fields: Any) -> Any:
     reference = {"apiVersion": "v1", "kind": kind, "name": name, "uid": "u", "controller": True}
     return pod(pod_name, labels=labels, metadata={"ownerReferences": [reference]}, **fields)
 
 
-def report_of(*objects, plugins=()):
+def report_of(*objects: Any, plugins: Any = ()) -> Any:
     return pending_report(simulation(cluster(*objects), plugins=plugins))
 
 
-def test_the_owner_is_the_controller_and_that_of_a_replica_set_its_deployment():
+def test_the_owner_is_the_controller_and_that_of_a_replica_set_its_deployment() -> None:
     hashed = {"pod-template-hash": "5d9f"}
     objects = {
         "a": (pod("a"), "Pod/a"),
@@ -32,7 +38,7 @@ def test_the_owner_is_the_controller_and_that_of_a_replica_set_its_deployment():
     assert owners == {name: expected for name, (_, expected) in objects.items()}
 
 
-def test_pods_of_one_owner_and_message_are_a_group():
+def test_pods_of_one_owner_and_message_are_a_group() -> None:
     large = [owned("StatefulSet", "db", f"db-{i}", cpu=9) for i in range(3)]
     report = report_of(
         node("a"), pod("alone", cpu=9), *large, owned("StatefulSet", "db", "z", memory="99Gi")
@@ -47,12 +53,12 @@ def test_pods_of_one_owner_and_message_are_a_group():
     assert report.groups[2].reasons[0].reason == "Insufficient memory"
 
 
-def test_pods_that_look_the_same_are_evaluated_once(monkeypatch):
+def test_pods_that_look_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulation(cluster(node("a"), *(pod(f"p{i}", cpu=9) for i in range(9))))
     evaluated = []
     evaluate = type(run.pipeline).evaluate
 
-    def counting(pipeline, framework, info, mode):
+    def counting(pipeline: Any, framework: Any, info: Any, mode: Any) -> Any:
         evaluated.append(mode.value)
         return evaluate(pipeline, framework, info, mode)
 
@@ -61,7 +67,7 @@ def test_pods_that_look_the_same_are_evaluated_once(monkeypatch):
     assert evaluated.count("reasons") == 1
 
 
-def test_gated_and_ignored_pods_are_counted_and_in_no_group():
+def test_gated_and_ignored_pods_are_counted_and_in_no_group() -> None:
     report = report_of(
         node("a"), pod("held", gates=["example.com/g"]), pod("other", profile="mine"), pod("p")
     )
@@ -71,13 +77,13 @@ def test_gated_and_ignored_pods_are_counted_and_in_no_group():
 class Failing(FilterPlugin):
     name = "Failing"
 
-    def filter(self, state, pod, node):
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if pod.name == "p":
             raise ValueError("odd")
         return SUCCESS
 
 
-def test_a_pod_that_a_plugin_fails_on_is_undecided():
+def test_a_pod_that_a_plugin_fails_on_is_undecided() -> None:
     (group,) = report_of(node("a"), pod("p"), pod("q"), plugins=[Failing]).groups
     assert (group.pods, group.undecided) == (("default/p",), True)
     assert "odd" in group.message
@@ -85,7 +91,9 @@ def test_a_pod_that_a_plugin_fails_on_is_undecided():
 
 @settings(max_examples=10)
 @given(crowded_states())
-def test_the_groups_are_the_pending_pods_of_schedule_and_the_reasons_those_of_explain(state):
+def test_the_groups_are_the_pending_pods_of_schedule_and_the_reasons_those_of_explain(
+    state: Any,
+) -> None:
     record = simulate(state)
     report = pending_report(simulation(state))
     pods = [key for group in report.groups for key in group.pods]

@@ -1,14 +1,22 @@
 """What `ksched preempt` knows: the candidates, why there, and why not on the other nodes."""
 
+from typing import Any
+
 from hypothesis import given
 
-from ksched_cli.analysis.preempt import preempt
+from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
 from ksched_cli.framework.preemption import Criterion
 from ksched_cli.testing import check, cluster, find, node, simulate, simulation
-from tests.plugins.default_preemption.test_plugin import budget, crowded, made_pod
+from tests.narrowing import present
+from tests.plugins.default_preemption.manifests import budget, crowded, made_pod
 
 
-def answer_for(*objects, config=None, everything=False, alone=False):
+def answer_for(
+    *objects: dict[str, Any],
+    config: dict[str, Any] | None = None,
+    everything: bool = False,
+    alone: Any = False,
+) -> PreemptionAnswer:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config)
     answer = preempt(run, find(run, "p"), everything=everything, alone=alone)
@@ -16,7 +24,7 @@ def answer_for(*objects, config=None, everything=False, alone=False):
     return answer
 
 
-def crowd():
+def crowd() -> tuple[dict[str, Any], ...]:
     """A node with three pods, of which the middle one has to go."""
     return (
         node("a", cpu=3),
@@ -27,10 +35,10 @@ def crowd():
     )
 
 
-def test_every_victim_has_the_reason_why_it_cannot_stay():
+def test_every_victim_has_the_reason_why_it_cannot_stay() -> None:
     (candidate,) = answer_for(*crowd()).candidates
     assert [victim.pod for victim in candidate.victims] == ["default/middle"]
-    rejection = candidate.victims[0].rejection
+    rejection = present(candidate.victims[0].rejection)
     assert (rejection.status.plugin, rejection.status.reasons) == (
         "NodeResourcesFit",
         ("Insufficient cpu",),
@@ -38,17 +46,17 @@ def test_every_victim_has_the_reason_why_it_cannot_stay():
     assert rejection.details == ("cpu: wants 1500m, 1 free of 3",)
 
 
-def test_those_that_may_stay_are_told_too():
+def test_those_that_may_stay_are_told_too() -> None:
     (candidate,) = answer_for(*crowd()).candidates
     assert candidate.reprieved == ("default/large", "default/small")
 
 
-def test_the_only_candidate_needs_no_criterion():
+def test_the_only_candidate_needs_no_criterion() -> None:
     answer = answer_for(*crowd())
     assert (answer.node, answer.steps, answer.is_yes) == ("a", (), True)
 
 
-def test_criteria_are_told_as_far_as_they_were_asked():
+def test_criteria_are_told_as_far_as_they_were_asked() -> None:
     answer = answer_for(
         node("a", cpu=1),
         node("b", cpu=1),
@@ -63,7 +71,7 @@ def test_criteria_are_told_as_far_as_they_were_asked():
     assert [candidate.node for candidate in answer.candidates] == ["b", "a"]
 
 
-def test_budgets_stand_beside_the_victims_that_violate_them():
+def test_budgets_stand_beside_the_victims_that_violate_them() -> None:
     answer = answer_for(
         node("a", cpu=2),
         made_pod("guarded", prio=1, node="a", cpu=1, start=1, labels={"app": "db"}),
@@ -79,7 +87,7 @@ def test_budgets_stand_beside_the_victims_that_violate_them():
     assert candidate.pdb_violations == 1
 
 
-def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help():
+def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help() -> None:
     answer = answer_for(
         node("hard", taints=["k=v:NoSchedule"]),
         node("empty", cpu=1),
@@ -103,26 +111,26 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help():
     assert not answer.is_yes
 
 
-def test_a_pod_that_fits_is_told_so_and_nothing_else_is_asked():
+def test_a_pod_that_fits_is_told_so_and_nothing_else_is_asked() -> None:
     answer = answer_for(node("a"), node("b"), node("c", cpu=1), made_pod(cpu=2))
     assert answer.fits == ("a", "b")
     assert (answer.may, answer.why_not, answer.is_yes) == (False, "it fits without evictions", True)
-    assert answer.candidates == answer.non_candidates == ()
+    assert (answer.candidates, answer.non_candidates) == ((), ())
 
 
-def test_a_pod_that_may_not_preempt_is_told_why():
+def test_a_pod_that_may_not_preempt_is_told_why() -> None:
     answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", spec={"preemptionPolicy": "Never"}))
     assert (answer.may, answer.is_yes) == (False, False)
     assert answer.why_not == "not eligible due to preemptionPolicy=Never."
 
 
-def test_without_a_plugin_that_preempts_nobody_is_evicted():
+def test_without_a_plugin_that_preempts_nobody_is_evicted() -> None:
     off = {"postFilter": {"disabled": [{"name": "*"}]}}
     answer = answer_for(*crowd(), config={"profiles": [{"plugins": off}]})
     assert (answer.may, answer.why_not) == (False, "no plugin of default-scheduler preempts")
 
 
-def many():
+def many() -> tuple[dict[str, Any], ...]:
     return (
         *(node(name, cpu=1) for name in "abc"),
         *(made_pod(f"on-{name}", prio=1, node=name, cpu=1, start=1) for name in "abc"),
@@ -144,24 +152,24 @@ ONE_IS_ENOUGH = {
 }
 
 
-def test_nodes_that_were_not_looked_at_are_named():
+def test_nodes_that_were_not_looked_at_are_named() -> None:
     answer = answer_for(*many(), config=ONE_IS_ENOUGH)
     assert [candidate.node for candidate in answer.candidates] == ["a"]
     assert (answer.unsearched, answer.num_candidates) == (("b", "c"), 1)
 
 
-def test_the_limit_can_be_lifted():
+def test_the_limit_can_be_lifted() -> None:
     answer = answer_for(*many(), config=ONE_IS_ENOUGH, everything=True)
     assert [candidate.node for candidate in answer.candidates] == ["a", "b", "c"]
     assert answer.unsearched == ()
 
 
-def test_nominations_of_lesser_pods_on_the_node_would_lapse():
+def test_nominations_of_lesser_pods_on_the_node_would_lapse() -> None:
     answer = answer_for(*crowd(), made_pod("lesser", prio=4, cpu="100m", nominated="a"))
     assert answer.lapsing == ("default/lesser",)
 
 
-def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them():
+def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
     answer = answer_for(
         node("a", cpu=1),
         made_pod("low", prio=1, node="a", cpu=1, start=1),
@@ -173,7 +181,7 @@ def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them():
     assert non_candidate.rejection.details == ("with the nominated pods counted: default/rival",)
 
 
-def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back():
+def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back() -> None:
     run = simulation(cluster(*crowd()))
     before = list(run.snapshot.pods[0])
     answer = preempt(run, find(run, "middle"))
@@ -181,13 +189,13 @@ def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back():
     assert run.snapshot.pods[0] == before
 
 
-def test_a_gated_pod_is_told_what_would_be_once_it_is_not():
+def test_a_gated_pod_is_told_what_would_be_once_it_is_not() -> None:
     answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", gates=["example.com/wait"]))
-    assert answer.gated.plugin == "SchedulingGates"
+    assert present(answer.gated).plugin == "SchedulingGates"
     assert answer.node == "a"
 
 
-def test_where_prefilter_rejects_the_pod_no_eviction_helps():
+def test_where_prefilter_rejects_the_pod_no_eviction_helps() -> None:
     terms = [
         {
             "matchFields": [
@@ -205,7 +213,7 @@ def test_where_prefilter_rejects_the_pod_no_eviction_helps():
 
 
 @given(crowded())
-def test_the_answer_is_what_a_run_does(state):
+def test_the_answer_is_what_a_run_does(state: Any) -> None:
     run = simulation(state)
     first = run.queue().active[0]
     answer = preempt(simulation(state), first)
@@ -220,7 +228,7 @@ def test_the_answer_is_what_a_run_does(state):
     if answer.fits:
         assert attempt.node in answer.fits
         return
-    done = attempt.post_filter
+    done = present(attempt.post_filter)
     assert (done.node, done.victims) == (
         answer.node,
         next(
@@ -234,7 +242,6 @@ def test_the_answer_is_what_a_run_does(state):
     )
     assert set(done.candidates) == {candidate.node for candidate in answer.candidates}
     assert attempt.message == answer.message
-    seen = {entry.node for entry in (*answer.candidates, *answer.non_candidates)} | set(
-        answer.unsearched
-    )
+    entries: list[Any] = [*answer.candidates, *answer.non_candidates]
+    seen = {entry.node for entry in entries} | set(answer.unsearched)
     assert not answer.may or seen == {node.name for node in state.nodes}

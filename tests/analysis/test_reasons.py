@@ -1,18 +1,21 @@
 """Reasons counted over nodes, and the nearest node of each."""
 
+from typing import Any
+
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.reasons import NearestNode, Reason
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
+from tests.narrowing import present
 
 CPU = ("NodeResourcesFit", "Insufficient cpu")
 TAINTED = ["k=v:NoSchedule"]
 
 
-def reasons_for(*objects):
+def reasons_for(*objects: dict[str, Any]) -> Any:
     return explanation(cluster(*objects), pod="p").reasons
 
 
-def test_nodes_are_counted_by_plugin_and_reason_those_with_several_under_each():
+def test_nodes_are_counted_by_plugin_and_reason_those_with_several_under_each() -> None:
     counted = reasons_for(
         node("a", cpu=1),
         node("b", cpu=1, memory="1Gi"),
@@ -27,7 +30,7 @@ def test_nodes_are_counted_by_plugin_and_reason_those_with_several_under_each():
     }
 
 
-def test_the_nearest_node_lacks_the_least_of_the_request():
+def test_the_nearest_node_lacks_the_least_of_the_request() -> None:
     (reason,) = reasons_for(
         node("a", cpu=4),
         node("b", cpu=8),
@@ -39,7 +42,7 @@ def test_the_nearest_node_lacks_the_least_of_the_request():
     assert reason == Reason(*CPU, 3, nearest, alone=3)
 
 
-def test_a_node_with_fewer_reasons_is_nearer_than_one_that_lacks_less():
+def test_a_node_with_fewer_reasons_is_nearer_than_one_that_lacks_less() -> None:
     counted = reasons_for(
         node("a", cpu=8, taints=TAINTED, unschedulable=True), node("b", cpu=1), pod("p", cpu=12)
     )
@@ -51,7 +54,7 @@ def test_a_node_with_fewer_reasons_is_nearer_than_one_that_lacks_less():
     assert counted[0].nodes == 2
 
 
-def test_reasons_in_the_way_of_the_nearest_nodes_come_first_then_those_of_the_most():
+def test_reasons_in_the_way_of_the_nearest_nodes_come_first_then_those_of_the_most() -> None:
     counted = reasons_for(
         *(node(name, cpu=9, taints=TAINTED) for name in "ab"), node("c", cpu=1), pod("p", cpu=2)
     )
@@ -93,7 +96,7 @@ def test_nominated_pods_add_reasons_to_a_node_that_is_rejected_without_them_too(
     run = simulation(state)
     answer = explain(run, find(run, "p"), alone=True)
     assert answer.message == schedules.last["default/p"].why_not
-    assert {reason.reason: reason.nearest.detail for reason in answer.reasons} == {
+    assert {reason.reason: present(reason.nearest).detail for reason in answer.reasons} == {
         "Insufficient cpu": "cpu: wants 3, 2 free of 2",
         "Insufficient memory": "with the nominated pods counted: default/rival",
     }
@@ -103,7 +106,7 @@ def test_nominated_pods_add_reasons_to_a_node_that_is_rejected_without_them_too(
     ]
 
 
-def test_prefilter_rejects_all_nodes_at_once():
+def test_prefilter_rejects_all_nodes_at_once() -> None:
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -111,5 +114,5 @@ def test_prefilter_rejects_all_nodes_at_once():
     assert reason == Reason("NodeAffinity", "pod affinity terms conflict", 2)
 
 
-def test_where_all_nodes_fit_there_is_no_reason():
+def test_where_all_nodes_fit_there_is_no_reason() -> None:
     assert reasons_for(node("a"), pod("p")) == ()

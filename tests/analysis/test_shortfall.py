@@ -4,7 +4,7 @@ from ksched_cli.analysis.shortfall import shortfalls
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 
-def test_what_lacks_most_counts_as_a_share_of_the_request():
+def test_what_lacks_most_counts_as_a_share_of_the_request() -> None:
     state = cluster(
         node("enough", cpu="4", memory="8Gi"),
         node("full", cpu="4", memory="8Gi", pods=1),

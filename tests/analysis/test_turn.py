@@ -1,37 +1,39 @@
 """A pod's turn in a run."""
 
+from typing import Any
+
 from ksched_cli.analysis.turn import take_turn
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 
-def turn_of(name, *objects, alone=False):
+def turn_of(name: Any, *objects: Any, alone: Any = False) -> Any:
     """The turn; each answer is how many pods are on the nodes."""
     run = simulation(cluster(*objects))
     return take_turn(run, find(run, name), lambda _: sum(map(len, run.snapshot.pods)), alone=alone)
 
 
-def test_the_cluster_is_seen_as_each_attempt_finds_it():
+def test_the_cluster_is_seen_as_each_attempt_finds_it() -> None:
     objects = (node("a"), pod("first"), pod("p"), pod("last"))
     turn = turn_of("p", *objects)
     assert (turn.answers, [attempt.node for attempt in turn.attempts]) == ((1,), ["a"])
     assert turn_of("p", *objects, alone=True).answers == (0,)
 
 
-def test_an_attempt_that_makes_room_is_followed_by_another():
+def test_an_attempt_that_makes_room_is_followed_by_another() -> None:
     turn = turn_of("p", node("a", cpu=1), pod("low", node="a", cpu=1), pod("p", cpu=1, priority=9))
     assert (turn.answers, [attempt.node for attempt in turn.attempts]) == ((1, 0), ["", "a"])
     assert turn.evicts == ("default/low",)
 
 
-def test_a_gated_pod_is_tried_after_all_others():
+def test_a_gated_pod_is_tried_after_all_others() -> None:
     turn = turn_of("p", node("a"), pod("p", gates=["example.com/g"]), pod("q"), pod("r"))
     assert (turn.answers, turn.gated.plugin) == ((2,), "SchedulingGates")
     assert turn.attempts[-1].node == "a"
 
 
-def test_detail_is_recorded_of_its_attempts_alone():
+def test_detail_is_recorded_of_its_attempts_alone() -> None:
     detailed = simulation(cluster(node("a"), node("b"), pod("q"), pod("p"), pod("r")))
     run = Simulation(detailed.state, detailed.configuration, detailed.registry)
     run.focus = Focus(frozenset({"default/p"}))

@@ -4,7 +4,7 @@ from ksched_cli.analysis.usage import NodeUsage, node_usages
 from ksched_cli.testing import cluster, node, pod, simulation
 
 
-def test_a_node_has_the_resources_that_it_lists_and_what_its_pods_request():
+def test_a_node_has_the_resources_that_it_lists_and_what_its_pods_request() -> None:
     state = cluster(
         node("a", cpu="4", memory="1Gi", resources={"example.com/gpu": 2}),
         node("b", cpu="2", memory="1Gi"),

@@ -2,33 +2,37 @@
 
 import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ksched_cli.commands.main import main
+from tests.commands.runners import Ksched, WriteConfig, WriteState
 
 
 @pytest.fixture
-def ksched(monkeypatch, capsys):
+def ksched(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ksched:
     """Exit code, standard output and standard error of a command line."""
     monkeypatch.delenv("KSCHED_CONFIG", raising=False)
     monkeypatch.delenv("KSCHED_STATE", raising=False)
 
-    def run(*args):
+    def run(*args: Path | int | str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["ksched", *map(str, args)])
         with pytest.raises(SystemExit) as exit:
             main()
         captured = capsys.readouterr()
+        assert isinstance(exit.value.code, int)
         return exit.value.code, captured.out, captured.err
 
     return run
 
 
 @pytest.fixture
-def write_state(tmp_path):
+def write_state(tmp_path: Path) -> WriteState:
     """The path of a state file with these objects."""
 
-    def write(*objects):
+    def write(*objects: dict[str, Any]) -> Path:
         path = tmp_path / "cluster.json"
         path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
         return path
@@ -37,10 +41,10 @@ def write_state(tmp_path):
 
 
 @pytest.fixture
-def write_config(tmp_path):
+def write_config(tmp_path: Path) -> WriteConfig:
     """The path of a configuration file with this text, or these bytes."""
 
-    def write(text):
+    def write(text: bytes | str) -> Path:
         path = tmp_path / "config.yaml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path

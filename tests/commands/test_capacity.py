@@ -1,19 +1,21 @@
 """`ksched capacity` from the command line."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.report.schemas import conforms
 
 
 @pytest.fixture
-def capacity(ksched, write_state):
+def capacity(ksched: Any, write_state: Any) -> Any:
     """Exit code and result, which has the shape that its schema promises."""
 
-    def answer(*args, objects):
+    def answer(*args: Any, objects: Any) -> Any:
         state = write_state(*objects)
         code, out, err = ksched("capacity", *args, "--state", state, "-o", "json")
         assert out, err
@@ -23,10 +25,10 @@ def capacity(ksched, write_state):
 
 
 @pytest.fixture
-def write_pod(tmp_path):
+def write_pod(tmp_path: Path) -> Any:
     """The path of a file with these objects."""
 
-    def write(*objects):
+    def write(*objects: Any) -> Any:
         path = tmp_path / "pod.yaml"
         path.write_text(yaml.safe_dump_all(objects))
         return path
@@ -34,40 +36,42 @@ def write_pod(tmp_path):
     return write
 
 
-def test_a_pod_that_fits_is_exit_code_0(capacity):
+def test_a_pod_that_fits_is_exit_code_0(capacity: Any) -> None:
     code, result = capacity("p", objects=[node("a", cpu=3), pod("p", cpu=1)])
     assert (code, result["count"], result["nodes"]) == (0, 3, {"a": 3})
 
 
-def test_a_pod_that_fits_nowhere_is_exit_code_1(capacity):
+def test_a_pod_that_fits_nowhere_is_exit_code_1(capacity: Any) -> None:
     code, result = capacity("p", objects=[node("a", cpu=1), pod("p", cpu=2)])
     assert (code, result["count"], result["stoppedAt"]) == (1, 0, None)
     assert "Insufficient cpu" in result["limitedBy"]
 
 
-def test_the_maximum_is_said_where_it_is_reached(capacity):
+def test_the_maximum_is_said_where_it_is_reached(capacity: Any) -> None:
     code, result = capacity("p", "--max", 2, objects=[node("a", cpu=3), pod("p", cpu=1)])
     assert (code, result["count"], result["stoppedAt"]) == (0, 2, 2)
 
 
-def test_alone_leaves_the_other_pending_pods_out(capacity):
+def test_alone_leaves_the_other_pending_pods_out(capacity: Any) -> None:
     objects = [node("a", cpu=3), pod("other", cpu=1), pod("p", cpu=1)]
     assert capacity("p", objects=objects)[1]["count"] == 2
     assert capacity("p", "--alone", objects=objects)[1]["count"] == 3
 
 
-def test_a_pod_of_a_file_need_not_be_in_the_state(capacity, write_pod):
+def test_a_pod_of_a_file_need_not_be_in_the_state(capacity: Any, write_pod: Any) -> None:
     code, result = capacity("-f", write_pod(pod("new", cpu=1)), objects=[node("a", cpu=3)])
     assert (code, result["pod"], result["count"]) == (0, "default/new", 3)
 
 
-def test_a_pod_of_a_file_may_be_one_that_runs(capacity, write_pod):
+def test_a_pod_of_a_file_may_be_one_that_runs(capacity: Any, write_pod: Any) -> None:
     running = pod("p", cpu=1, node="a")
     code, result = capacity("-f", write_pod(running), objects=[node("a", cpu=3), running])
     assert (code, result["count"]) == (0, 2)
 
 
-def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(capacity, write_pod):
+def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
+    capacity: Any, write_pod: Any
+) -> None:
     important = {
         "kind": "PriorityClass",
         "apiVersion": "scheduling.k8s.io/v1",
@@ -80,20 +84,22 @@ def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(capacity, wr
 
 
 @pytest.mark.parametrize("objects", [(), (pod("a"), pod("b")), (node("a"),)])
-def test_a_file_without_exactly_one_pod_is_an_error(objects, ksched, write_state, write_pod):
+def test_a_file_without_exactly_one_pod_is_an_error(
+    objects: Any, ksched: Any, write_state: Any, write_pod: Any
+) -> None:
     state = write_state(node("a"))
     code, out, err = ksched("capacity", "-f", write_pod(*objects), "--state", state)
     assert (code, out) == (2, "")
     assert "pod.yaml" in err
 
 
-def test_the_fewest_nodes_for_all_pending_pods(capacity):
+def test_the_fewest_nodes_for_all_pending_pods(capacity: Any) -> None:
     objects = [node("a", cpu=2), *(pod(f"p{number}", cpu=1) for number in range(5))]
     code, result = capacity("--pending", "--like", "a", objects=objects)
     assert (code, result["nodesNeeded"]) == (0, 2)
 
 
-def test_no_number_of_nodes_is_exit_code_1(capacity):
+def test_no_number_of_nodes_is_exit_code_1(capacity: Any) -> None:
     code, result = capacity("--pending", "--like", "a", objects=[node("a"), pod("p", cpu=99)])
     assert (code, result["nodesNeeded"]) == (1, None)
     assert "Insufficient cpu" in result["limitedBy"]
@@ -111,7 +117,9 @@ def test_no_number_of_nodes_is_exit_code_1(capacity):
         (("pp",), "did you mean default/p?"),
     ],
 )
-def test_what_cannot_be_asked_is_bad_usage(arguments, message, ksched, write_state):
+def test_what_cannot_be_asked_is_bad_usage(
+    arguments: Any, message: Any, ksched: Any, write_state: Any
+) -> None:
     state = write_state(node("a"), pod("p"), pod("elsewhere", profile="other"))
     code, out, err = ksched("capacity", *arguments, "--state", state)
     assert (code, out) == (2, "")

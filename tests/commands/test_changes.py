@@ -1,14 +1,16 @@
 """--change and --scenario, as a user gives them."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.report.schemas import conforms
 
 SCENARIO = "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon n1]\n"
 
 
-def test_every_result_lists_what_changes_did(ksched, write_state, tmp_path):
+def test_every_result_lists_what_changes_did(ksched: Any, write_state: Any, tmp_path: Path) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"), pod("b"))
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SCENARIO)
@@ -31,14 +33,16 @@ def test_every_result_lists_what_changes_did(ksched, write_state, tmp_path):
     assert json.loads(out)["changes"] == []
 
 
-def test_the_table_says_what_changes_did_first(ksched, write_state):
+def test_the_table_says_what_changes_did_first(ksched: Any, write_state: Any) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
     code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")
     assert code == 0
     assert out.splitlines()[1].split() == ["drain", "n1", "--force", "1", "cordoned:", "n1"]
 
 
-def test_a_name_that_is_not_there_is_an_error_with_near_names(ksched, write_state):
+def test_a_name_that_is_not_there_is_an_error_with_near_names(
+    ksched: Any, write_state: Any
+) -> None:
     state = write_state(node("n1"))
     code, out, err = ksched("schedule", "--state", state, "--change", "drain n7")
     assert (code, out) == (2, "")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from inspect import signature
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 import typer
@@ -35,7 +35,7 @@ def merely(options: StateOptions, own: bool = False) -> ExitCode:
     return ExitCode.YES
 
 
-def run(*args):
+def run(*args: str) -> Any:
     app = typer.Typer(rich_markup_mode=None)
     app.command()(as_command(ask))
     return CliRunner().invoke(app, args)
@@ -48,24 +48,26 @@ def run(*args):
         (["p", "--later", "-o", "json", "--own", "7"], "p True json 7", 1),
     ],
 )
-def test_options_arrive_as_one_object_and_the_exit_code_leaves(args, line, code):
+def test_options_arrive_as_one_object_and_the_exit_code_leaves(
+    args: list[str], line: str, code: int
+) -> None:
     result = run(*args)
     assert (result.stdout, result.exit_code) == (line + "\n", code)
 
 
-def test_the_help_is_that_of_the_function_with_its_options_in_order():
+def test_the_help_is_that_of_the_function_with_its_options_in_order() -> None:
     shown = run("--help").stdout
     assert "What the help says." in shown
     options = ["--plugin", "--later", "--output", "--own"]
     assert sorted(options, key=shown.index) == options
 
 
-def test_own_options_stand_after_output():
+def test_own_options_stand_after_output() -> None:
     names = list(signature(as_command(merely)).parameters)
     before = ["state", "config", "change", "scenario", "no_workloads", "plugin", "output"]
     assert names[: names.index("own") + 1] == [*before, "own"]
 
 
-def test_the_object_has_its_defaults():
+def test_the_object_has_its_defaults() -> None:
     options = CommonOptions()
     assert (options.plugin, options.output) == (None, Form.TABLE)

@@ -2,8 +2,12 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 
+import pytest
 from jsonschema import Draft202012Validator
+
+from tests.commands.runners import Ksched
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 SCHEMA = json.loads(
@@ -11,7 +15,7 @@ SCHEMA = json.loads(
 )
 
 
-def test_without_a_file_the_default_is_shown(ksched):
+def test_without_a_file_the_default_is_shown(ksched: Ksched) -> None:
     code, out, _ = ksched("config", "show", "-o", "json")
     shown = json.loads(out)
     Draft202012Validator(SCHEMA).validate(shown)
@@ -20,7 +24,9 @@ def test_without_a_file_the_default_is_shown(ksched):
     assert shown["origin"]["default-scheduler"]["bind"] == {"DefaultBinder": "default"}
 
 
-def test_the_environment_names_a_file(ksched, monkeypatch, tmp_path):
+def test_the_environment_names_a_file(
+    ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(HEAD + "profiles: [{schedulerName: batch}]\n")
     monkeypatch.setenv("KSCHED_CONFIG", str(path))
@@ -28,7 +34,7 @@ def test_the_environment_names_a_file(ksched, monkeypatch, tmp_path):
     assert list(json.loads(out)["profiles"]) == ["batch"]
 
 
-def test_the_table_shows_weights_and_origins(ksched, tmp_path):
+def test_the_table_shows_weights_and_origins(ksched: Ksched, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
         HEAD + "profiles:\n- plugins: {score: {enabled: [{name: ImageLocality, weight: 7}]}}\n"
@@ -39,7 +45,7 @@ def test_the_table_shows_weights_and_origins(ksched, tmp_path):
     assert "TaintToleration (3)" in out
 
 
-def test_a_refused_file_is_exit_code_2_with_its_line(ksched, tmp_path):
+def test_a_refused_file_is_exit_code_2_with_its_line(ksched: Ksched, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(HEAD + "parallelism: 0\n")
     code, out, err = ksched("config", "show", path)

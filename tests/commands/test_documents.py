@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.report.schemas import conforms
 
 SCHEMAS = {
     ("schedule",): "schedule_result",

@@ -1,11 +1,13 @@
 """`ksched drift` from the command line."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.report.schemas import conforms
 
 BROKEN = """
 from ksched_cli.api import FilterPlugin
@@ -20,10 +22,10 @@ class Broken(FilterPlugin):
 
 
 @pytest.fixture
-def drift(ksched, write_state):
+def drift(ksched: Any, write_state: Any) -> Any:
     """Exit code and result, which has the shape that its schema promises."""
 
-    def answer(*args, objects):
+    def answer(*args: Any, objects: Any) -> Any:
         state = write_state(*objects)
         code, out, err = ksched("drift", *args, "--state", state, "-o", "json")
         assert out, err
@@ -33,38 +35,38 @@ def drift(ksched, write_state):
 
 
 @pytest.mark.parametrize("where", ["a", "b"])
-def test_pods_that_are_on_a_best_node_are_exit_code_0(drift, where):
+def test_pods_that_are_on_a_best_node_are_exit_code_0(drift: Any, where: Any) -> None:
     code, result = drift(objects=[node("a"), node("b"), pod("p", cpu=1, node=where)])
     assert (code, result["summary"]["tied"]) == (0, 1)
 
 
-def test_a_pod_that_would_go_elsewhere_is_exit_code_1(drift):
+def test_a_pod_that_would_go_elsewhere_is_exit_code_1(drift: Any) -> None:
     code, result = drift(objects=[node("a", cpu=2), node("b", cpu=9), pod("p", cpu=1, node="a")])
     (found,) = result["pods"]
     assert (code, found["verdict"], found["bestNode"], found["rank"]) == (1, "worse", "b", 2)
 
 
-def test_a_pod_that_is_no_longer_allowed_is_exit_code_1(drift):
+def test_a_pod_that_is_no_longer_allowed_is_exit_code_1(drift: Any) -> None:
     code, result = drift(objects=[node("a", unschedulable=True), pod("p", node="a")])
     (found,) = result["pods"]
     assert (code, found["feasible"], found["rejectedBy"]) == (1, False, "NodeUnschedulable")
     assert (found["rank"], found["bestNode"]) == (None, None)
 
 
-def test_a_change_shows_who_would_not_come_back(drift):
+def test_a_change_shows_who_would_not_come_back(drift: Any) -> None:
     objects = [node("a"), node("b"), pod("p", cpu=1, node="a")]
     code, result = drift("--change", "taint nodes a gone=1:NoSchedule", objects=objects)
     assert (code, result["pods"][0]["rejectedBy"]) == (1, "TaintToleration")
     assert result["changes"][0]["text"] == "taint nodes a gone=1:NoSchedule"
 
 
-def test_a_plugin_that_fails_is_exit_code_3(drift, tmp_path):
+def test_a_plugin_that_fails_is_exit_code_3(drift: Any, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     plugin = f"{tmp_path / 'broken.py'}:Broken"
     code, result = drift("--plugin", plugin, objects=[node("a"), pod("p", node="a")])
     assert (code, result["pods"][0]["rejectedBy"]) == (3, "Broken")
 
 
-def test_the_table_begins_with_the_counts(ksched, write_state):
+def test_the_table_begins_with_the_counts(ksched: Any, write_state: Any) -> None:
     _, out, _ = ksched("drift", "--state", write_state(node("a"), pod("p", node="a")))
     assert out.startswith("1 running pod: 1 on the best node, ")

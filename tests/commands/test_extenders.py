@@ -3,21 +3,24 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteConfig, WriteState
 from tests.extenders.fixtures import config_text
 from tests.extenders.servers import everything, unused_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extender"
 
 
-def valid(schema, text):
+def valid(schema: str, text: str) -> dict[str, Any]:
     document = json.loads(text)
     loaded = json.loads(files("ksched_cli.schemas").joinpath(schema).read_text())
     Draft202012Validator(loaded).validate(document)
@@ -25,18 +28,20 @@ def valid(schema, text):
 
 
 @pytest.fixture
-def run(ksched, write_state, write_config):
+def run(ksched: Ksched, write_state: WriteState, write_config: WriteConfig) -> Ksched:
     """Exit code, standard output and standard error of a command on a small cluster."""
     state = write_state(node("a"), node("b"), pod("p"), pod("q"))
 
-    def command(*args, extenders):
+    def command(*args: Path | str, extenders: list[dict[str, Any]]) -> tuple[int, str, str]:
         config = write_config(config_text(*extenders))
         return ksched(*args, "--state", state, "--config", config)
 
     return command
 
 
-def test_an_extender_that_cannot_be_reached_is_said_once_on_standard_error(run):
+def test_an_extender_that_cannot_be_reached_is_said_once_on_standard_error(
+    run: Ksched,
+) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     code, out, err = run("schedule", extenders=[{"urlPrefix": url, "filterVerb": "filter"}])
     assert code == 1
@@ -45,14 +50,16 @@ def test_an_extender_that_cannot_be_reached_is_said_once_on_standard_error(run):
     assert "connection refused" in out
 
 
-def test_no_extenders_leaves_them_out(run):
+def test_no_extenders_leaves_them_out(run: Ksched) -> None:
     url = f"http://127.0.0.1:{unused_port()}"
     extender = {"urlPrefix": url, "filterVerb": "filter"}
     code, _, err = run("schedule", "--no-extenders", extenders=[extender])
     assert (code, err) == (0, "")
 
 
-def test_a_recorded_run_is_repeated_without_the_server(run, serve, tmp_path):
+def test_a_recorded_run_is_repeated_without_the_server(
+    run: Ksched, serve: Callable[..., Any], tmp_path: Path
+) -> None:
     server = serve({"/filter": everything})
     extender = {"urlPrefix": server.url, "filterVerb": "filter"}
     file = tmp_path / "calls.jsonl.gz"
@@ -65,7 +72,9 @@ def test_a_recorded_run_is_repeated_without_the_server(run, serve, tmp_path):
     assert (code, err) == (0, "")
 
 
-def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(run, tmp_path):
+def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(
+    run: Ksched, tmp_path: Path
+) -> None:
     file = tmp_path / "calls.jsonl"
     file.write_text("")
     extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter"}
@@ -74,7 +83,9 @@ def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(run, tmp_p
     assert "record again" in err
 
 
-def test_bindings_are_shown_and_sent_only_when_asked_for(run, serve):
+def test_bindings_are_shown_and_sent_only_when_asked_for(
+    run: Ksched, serve: Callable[..., Any]
+) -> None:
     server = serve({"/bind": {}})
     extender = {"urlPrefix": server.url, "bindVerb": "bind"}
     code, out, _ = run("schedule", "-o", "json", extenders=[extender])
@@ -92,7 +103,7 @@ def test_bindings_are_shown_and_sent_only_when_asked_for(run, serve):
     assert [call["request"] for call in calls] == [request.data for request in server.calls]
 
 
-def test_explain_names_the_extender(run, serve):
+def test_explain_names_the_extender(run: Ksched, serve: Callable[..., Any]) -> None:
     server = serve(
         {
             "/rank/filter": {"NodeNames": ["a", "b"]},
@@ -119,7 +130,7 @@ def test_explain_names_the_extender(run, serve):
     assert "full" in out
 
 
-def test_nothing_of_http_is_loaded_without_extenders():
+def test_nothing_of_http_is_loaded_without_extenders() -> None:
     code = (
         "import sys; from ksched_cli.testing import *;"
         "simulate(cluster(node('a'), pod('p'))); print('urllib3' in sys.modules)"
@@ -128,7 +139,9 @@ def test_nothing_of_http_is_loaded_without_extenders():
     assert done.stdout == "False\n"
 
 
-def test_the_example_runs_as_its_first_lines_say(ksched, serve, write_config):
+def test_the_example_runs_as_its_first_lines_say(
+    ksched: Ksched, serve: Callable[..., Any], write_config: WriteConfig
+) -> None:
     verbs = run_path(str(EXAMPLE / "extender.py"))["VERBS"]
     server = serve(verbs)
     text = (EXAMPLE / "scheduler.yaml").read_text()

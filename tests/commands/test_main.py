@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ksched_cli import __version__
 from ksched_cli.commands import main as entry
 from ksched_cli.errors import PluginDefectError, UsageError
+from tests.commands.runners import Ksched
 
 
 @pytest.mark.parametrize(
@@ -21,7 +23,9 @@ from ksched_cli.errors import PluginDefectError, UsageError
         (("validate", "/dev/null", "-o", "xml"), "-o takes one of"),
     ],
 )
-def test_a_question_that_cannot_be_asked_is_exit_code_2(ksched, args, message):
+def test_a_question_that_cannot_be_asked_is_exit_code_2(
+    ksched: Ksched, args: tuple[str, ...], message: str
+) -> None:
     code, out, err = ksched(*args)
     assert (code, out) == (2, "")
     assert message in err
@@ -29,7 +33,7 @@ def test_a_question_that_cannot_be_asked_is_exit_code_2(ksched, args, message):
 
 
 @pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"], ["plugins"]])
-def test_nothing_slow_is_loaded(args):
+def test_nothing_slow_is_loaded(args: list[str]) -> None:
     script = (
         "import sys; sys.argv[1:] = " + repr(args) + "\n"
         "from ksched_cli.commands.main import main\n"
@@ -40,7 +44,7 @@ def test_nothing_slow_is_loaded(args):
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
-def test_the_version_names_the_rules(ksched):
+def test_the_version_names_the_rules(ksched: Ksched) -> None:
     code, out, _ = ksched("--version")
     assert (code, out) == (0, f"ksched {__version__}, decides as kube-scheduler v1.34.1\n")
 
@@ -49,16 +53,23 @@ def test_the_version_names_the_rules(ksched):
     ("error", "code"),
     [(UsageError("not so"), 2), (PluginDefectError("not made", "traceback"), 3)],
 )
-def test_an_error_has_its_exit_code_and_one_line(ksched, monkeypatch, error, code):
-    def fail(**_):
+def test_an_error_has_its_exit_code_and_one_line(
+    ksched: Ksched,
+    monkeypatch: pytest.MonkeyPatch,
+    error: PluginDefectError | UsageError,
+    code: int,
+) -> None:
+    def fail(**_: object) -> None:
         raise error
 
     monkeypatch.setattr(entry, "app", fail)
     assert ksched() == (code, "", f"error: {error}\n")
 
 
-def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(ksched, monkeypatch, tmp_path):
-    def fail(**_):
+def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
+    ksched: Ksched, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(**_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
     monkeypatch.setattr(entry, "app", fail)
@@ -76,7 +87,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = [["--version"], ["--help"], ["plugins", "-o", "json"]]
 
 
-def run_into(stdout, args, shell=""):
+def run_into(stdout: Any, args: Any, shell: Any = "") -> Any:
     """A process whose standard output is a file, or closed by the shell."""
     command = [sys.executable, "-m", "ksched_cli", *args]
     if shell:
@@ -87,7 +98,7 @@ def run_into(stdout, args, shell=""):
 
 
 @pytest.mark.parametrize("args", COMMANDS)
-def test_a_reader_that_goes_away_ends_ksched_quietly(args):
+def test_a_reader_that_goes_away_ends_ksched_quietly(args: Any) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
@@ -96,14 +107,14 @@ def test_a_reader_that_goes_away_ends_ksched_quietly(args):
 
 
 @pytest.mark.parametrize("args", COMMANDS)
-def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(args):
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(args: Any) -> None:
     with open("/dev/full", "w") as full:
         done = run_into(full, args)
     message = "error: standard output cannot be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (2, message)
 
 
-def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output():
+def test_closed_streams_are_exit_code_2_and_warnings_never_reach_the_output() -> None:
     done = run_into(None, ["plugins"], ">&-")
     message = "error: standard output cannot be written: it is closed\n"
     assert (done.returncode, done.stderr) == (2, message)

@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,36 +12,40 @@ from ksched_cli.commands import output
 from ksched_cli.report.forms import Form, Report
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.report.schemas import conforms
 
 
 @pytest.fixture
-def terminal(monkeypatch):
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def test_a_pipe_has_a_hundred_columns_and_the_same_groups(monkeypatch):
+def test_a_pipe_has_a_hundred_columns_and_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     assert output.limit() == TERMINAL
     assert output.limit(everything=True) == Limit(width=100)
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("7", MIN_WIDTH)])
-def test_columns_of_the_environment_are_the_width(columns, width, monkeypatch):
+def test_columns_of_the_environment_are_the_width(
+    columns: Any, width: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert output.limit().width == width
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_terminal_has_colours_unless_no_color_is_set(monkeypatch):
+def test_a_terminal_has_colours_unless_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert output.limit().colour
     monkeypatch.setenv("NO_COLOR", "1")
     assert not output.limit().colour
 
 
-def test_a_result_that_cannot_be_rendered_prints_nothing(capsys):
-    def fail():
+def test_a_result_that_cannot_be_rendered_prints_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail() -> str:
         raise ValueError("half of it")
 
     with pytest.raises(ValueError, match="half"):
@@ -47,13 +53,15 @@ def test_a_result_that_cannot_be_rendered_prints_nothing(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_warnings_go_to_standard_error(capsys):
+def test_warnings_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     output.warn("odd")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "warning: odd\n")
 
 
-def test_a_command_prints_nothing_but_its_result_to_standard_output(ksched, write_state, tmp_path):
+def test_a_command_prints_nothing_but_its_result_to_standard_output(
+    ksched: Any, write_state: Any, tmp_path: Path
+) -> None:
     plugin = tmp_path / "chatty.py"
     plugin.write_text(
         "from ksched_cli.api import ScorePlugin\n"
@@ -71,7 +79,9 @@ def test_a_command_prints_nothing_but_its_result_to_standard_output(ksched, writ
     assert "called" in err
 
 
-def test_a_document_has_the_warnings_and_the_next_one_does_not(ksched, write_state):
+def test_a_document_has_the_warnings_and_the_next_one_does_not(
+    ksched: Any, write_state: Any
+) -> None:
     state = write_state(pod("p"))
     for _ in range(2):
         _, out, err = ksched("schedule", "--state", state, "-o", "json")
@@ -81,7 +91,7 @@ def test_a_document_has_the_warnings_and_the_next_one_does_not(ksched, write_sta
     assert json.loads(ksched("plugins", "-o", "json")[1])["warnings"] == []
 
 
-def test_lone_surrogates_are_shown_escaped(tmp_path):
+def test_lone_surrogates_are_shown_escaped(tmp_path: Path) -> None:
     code = "from ksched_cli.commands.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "validate", "-", "-o", "json"],
@@ -93,14 +103,14 @@ def test_lone_surrogates_are_shown_escaped(tmp_path):
     assert "\\ud800" in done.stdout.decode()
 
 
-def lines(count):
+def lines(count: int) -> Report:
     text = "\n".join(f"line {i}" for i in range(count))
     document = {"apiVersion": "ksched/v1", "kind": "Lines"}
     return Report(document=lambda: document, table=lambda: text, names=lambda: ["a", "b"])
 
 
 @pytest.fixture
-def pager(monkeypatch, tmp_path):
+def pager(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A pager that writes what it gets, and its LESS, to a file."""
     path = tmp_path / "paged"
     script = tmp_path / "pager"
@@ -114,20 +124,22 @@ def pager(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager):
+def test_a_table_longer_than_the_terminal_goes_through_the_pager(pager: Path) -> None:
     output.show(lines(30), Form.TABLE)
     assert pager.read_text().splitlines()[:2] == ["FRX", "line 0"]
 
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize(("count", "form"), [(5, Form.TABLE), (30, Form.YAML)])
-def test_short_tables_and_data_do_not(count, form, pager):
+def test_short_tables_and_data_do_not(count: int, form: Form, pager: Path) -> None:
     output.show(lines(count), form)
     assert not pager.exists()
 
 
 @pytest.mark.usefixtures("terminal")
-def test_no_pager_and_an_empty_pager_print(pager, monkeypatch, capsys):
+def test_no_pager_and_an_empty_pager_print(
+    pager: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(output.SETTINGS, "pager", False)
     output.show(lines(30), Form.TABLE)
     monkeypatch.setattr(output.SETTINGS, "pager", True)
@@ -137,17 +149,19 @@ def test_no_pager_and_an_empty_pager_print(pager, monkeypatch, capsys):
     assert not pager.exists()
 
 
-def test_a_pipe_has_no_pager(pager):
+def test_a_pipe_has_no_pager(pager: Path) -> None:
     output.show(lines(30), Form.TABLE)
     assert not pager.exists()
 
 
-def test_names_are_printed_one_a_line(capsys):
+def test_names_are_printed_one_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     output.show(lines(1), Form.NAME)
     assert capsys.readouterr().out == "a\nb\n"
 
 
-def test_quiet_prints_no_warnings(capsys, monkeypatch):
+def test_quiet_prints_no_warnings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(output.SETTINGS, "quiet", True)
     output.warn("odd")
     assert capsys.readouterr().err == ""

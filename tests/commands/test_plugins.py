@@ -6,13 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "plugins" / "template" / "packing.py"
 STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
-ONE_POD = {
+ONE_POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "List",
     "items": [
@@ -39,7 +40,7 @@ def ksched(*arguments: object) -> subprocess.CompletedProcess[str]:
 def state(tmp_path: Path) -> Path:
     file = tmp_path / "state.json"
     node = ONE_POD["items"][0]
-    node["status"] = {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}  # type: ignore[index]
+    node["status"] = {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}
     file.write_text(json.dumps(ONE_POD))
     return file
 

@@ -1,23 +1,28 @@
 """`ksched preempt` from the command line."""
 
 import json
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 SCHEMA = json.loads(files("ksched_cli.schemas").joinpath("preemption_result.json").read_text())
 
+Preempt = Callable[..., tuple[int, dict[str, Any]]]
+
 
 @pytest.fixture
-def preempt(ksched):
+def preempt(ksched: Ksched) -> Preempt:
     """Exit code and result of `ksched preempt`, which has the shape that its schema promises."""
 
-    def answer(*args, state=EXAMPLE):
+    def answer(*args: str, state: Path = EXAMPLE) -> tuple[int, dict[str, Any]]:
         code, out, _ = ksched("preempt", *args, "--state", state, "-o", "json")
         result = json.loads(out)
         Draft202012Validator(SCHEMA).validate(result)
@@ -26,11 +31,11 @@ def preempt(ksched):
     return answer
 
 
-def test_the_schema_is_one():
+def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_a_pod_that_may_preempt(preempt):
+def test_a_pod_that_may_preempt(preempt: Preempt) -> None:
     code, result = preempt("checkout")
     assert code == 0
     assert (result["mayPreempt"], result["node"]) == (True, "apple")
@@ -47,25 +52,25 @@ def test_a_pod_that_may_preempt(preempt):
     assert [node["node"] for node in result["notCandidates"]] == ["cedar", "dogwood"]
 
 
-def test_a_pod_that_may_not(preempt):
+def test_a_pod_that_may_not(preempt: Preempt) -> None:
     code, result = preempt("default/report")
     assert (code, result["mayPreempt"], result["node"]) == (1, False, "")
     assert result["reason"] == "not eligible due to preemptionPolicy=Never."
 
 
-def test_a_pod_that_fits_without(preempt, write_state):
+def test_a_pod_that_fits_without(preempt: Preempt, write_state: WriteState) -> None:
     code, result = preempt("p", state=write_state(node("a"), pod("p")))
     assert (code, result["fits"], result["mayPreempt"]) == (0, ["a"], False)
     assert result["reason"] == "it fits without evictions"
 
 
-def test_a_pod_that_no_eviction_helps(preempt, write_state):
+def test_a_pod_that_no_eviction_helps(preempt: Preempt, write_state: WriteState) -> None:
     code, result = preempt("p", state=write_state(node("a", cpu=1), pod("p", cpu=2, priority=9)))
     assert (code, result["mayPreempt"], result["candidates"]) == (1, True, [])
     assert result["message"].endswith("1 Preemption is not helpful for scheduling.")
 
 
-def test_the_limit_on_candidates_can_be_lifted(preempt, write_state):
+def test_the_limit_on_candidates_can_be_lifted(preempt: Preempt, write_state: WriteState) -> None:
     # A hundred candidates are enough, unless told otherwise.
     names = [f"n{i:03d}" for i in range(101)]
     state = write_state(
@@ -79,7 +84,9 @@ def test_the_limit_on_candidates_can_be_lifted(preempt, write_state):
     assert (code, result["notSearched"], len(result["candidates"])) == (0, [], 101)
 
 
-def test_the_others_come_in_their_turn_unless_they_are_left_out(preempt, write_state):
+def test_the_others_come_in_their_turn_unless_they_are_left_out(
+    preempt: Any, write_state: Any
+) -> None:
     state = write_state(node("a", cpu=1), pod("other", cpu=1), pod("p", cpu=1))
     code, result = preempt("p", state=state)
     assert (code, result["fits"], result["goesTo"], result["evaluated"]) == (1, [], "", 1)
@@ -87,14 +94,16 @@ def test_the_others_come_in_their_turn_unless_they_are_left_out(preempt, write_s
     assert (code, result["fits"], result["goesTo"]) == (0, ["a"], "a")
 
 
-def test_a_pod_that_the_scheduler_never_looks_at_evicts_nobody(preempt, write_state):
+def test_a_pod_that_the_scheduler_never_looks_at_evicts_nobody(
+    preempt: Any, write_state: Any
+) -> None:
     state = write_state(node("a", cpu=1), pod("p", cpu=1, profile="other", priority=9))
     code, result = preempt("p", state=state)
     assert (code, result["mayPreempt"], result["candidates"]) == (1, False, [])
     assert result["ignored"].startswith('for the scheduler "other"')
 
 
-def test_the_table_names_victims_reasons_and_the_other_nodes(ksched):
+def test_the_table_names_victims_reasons_and_the_other_nodes(ksched: Ksched) -> None:
     code, out, _ = ksched("preempt", "checkout", "--state", EXAMPLE)
     assert code == 0
     out = " ".join(out.split())
@@ -109,13 +118,13 @@ def test_the_table_names_victims_reasons_and_the_other_nodes(ksched):
     assert "not tolerated: maintenance=tonight:NoSchedule" in out
 
 
-def test_the_table_of_a_pod_that_may_not(ksched):
+def test_the_table_of_a_pod_that_may_not(ksched: Ksched) -> None:
     code, out, _ = ksched("preempt", "report", "--state", EXAMPLE)
     assert code == 1
     assert "may not preempt: not eligible due to preemptionPolicy=Never." in out
 
 
-def test_an_unknown_pod_is_bad_usage(ksched):
+def test_an_unknown_pod_is_bad_usage(ksched: Ksched) -> None:
     code, out, err = ksched("preempt", "checkuot", "--state", EXAMPLE)
     assert (code, out) == (2, "")
     assert "did you mean default/checkout?" in err

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ksched_cli.testing import node, pod
-from report.schemas import conforms
+from tests.commands.runners import Ksched, WriteState
+from tests.report.schemas import conforms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 # Its answer depends on the pods on the node, which NODE denies.
@@ -23,7 +25,13 @@ class Lonely(ScorePlugin):
 
 
 @pytest.mark.parametrize(("option", "second"), [((), "a"), (("--no-memory",), "b")])
-def test_without_memory_a_broken_promise_shows(option, second, ksched, write_state, tmp_path):
+def test_without_memory_a_broken_promise_shows(
+    option: tuple[str, ...],
+    second: str,
+    ksched: Ksched,
+    write_state: WriteState,
+    tmp_path: Path,
+) -> None:
     state = write_state(node("a", cpu=1000), node("b", cpu=1000), pod("p0"), pod("p1"))
     plugin = tmp_path / "lonely.py"
     plugin.write_text(FORGETFUL)
@@ -31,7 +39,7 @@ def test_without_memory_a_broken_promise_shows(option, second, ksched, write_sta
     assert json.loads(out)["placements"] == {"default/p0": "a", "default/p1": second}
 
 
-def test_schedule_tells_of_the_evictions_and_can_leave_them_out(ksched):
+def test_schedule_tells_of_the_evictions_and_can_leave_them_out(ksched: Ksched) -> None:
     code, out, _ = ksched("schedule", "--state", EXAMPLE, "-o", "json")
     result = json.loads(out)
     eviction = {"pod": "default/crunch-3", "node": "apple", "preemptor": "default/checkout"}
@@ -43,14 +51,16 @@ def test_schedule_tells_of_the_evictions_and_can_leave_them_out(ksched):
     assert result["pending"] == ["default/checkout", "default/report"]
 
 
-def test_the_exit_code_says_whether_pods_stay_pending(ksched, write_state):
+def test_the_exit_code_says_whether_pods_stay_pending(
+    ksched: Ksched, write_state: WriteState
+) -> None:
     state = write_state(node("a", cpu=1), pod("p", cpu=1), pod("held", gates=["example.com/g"]))
     assert ksched("schedule", "--state", state)[0] == 0
     state = write_state(node("a", cpu=1), pod("p", cpu=2))
     assert ksched("schedule", "--state", state)[0] == 1
 
 
-def test_attempts_are_in_json_only_where_requested(ksched, write_state):
+def test_attempts_are_in_json_only_where_requested(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a"), pod("p"))
     _, plain, _ = ksched("schedule", "--state", state, "-o", "json")
     _, traced, _ = ksched("schedule", "--state", state, "-o", "json", "--trace")
@@ -58,7 +68,7 @@ def test_attempts_are_in_json_only_where_requested(ksched, write_state):
     assert [attempt["node"] for attempt in json.loads(traced)["attempts"]] == ["a"]
 
 
-def test_attempts_of_some_pods_alone_can_be_traced(ksched, write_state):
+def test_attempts_of_some_pods_alone_can_be_traced(ksched: Any, write_state: Any) -> None:
     state = write_state(node("a"), *(pod(f"p{i}") for i in range(4)))
     code, out, _ = ksched(
         "schedule", "--state", state, "--trace", "p1", "--trace", "default/p3", "-o", "json"
@@ -71,7 +81,9 @@ def test_attempts_of_some_pods_alone_can_be_traced(ksched, write_state):
     assert result["attempts"][0] in json.loads(everything)["attempts"]
 
 
-def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(ksched, write_state):
+def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(
+    ksched: Any, write_state: Any
+) -> None:
     state = write_state(node("a"), pod("web"))
     code, _, err = ksched("schedule", "--state", state, "-o", "json", "--trace", "wbe")
     assert (code, "did you mean default/web?" in err) == (2, True)
@@ -79,7 +91,7 @@ def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(ksched, wri
     assert (code, 'schedule takes no argument, and "web" is one' in err) == (2, True)
 
 
-def test_pods_that_are_left_out_are_listed_with_the_reason(ksched, write_state):
+def test_pods_that_are_left_out_are_listed_with_the_reason(ksched: Any, write_state: Any) -> None:
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     state = write_state(
         node("a"),
@@ -102,7 +114,7 @@ def test_pods_that_are_left_out_are_listed_with_the_reason(ksched, write_state):
     assert "left out: 1 finished (Succeeded), 1 being deleted, 1 for the scheduler" in out
 
 
-def test_a_seed_repeats_the_draws(ksched, write_state):
+def test_a_seed_repeats_the_draws(ksched: Ksched, write_state: WriteState) -> None:
     objects = [*(node(f"n{i}") for i in range(9)), *(pod(f"p{i}") for i in range(9))]
     line = ("schedule", "--state", write_state(*objects), "--tie-break", "random", "-o", "json")
     first = ksched(*line, "--seed", 1)

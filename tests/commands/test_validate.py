@@ -7,6 +7,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.commands.runners import Ksched, WriteConfig
+
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 SCHEMA = json.loads(files("ksched_cli.schemas").joinpath("validation_result.json").read_text())
 
@@ -24,7 +26,9 @@ SCHEMA = json.loads(files("ksched_cli.schemas").joinpath("validation_result.json
     ],
     ids=["right", "wrong", "warned of", "no YAML", "empty", "no text", "no JSON"],
 )
-def test_the_exit_code_and_the_json_agree(ksched, write_config, text, code):
+def test_the_exit_code_and_the_json_agree(
+    ksched: Ksched, write_config: WriteConfig, text: bytes | str, code: int
+) -> None:
     ended, out, _ = ksched("validate", write_config(text), "-o", "json")
     result = json.loads(out)
     Draft202012Validator(SCHEMA).validate(result)
@@ -35,14 +39,16 @@ def test_the_exit_code_and_the_json_agree(ksched, write_config, text, code):
     )
 
 
-def test_yaml_says_the_same_as_json(ksched, write_config):
+def test_yaml_says_the_same_as_json(ksched: Ksched, write_config: WriteConfig) -> None:
     path = write_config(HEAD + "parallelism: 0\nfoo: 1\n")
     _, as_json, _ = ksched("validate", path, "-o", "json")
     _, as_yaml, _ = ksched("validate", path, "-o", "yaml")
     assert yaml.safe_load(as_yaml) == json.loads(as_json)
 
 
-def test_the_table_names_file_line_problem_and_hint(ksched, write_config):
+def test_the_table_names_file_line_problem_and_hint(
+    ksched: Ksched, write_config: WriteConfig
+) -> None:
     path = write_config(HEAD + "paralelism: 3\n")
     code, out, err = ksched("validate", path)
     assert code == 1

@@ -1,15 +1,17 @@
 """Detail changes what is recorded of a run, and nothing of what happens in it."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from msgspec import structs
 
-from clusters import states
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.testing import simulation
+from tests.clusters import states
 from tests.plugins.default_preemption.manifests import crowded
 
 
-def run_of(state, detailed):
+def run_of(state: Any, detailed: Any) -> Any:
     """A run, with all that only a detailed one records left out."""
     run = simulation(state)
     run.pipeline.detailed = detailed
@@ -21,7 +23,7 @@ def run_of(state, detailed):
     )
 
 
-def plain(attempt):
+def plain(attempt: Any) -> Any:
     post_filter = attempt.post_filter
     if post_filter is not None:
         post_filter = structs.replace(post_filter, candidates={})
@@ -30,11 +32,11 @@ def plain(attempt):
 
 @settings(max_examples=10)
 @given(states())
-def test_a_run_is_the_same_with_and_without_detail(state):
+def test_a_run_is_the_same_with_and_without_detail(state: Any) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)
 
 
 @settings(max_examples=10)
 @given(crowded())
-def test_preemption_is_the_same_with_and_without_detail(state):
+def test_preemption_is_the_same_with_and_without_detail(state: Any) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)

@@ -1,15 +1,19 @@
 """Every rejection of every node: by PreFilter, by plugins, for nominated pods, by extenders."""
 
-from framework.toys import filtering, narrowing, profile
+from collections.abc import Callable
+from typing import Any
+
 from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.extenders.servers import everything
+from tests.framework.toys import filtering, narrowing, profile
 
 NO = Status.unschedulable("no")
 
 
-def rejections(run):
+def rejections(run: Simulation) -> dict[str, Any]:
     """Node name → who rejects it."""
     framework = run.frameworks["default-scheduler"]
     evaluation = run.pipeline.evaluate(framework, find(run, "p"), Mode.EXHAUSTIVE)
@@ -19,19 +23,19 @@ def rejections(run):
     }
 
 
-def test_plugins_are_asked_about_nodes_that_prefilter_left_out():
+def test_plugins_are_asked_about_nodes_that_prefilter_left_out() -> None:
     plugins = [narrowing("N", ["b"]), filtering("F", {"a": NO, "b": NO})]
     state = cluster(node("a"), node("b"), node("c"), pod("p"))
     run = simulation(state, profile(*plugins), plugins)
     assert rejections(run) == {"a": ["N", "F"], "b": ["F"], "c": ["N"]}
 
 
-def test_a_plugin_that_prefilter_skips_is_not_asked():
+def test_a_plugin_that_prefilter_skips_is_not_asked() -> None:
     state = cluster(node("a", taints=["k=v:NoSchedule"]), pod("p"))
     assert rejections(simulation(state)) == {"a": ["TaintToleration"]}
 
 
-def test_nominated_pods_of_higher_priority_take_room_and_are_named():
+def test_nominated_pods_of_higher_priority_take_room_and_are_named() -> None:
     promised = pod("rival", cpu="1", priority=9, status={"nominatedNodeName": "a"})
     state = cluster(node("a", cpu="1"), node("b", cpu="1"), promised, pod("p", cpu="1"))
     run = simulation(state)
@@ -44,7 +48,9 @@ def test_nominated_pods_of_higher_priority_take_room_and_are_named():
     assert evaluation.feasible.names() == ["b"]
 
 
-def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(serve, extended):
+def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": everything})
     config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
     state = cluster(node("a", cpu="0"), node("b"), node("c"), pod("p", cpu="1"))
@@ -53,7 +59,9 @@ def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(serve, 
     assert [request.data["NodeNames"] for request in server.calls] == [["b", "c"]]
 
 
-def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(serve, extended):
+def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": {"NodeNames": ["b"], "FailedNodes": {"c": "full"}}})
     config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
     run, _ = extended(cluster(node("a"), node("b"), node("c"), pod("p")), config)

@@ -1,19 +1,25 @@
 """The extenders' part in a run: who is asked, and what becomes of the answers."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from ksched_cli.analysis.explain import explain
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.status import Code as StatusCode
 from ksched_cli.testing import cluster, find, node, pod
-from tests.extenders.servers import Code, everything
+from tests.extenders.servers import Code, Server, everything
 
 NODES = (node("a"), node("b"), node("c"))
 
 
-def keeping(*names, failed=None, final=None):
+def keeping(
+    *names: str, failed: dict[str, str] | None = None, final: dict[str, str] | None = None
+) -> Callable[..., Any]:
     """A filter that lets these pass, and says this of others."""
 
-    def answer(data):
+    def answer(data: dict[str, Any]) -> dict[str, Any]:
         failures = {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": final or {}}
         if data["NodeNames"] is not None:
             return failures | {"NodeNames": [name for name in data["NodeNames"] if name in names]}
@@ -23,11 +29,11 @@ def keeping(*names, failed=None, final=None):
     return answer
 
 
-def scoring(**scores):
+def scoring(**scores: Any) -> Callable[..., Any]:
     return lambda data: [{"Host": host, "Score": score} for host, score in scores.items()]
 
 
-def filtering(server, path="", **fields):
+def filtering(server: Server, path: str = "", **fields: Any) -> dict[str, Any]:
     return {
         "urlPrefix": server.url + path,
         "filterVerb": "filter",
@@ -36,7 +42,7 @@ def filtering(server, path="", **fields):
     }
 
 
-def ranking(server, path="", weight=1, **fields):
+def ranking(server: Server, path: str = "", weight: int = 1, **fields: Any) -> dict[str, Any]:
     return {
         "urlPrefix": server.url + path,
         "prioritizeVerb": "prioritize",
@@ -49,7 +55,9 @@ def ranking(server, path="", weight=1, **fields):
 # -- filter ---------------------------------------------------------------------------------------
 
 
-def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
+def test_each_filter_is_asked_about_what_the_one_before_left(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/1/filter": keeping("a", "b"), "/2/filter": keeping("b", "c")})
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
@@ -57,7 +65,9 @@ def test_each_filter_is_asked_about_what_the_one_before_left(serve, extended):
     assert [request.data["NodeNames"] for request in server.calls] == [["a", "b", "c"], ["a", "b"]]
 
 
-def test_the_ignorable_ones_are_asked_last(serve, extended):
+def test_the_ignorable_ones_are_asked_last(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/1/filter": everything, "/2/filter": everything, "/3/filter": everything})
     run, _ = extended(
         cluster(*NODES, pod("p")),
@@ -69,7 +79,9 @@ def test_the_ignorable_ones_are_asked_last(serve, extended):
     assert [request.path[:2] for request in server.calls] == ["/2", "/1", "/3"]
 
 
-def test_nobody_is_asked_once_no_node_is_left(serve, extended):
+def test_nobody_is_asked_once_no_node_is_left(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/1/filter": keeping(), "/2/filter": everything})
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
@@ -77,7 +89,9 @@ def test_nobody_is_asked_once_no_node_is_left(serve, extended):
     assert [request.path for request in server.calls] == ["/1/filter"]
 
 
-def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, extended):
+def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     failed, final = {"a": "no licence", "b": "no licence"}, {"b": "never", "x": "never"}
     server = serve({"/filter": keeping(failed=failed, final=final)})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
@@ -93,13 +107,17 @@ def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(serve, ex
     assert all(status.plugin == "" for status in attempt.detail.filter.values())
 
 
-def test_an_answer_without_nodes_leaves_none(serve, extended):
+def test_an_answer_without_nodes_leaves_none(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": {}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert run.run().last["default/p"].message.startswith("0/3 nodes are available:")
 
 
-def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
+def test_only_pods_that_ask_for_a_managed_resource_are_told_of(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": keeping("b")})
     plain, asking = pod("plain"), pod("asking", requests={"example.com/foo": 1})
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
@@ -108,7 +126,9 @@ def test_only_pods_that_ask_for_a_managed_resource_are_told_of(serve, extended):
     assert [request.data["Pod"]["metadata"]["name"] for request in server.calls] == ["asking"]
 
 
-def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve, extended):
+def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": everything})
     managed = [{"name": "example.com/foo"}]
     asking = pod("p", requests={"example.com/foo": 1})
@@ -116,7 +136,9 @@ def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(serve
     assert "Insufficient example.com/foo" in run.run().last["default/p"].message
 
 
-def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
+def test_the_nominated_node_is_asked_about_first_and_alone(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": keeping("a", "c")})
     promised = pod("p", status={"nominatedNodeName": "b"})
     run, _ = extended(cluster(*NODES, promised), filtering(server))
@@ -124,7 +146,9 @@ def test_the_nominated_node_is_asked_about_first_and_alone(serve, extended):
     assert [request.data["NodeNames"] for request in server.calls] == [["b"], ["a", "b", "c"]]
 
 
-def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(serve, extended):
+def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": everything})
     fields = {
         "profiles": [
@@ -151,12 +175,14 @@ def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(s
     assert run.run().last["default/p"].detail.feasible == ("a",)
 
 
-def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, extended):
+def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     """Upstream makes new nodes of the answer, and knows of no pods on those."""
     server = serve({"/filter": everything})
     state = cluster(node("a"), node("b"), pod("there", cpu="3", node="a"), pod("p", cpu="1"))
 
-    def fit(cached):
+    def fit(cached: bool) -> dict[str, int]:
         run, _ = extended(state, filtering(server, nodeCacheCapable=cached))
         scores = run.run().last["default/p"].detail.scores
         return {name: by_source["NodeResourcesFit"].raw for name, by_source in scores.items()}
@@ -168,7 +194,9 @@ def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(serve, exten
 # -- prioritize -----------------------------------------------------------------------------------
 
 
-def test_scores_count_ten_times_their_weight(serve, extended):
+def test_scores_count_ten_times_their_weight(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/prioritize": scoring(b=3, nowhere=10)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=2))
     attempt = run.run().last["default/p"]
@@ -181,7 +209,9 @@ def test_scores_count_ten_times_their_weight(serve, extended):
     assert totals["b"] == totals["a"] + 60
 
 
-def test_a_node_that_is_named_twice_counts_twice(serve, extended):
+def test_a_node_that_is_named_twice_counts_twice(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     twice = [{"Host": "c", "Score": 1}, {"Host": "c", "Score": 2}]
     server = serve({"/prioritize": twice})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server))
@@ -189,14 +219,18 @@ def test_a_node_that_is_named_twice_counts_twice(serve, extended):
     assert totals["c"] == totals["a"] + 30
 
 
-def test_what_is_too_large_starts_anew_at_the_other_end(serve, extended):
+def test_what_is_too_large_starts_anew_at_the_other_end(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/prioritize": scoring(a=2**63 - 1, b=1)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=1))
     totals = run.run().last["default/p"].detail.totals
     assert totals["a"] == totals["c"] - 10
 
 
-def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):
+def test_who_does_not_prioritize_gives_every_node_nothing(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/filter": everything})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     scores = run.run().last["default/p"].detail.scores
@@ -204,7 +238,9 @@ def test_who_does_not_prioritize_gives_every_node_nothing(serve, extended):
     assert weighted == dict.fromkeys("abc", 0)
 
 
-def test_nobody_ranks_a_single_node(serve, extended):
+def test_nobody_ranks_a_single_node(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/prioritize": scoring(a=1)})
     run, _ = extended(cluster(node("a"), pod("p")), ranking(server))
     assert run.run().placements == {"default/p": "a"}
@@ -214,13 +250,13 @@ def test_nobody_ranks_a_single_node(serve, extended):
 # -- preempt --------------------------------------------------------------------------------------
 
 
-def crowded(*names):
+def crowded(*names: str) -> ClusterState:
     low = [pod(f"{name}{i}", cpu="1", node=name, priority=i) for name in names for i in range(2)]
     nodes = [node(name, cpu="2") for name in names]
     return cluster(*nodes, *low, pod("p", cpu="2", priority=9))
 
 
-def preempting(server, **fields):
+def preempting(server: Server, **fields: Any) -> dict[str, Any]:
     return {
         "urlPrefix": server.url,
         "preemptVerb": "preempt",
@@ -229,7 +265,7 @@ def preempting(server, **fields):
     }
 
 
-def evicting(**victims):
+def evicting(**victims: Any) -> dict[str, Any]:
     """node → UIDs"""
     victims_by_node = {
         name: {"Pods": [{"UID": uid} for uid in uids]} for name, uids in victims.items()
@@ -237,7 +273,7 @@ def evicting(**victims):
     return {"NodeNameToMetaVictims": victims_by_node}
 
 
-def test_candidates_can_be_dropped(serve, extended):
+def test_candidates_can_be_dropped(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
     server = serve({"/preempt": evicting(b=["default/b1", "default/b0"])})
     run, _ = extended(crowded("a", "b"), preempting(server))
     record = run.run()
@@ -246,7 +282,7 @@ def test_candidates_can_be_dropped(serve, extended):
     assert set(record.attempts[0].post_filter.candidates) == {"a", "b"}
 
 
-def test_victims_can_be_changed(serve, extended):
+def test_victims_can_be_changed(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
     server = serve({"/preempt": evicting(a=["default/a0"])})
     run, _ = extended(crowded("a"), preempting(server))
     record = run.run()
@@ -268,7 +304,12 @@ def test_victims_can_be_changed(serve, extended):
         (Code(500), "code 500"),
     ],
 )
-def test_answers_are_checked(answer, message, serve, extended):
+def test_answers_are_checked(
+    answer: Code | dict[str, Any],
+    message: str,
+    serve: Callable[..., Any],
+    extended: Callable[..., Any],
+) -> None:
     server = serve({"/preempt": answer})
     run, _ = extended(crowded("a"), preempting(server))
     record = run.run()
@@ -277,9 +318,9 @@ def test_answers_are_checked(answer, message, serve, extended):
 
 
 def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_forgotten(
-    serve,
-    extended,
-):
+    serve: Callable[..., Any],
+    extended: Callable[..., Any],
+) -> None:
     server = serve({"/preempt": evicting(a=[], b=["default/b0", "default/b1"])})
     run, _ = extended(crowded("a", "b"), preempting(server, ignorable=True))
     assert run.run().placements == {"default/p": "b"}
@@ -291,11 +332,13 @@ def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_for
 # -- bind -----------------------------------------------------------------------------------------
 
 
-def binding(server, **fields):
+def binding(server: Server, **fields: Any) -> dict[str, Any]:
     return {"urlPrefix": server.url, "bindVerb": "bind", **fields}
 
 
-def test_a_binding_is_shown_and_not_sent(serve, extended):
+def test_a_binding_is_shown_and_not_sent(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/bind": {}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server))
     record = run.run()
@@ -311,7 +354,9 @@ def test_a_binding_is_shown_and_not_sent(serve, extended):
     }
 
 
-def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
+def test_a_binding_is_sent_where_that_is_asked_for(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/bind": {"Error": ""}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     (call,) = run.run().extender_bindings
@@ -319,7 +364,9 @@ def test_a_binding_is_sent_where_that_is_asked_for(serve, extended):
     assert [request.data for request in server.calls] == [dict(call.request)]
 
 
-def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, extended):
+def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve({"/bind": {"Error": "not mine"}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     record = run.run()
@@ -329,7 +376,9 @@ def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(serve, ex
     assert run.run().placements == {"default/p": "a"}
 
 
-def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):
+def test_only_pods_that_the_binder_manages_are_bound_by_it(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
     asking = pod("asking", requests={"example.com/foo": 1})
     server = serve({})
@@ -341,14 +390,16 @@ def test_only_pods_that_the_binder_manages_are_bound_by_it(serve, extended):
 # -- none, and explain ----------------------------------------------------------------------------
 
 
-def test_extenders_can_be_left_out(serve, extended):
+def test_extenders_can_be_left_out(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
     server = serve({"/filter": keeping()})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server), used=False)
     assert run.run().placements == {"default/p": "a"}
     assert server.calls == []
 
 
-def test_explain_shows_what_each_said_per_node(serve, extended):
+def test_explain_shows_what_each_said_per_node(
+    serve: Callable[..., Any], extended: Callable[..., Any]
+) -> None:
     server = serve(
         {
             "/1/filter": keeping("b", "c", "d", failed={"a": "no licence"}),
@@ -373,7 +424,7 @@ def test_explain_shows_what_each_said_per_node(serve, extended):
     assert (answer.node, answer.margin) == ("d", 200)
 
 
-def test_explain_shows_a_failure(serve, extended):
+def test_explain_shows_a_failure(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
     server = serve({"/filter": {"Error": "no more licences"}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert explain(run, find(run)).error == "no more licences"

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import nodes, pods
-from framework.toys import Toy, profile
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
@@ -22,6 +20,8 @@ from ksched_cli.framework.interface import PreFilterPlugin, PreFilterResult, Sco
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.clusters import nodes, pods
+from tests.framework.toys import Toy, profile
 
 NAMES = [f"n{i}" for i in range(2 * SCALAR_PATH_MAX)]
 

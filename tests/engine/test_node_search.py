@@ -1,15 +1,16 @@
 """Which nodes are looked at: against a plain loop over them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.toys import filtering, profile, scoring
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.framework.toys import filtering, profile, scoring
 
 NO = Status.unschedulable("no")
 BROKEN = Status.error("broken")
@@ -34,7 +35,7 @@ ZONE = "topology.kubernetes.io/zone"
         (50, 401, 200),
     ],
 )
-def test_how_many_fitting_nodes_are_enough(percentage, count, limit):
+def test_how_many_fitting_nodes_are_enough(percentage: int, count: int, limit: int) -> None:
     assert feasible_nodes_to_find(percentage, count) == limit
 
 
@@ -42,14 +43,16 @@ def test_how_many_fitting_nodes_are_enough(percentage, count, limit):
 class Plain:
     """The search as a loop: visits nodes one after another, from where the last one ended."""
 
-    order: list
+    order: list[str]
     limit: int
     start: int = 0
 
-    def search(self, answers):
+    def search(self, answers: dict[str, Status]) -> tuple[list[str], list[str], bool]:
         """Fitting nodes, rejected nodes, and whether a node's error ended it."""
         count = len(self.order)
-        feasible, rejected, failed = [], [], False
+        feasible: list[str] = []
+        rejected: list[str] = []
+        failed = False
         for i in range(count):
             if len(feasible) == self.limit or failed:
                 break
@@ -64,13 +67,15 @@ class Plain:
         return sorted(feasible), sorted(rejected), failed
 
 
-def zones():
+def zones() -> Any:
     return st.lists(st.sampled_from(["", "a", "b", "c"]), min_size=3, max_size=130)
 
 
 @settings(max_examples=40)
 @given(zones(), st.sampled_from([1, 40, 100]), st.data())
-def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, data):
+def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(
+    zones: list[str], percentage: int, data: st.DataObject
+) -> None:
     names = [f"n{i:03}" for i in range(len(zones))]
     nodes = [
         node(name, labels={ZONE: zone} if zone else {})
@@ -83,7 +88,7 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, 
             max_size=4,
         )
     )
-    answers = {}
+    answers: dict[Any, Any] = {}
     plugins = [filtering("F", answers), scoring("S", {})]
     config = profile(*plugins) | {"percentageOfNodesToScore": percentage}
     run = simulation(cluster(*nodes, pod("p")), config, plugins)
@@ -103,18 +108,18 @@ def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(zones, percentage, 
             run.snapshot.remove(find(run), outcome.row)
 
 
-def visits(names, zones):
+def visits(names: list[str], zones: list[str]) -> list[str]:
     """Round robin over zones, zones in order of first appearance."""
-    rows = {}
+    rows: dict[Any, Any] = {}
     for name, zone in zip(names, zones, strict=True):
         rows.setdefault(zone, []).append(name)
-    order = []
+    order: list[Any] = []
     while len(order) < len(names):
         order += [queue.pop(0) for queue in rows.values() if queue]
     return order
 
 
-def test_without_score_plugins_the_first_fitting_node_is_taken():
+def test_without_score_plugins_the_first_fitting_node_is_taken() -> None:
     plugin = filtering("F", {"a": NO})
     state = cluster(node("a"), node("b"), node("c"), pod("p"))
     run = simulation(state, profile(plugin), [plugin])
@@ -122,7 +127,7 @@ def test_without_score_plugins_the_first_fitting_node_is_taken():
     assert (attempt.node, attempt.evaluated, attempt.detail.feasible) == ("b", 2, ("b",))
 
 
-def test_the_profiles_own_percentage_goes_before_the_one_for_all():
+def test_the_profiles_own_percentage_goes_before_the_one_for_all() -> None:
     names = [f"n{i:03}" for i in range(300)]
     state = cluster(*(node(name) for name in names), pod("p"))
     config = {"percentageOfNodesToScore": 90, "profiles": [{"percentageOfNodesToScore": 50}]}

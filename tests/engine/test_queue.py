@@ -1,5 +1,7 @@
 """The queue: order, gates, and which pods are due again."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.engine.queue import (
@@ -12,31 +14,32 @@ from ksched_cli.engine.queue import (
     seconds,
     why_ignored,
 )
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.testing import cluster, node, pod, simulation
 
 
-def simulated(*pods):
+def simulated(*pods: dict[str, Any]) -> Simulation:
     return simulation(cluster(node("a"), *pods))
 
 
-def names(queued):
+def names(queued: list[QueuedPod] | tuple[QueuedPod, ...]) -> list[str]:
     return [queued_pod.pod.name for queued_pod in queued]
 
 
-def entry(**fields):
+def entry(**fields: Any) -> Entry:
     info = simulated(pod("p")).pending()[0]
     return Entry(QueuedPod(info, 0.0, 0), **fields)
 
 
-def test_pods_are_queued_by_priority_and_then_in_the_order_of_the_state():
+def test_pods_are_queued_by_priority_and_then_in_the_order_of_the_state() -> None:
     run = simulated(pod("low"), pod("high", priority=9), pod("low-too"))
     queue = fill(run.pending(), run.frameworks)
     assert names(queue.queued) == ["high", "low", "low-too"]
     assert [info.name for info in queue.active] == ["high", "low", "low-too"]
 
 
-def test_gated_pods_are_held_back_with_their_status():
+def test_gated_pods_are_held_back_with_their_status() -> None:
     run = simulated(pod("gated", gates=["example.com/wait"]), pod("free"))
     queue = fill(run.pending(), run.frameworks)
     assert names(queue.queued) == ["free"]
@@ -44,7 +47,7 @@ def test_gated_pods_are_held_back_with_their_status():
     assert queue.gated["default/gated"].plugin == "SchedulingGates"
 
 
-def test_pods_that_the_plugin_finds_equal_keep_their_order():
+def test_pods_that_the_plugin_finds_equal_keep_their_order() -> None:
     queued = [QueuedPod(info, 0.0, 0) for info in simulated(pod("b"), pod("a")).pending()]
     assert names(in_order(queued, lambda first, second: False)) == ["b", "a"]
     assert names(in_order(queued, lambda first, second: first.pod.name < second.pod.name)) == [
@@ -53,33 +56,33 @@ def test_pods_that_the_plugin_finds_equal_keep_their_order():
     ]
 
 
-def test_times_are_in_seconds_and_0_where_there_is_none():
+def test_times_are_in_seconds_and_0_where_there_is_none() -> None:
     assert seconds("1970-01-01T00:01:40Z") == 100.0
     assert seconds("") == 0.0
 
 
-def test_a_pod_is_due_once_a_pod_was_bound_or_evicted_since():
+def test_a_pod_is_due_once_a_pod_was_bound_or_evicted_since() -> None:
     tried = entry(seen=ClusterVersion(3, 0))
     assert not tried.is_due(ClusterVersion(3, 0))
     assert tried.is_due(ClusterVersion(4, 0))
 
 
-def test_rejected_waiting_pods_make_only_those_due_that_found_no_room():
+def test_rejected_waiting_pods_make_only_those_due_that_found_no_room() -> None:
     assert entry(seen=ClusterVersion(3, 0)).is_due(ClusterVersion(3, 1))
     assert not entry(seen=ClusterVersion(3, 0), refused=True).is_due(ClusterVersion(3, 1))
 
 
-def test_an_activated_pod_is_due_and_a_waiting_one_never():
+def test_an_activated_pod_is_due_and_a_waiting_one_never() -> None:
     assert entry(seen=ClusterVersion(3, 0), activated=True).is_due(ClusterVersion(3, 0))
     assert not entry(waits=True, activated=True).is_due(ClusterVersion(3, 0))
     assert entry(seen=NEVER).is_due(ClusterVersion(0, 0))
 
 
-def backlog(run):
+def backlog(run: Simulation) -> Backlog:
     return Backlog.of(fill(run.pending(), run.frameworks), run.frameworks)
 
 
-def test_the_other_pods_can_be_left_out():
+def test_the_other_pods_can_be_left_out() -> None:
     run = simulated(pod("a"), pod("b"), pod("c", gates=["example.com/g"]))
     queue = run.queue().only(run.pending()[1])
     assert [info.key for info in queue.active] == ["default/b"]
@@ -103,13 +106,13 @@ STATIC = {"kubernetes.io/config.mirror": "x"}
         (pod(profile="other"), 'for the scheduler "other", which the configuration does not have'),
     ],
 )
-def test_a_pod_that_the_scheduler_never_looks_at_has_a_reason(manifest, reason):
+def test_a_pod_that_the_scheduler_never_looks_at_has_a_reason(manifest: Any, reason: Any) -> None:
     (info,) = cluster(manifest).pods
     assert why_ignored(info, {"default-scheduler"}).startswith(reason)
     assert bool(why_ignored(info, {"default-scheduler"})) == bool(reason)
 
 
-def test_gated_pods_are_listed_by_creation_then_by_place_in_the_state():
+def test_gated_pods_are_listed_by_creation_then_by_place_in_the_state() -> None:
     gates = ["example.com/g"]
     late = {"creationTimestamp": "2026-01-02T00:00:00Z"}
     early = {"creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -121,19 +124,19 @@ def test_gated_pods_are_listed_by_creation_then_by_place_in_the_state():
     assert list(run.run().gated) == ["default/z", "default/b", "default/a"]
 
 
-def test_activating_a_pod_that_is_gone_does_nothing():
+def test_activating_a_pod_that_is_gone_does_nothing() -> None:
     waiting = backlog(simulated(pod("a"), pod("b")))
     waiting.activate(["default/b", "default/gone"])
     assert [entry.activated for entry in waiting] == [False, True]
 
 
-def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again():
+def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again() -> None:
     run = simulated(pod("a"), pod("b", gates=["example.com/wait"]))
     waiting = backlog(run)
     framework = run.frameworks["default-scheduler"]
     gate = framework.pre_enqueue(waiting.held["default/b"].pod)
     answers = {"a": gate, "b": type(gate)()}
-    framework.pre_enqueue = lambda info: answers[info.name]
+    framework.pre_enqueue = lambda info: answers[info.name]  # type: ignore[assignment, method-assign]  # a plugin that holds pods back
     waiting.renew(ClusterVersion(0, 0))
     assert (list(waiting.entries), list(waiting.gated)) == (["default/b"], ["default/a"])
     answers["a"] = type(gate)()
@@ -141,10 +144,10 @@ def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_a
     assert (list(waiting.entries), waiting.gated) == (["default/b", "default/a"], {})
 
 
-def test_a_pod_that_is_not_due_is_not_gated_again():
+def test_a_pod_that_is_not_due_is_not_gated_again() -> None:
     run = simulated(pod("a"))
     waiting = backlog(run)
     waiting.entries["default/a"].seen = ClusterVersion(0, 0)
-    run.frameworks["default-scheduler"].pre_enqueue = None
+    run.frameworks["default-scheduler"].pre_enqueue = None  # type: ignore[assignment, method-assign]  # a plugin that holds pods back
     waiting.renew(ClusterVersion(0, 0))
     assert list(waiting.entries) == ["default/a"]

@@ -1,33 +1,34 @@
 """Attempts without a node are looked up while nothing has changed, and computed anew afterwards."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framework.toys import filtering, profile
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod
 from ksched_cli.testing import simulation as detailed_simulation
+from tests.framework.toys import filtering, profile
 
 NO = Status.unschedulable("no")
 
 
-def simulation(*arguments):
+def simulation(*arguments: Any) -> Any:
     """Without detail, as `schedule` runs it."""
     run = detailed_simulation(*arguments)
     run.pipeline.detailed = False
     return run
 
 
-def twins(count=2, **fields):
+def twins(count: Any = 2, **fields: Any) -> Any:
     """Pending pods that look the same."""
     return [pod(f"p{i}", **fields) for i in range(count)]
 
 
-def attempts(run, names):
+def attempts(run: Any, names: Any) -> Any:
     """One attempt for each of the pods, of which the cache expects more."""
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())
@@ -35,14 +36,14 @@ def attempts(run, names):
 
 
 @pytest.fixture
-def evaluations(monkeypatch):
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The keys of the pods that went through the pipeline."""
     from ksched_cli.engine.pipeline import Pipeline
 
     keys = []
     evaluate = Pipeline.evaluate
 
-    def recorded(self, framework, pod, mode):
+    def recorded(self: Any, framework: Any, pod: Any, mode: Any) -> Any:
         keys.append(pod.key)
         return evaluate(self, framework, pod, mode)
 
@@ -50,7 +51,7 @@ def evaluations(monkeypatch):
     return keys
 
 
-def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations):
+def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations: Any) -> None:
     run = simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
     first, second = attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0"]
@@ -59,7 +60,7 @@ def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations):
     assert second.attempt.evaluated == 1
 
 
-def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations):
+def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations: Any) -> None:
     state = cluster(node("a", cpu="2"), pod("there", cpu="1", node="a"), *twins(3, cpu="2"))
     run = simulation(state)
     attempts(run, ["p0", "p1"])
@@ -69,7 +70,7 @@ def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations):
     assert third.attempt.node == "a"
 
 
-def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations):
+def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations: Any) -> None:
     run = simulation(cluster(node("a", cpu="1"), *twins(3, cpu="2"), pod("other")))
     attempts(run, ["p0"])
     run.nominator.nominate(find(run, "other"), "a")
@@ -77,14 +78,14 @@ def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations):
     assert evaluations == ["default/p0", "default/p1"]
 
 
-def test_pods_with_volumes_are_computed_each(evaluations):
+def test_pods_with_volumes_are_computed_each(evaluations: Any) -> None:
     volumes = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]}
     run = simulation(cluster(node("a"), *twins(spec=volumes)))
     attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]
 
 
-def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations):
+def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations: Any) -> None:
     plugins = (filtering("F", {"a": NO}),)
     run = simulation(cluster(node("a"), *twins()), profile(*plugins), plugins)
     attempts(run, ["p0", "p1"])
@@ -96,7 +97,7 @@ PODS = st.tuples(st.sampled_from(["1", "2", "3", "9"]), st.sampled_from([0, 5]),
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(PODS, max_size=10), st.lists(st.integers(0, 2), max_size=5))
-def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending, running):
+def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending: Any, running: Any) -> None:
     """Pods of few kinds, so that many look the same; some may preempt."""
     selector = {"disk": "ssd"}
     state = cluster(
@@ -115,7 +116,7 @@ def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending, running):
     assert records[0] == records[1]
 
 
-def test_with_detail_each_attempt_is_computed(evaluations):
+def test_with_detail_each_attempt_is_computed(evaluations: Any) -> None:
     run = detailed_simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
     first, second = attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]

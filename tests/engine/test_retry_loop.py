@@ -1,5 +1,9 @@
 """Pass after pass: which pods are tried again, and when time moves."""
 
+from collections.abc import Callable
+from typing import Any
+
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.queue import Backlog, Queue
 from ksched_cli.engine.records import Attempt
@@ -17,14 +21,14 @@ class Scheduler:
     for one that Reserve refuses.
     """
 
-    def __init__(self, **script):
+    def __init__(self, **script: Any) -> None:
         self.script = script
         self.changes = self.waiting_rejections = 0
         self.waiting = WaitingPods()
-        self.settled = []
-        self.tried = []
+        self.settled: list[Any] = []
+        self.tried: list[Any] = []
 
-    def outcomes(self, pod):
+    def outcomes(self, pod: PodInfo) -> list[Outcome]:
         self.tried.append(pod.name)
         answers = self.script[pod.name]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
@@ -38,18 +42,20 @@ class Scheduler:
             self.changes += 1
         return [Outcome(Attempt(pod.key, "default-scheduler", answer))]
 
-    def settle(self):
+    def settle(self) -> None:
         while (decided := self.waiting.decided()) is not None:
             self.waiting.remove(decided.pod.uid)
             rejected = Attempt(decided.pod.key, "", permit=Status.unschedulable("timeout"))
             self.settled.append((decided.pod, Outcome(rejected)))
 
-    def take_settled(self):
+    def take_settled(self) -> list[tuple[PodInfo, Outcome]]:
         settled, self.settled = self.settled, []
         return settled
 
 
-def loop(on_progress=None, passes=5, **script):
+def loop(
+    on_progress: Callable[..., Any] | None = None, passes: int = 5, **script: Any
+) -> tuple[Scheduler, RetryLoop]:
     run = simulation(cluster(node("a"), *(pod(name) for name in script)))
     queued = tuple(QueuedPod(info, 0.0, i) for i, info in enumerate(run.pending()))
     scheduler = Scheduler(**script)
@@ -58,26 +64,26 @@ def loop(on_progress=None, passes=5, **script):
     return scheduler, retries
 
 
-def test_a_pod_that_failed_is_tried_again_after_another_was_bound():
+def test_a_pod_that_failed_is_tried_again_after_another_was_bound() -> None:
     scheduler, retries = loop(first=["", "a"], second=["a"])
     assert scheduler.tried == ["first", "second", "first"]
     assert not retries.backlog.entries
     assert retries.last["default/first"].node == "a"
 
 
-def test_it_ends_when_nothing_has_changed():
+def test_it_ends_when_nothing_has_changed() -> None:
     scheduler, retries = loop(first=[""], second=[""])
     assert scheduler.tried == ["first", "second"]
     assert list(retries.backlog.entries) == ["default/first", "default/second"]
 
 
-def test_passes_are_limited():
+def test_passes_are_limited() -> None:
     scheduler, _ = loop(passes=3, first=["", "", "", "", "a"], second=["", "a"], third=["a"])
     # The third pass starts only because the second bound a pod.
     assert scheduler.tried == ["first", "second", "third", "first", "second", "first"]
 
 
-def test_time_moves_only_where_no_pod_is_left_to_try():
+def test_time_moves_only_where_no_pod_is_left_to_try() -> None:
     scheduler, retries = loop(waits=["wait", "a"], other=["a"])
     assert scheduler.tried[:2] == ["waits", "other"]
     assert scheduler.waiting.clock.now == 10.0
@@ -86,7 +92,7 @@ def test_time_moves_only_where_no_pod_is_left_to_try():
     assert retries.attempts[0].permit == Status.unschedulable("timeout")
 
 
-def test_a_rejected_waiting_pod_makes_those_due_that_found_no_room():
+def test_a_rejected_waiting_pod_makes_those_due_that_found_no_room() -> None:
     scheduler, _ = loop(waits=["wait", ""], roomless=["", "a"], refused=["refused"])
     assert scheduler.waiting_rejections == 1
     assert scheduler.tried[:3] == ["waits", "roomless", "refused"]
@@ -94,7 +100,7 @@ def test_a_rejected_waiting_pod_makes_those_due_that_found_no_room():
     assert scheduler.tried[3:] == ["roomless", "refused", "waits"]
 
 
-def test_progress_counts_the_pods_that_have_a_node():
+def test_progress_counts_the_pods_that_have_a_node() -> None:
     progress = []
     loop(lambda placed, total: progress.append((placed, total)), first=["a"], second=[""])
     assert progress[:2] == [(1, 2), (1, 2)]

@@ -1,5 +1,7 @@
 """What a plugin returned is refused with the method's name, what it was and what it should be."""
 
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
@@ -14,14 +16,14 @@ from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
 
-def test_an_answer_of_another_type_is_refused():
+def test_an_answer_of_another_type_is_refused() -> None:
     expect(SUCCESS, Status, "reserve")
     with pytest.raises(MalformedError, match=r"^reserve returned bool, expected Status$"):
         expect(True, Status, "reserve")
 
 
 @pytest.mark.parametrize("result", [None, PreFilterResult(frozenset({"a"}))])
-def test_a_result_may_be_left_out(result):
+def test_a_result_may_be_left_out(result: PreFilterResult | None) -> None:
     assert checked_result((result, SUCCESS), PreFilterResult, "pre_filter") == (result, SUCCESS)
 
 
@@ -33,7 +35,9 @@ def test_a_result_may_be_left_out(result):
         (("n", SUCCESS), "pre_filter's result returned str, expected PreFilterResult"),
     ],
 )
-def test_a_result_of_another_shape_is_refused(answer, message):
+def test_a_result_of_another_shape_is_refused(
+    answer: Status | tuple[str | None, Status | None], message: str
+) -> None:
     with pytest.raises(MalformedError, match=f"^{message}$"):
         checked_result(answer, PreFilterResult, "pre_filter")
 
@@ -42,16 +46,16 @@ def test_a_result_of_another_shape_is_refused(answer, message):
     ("verdicts", "message"),
     [
         ([SUCCESS], "filter_nodes returned list, expected Verdicts"),
-        (Verdicts([0, 0]), "filter_nodes' ids returned list, expected ndarray"),
+        (Verdicts(cast(Any, [0, 0])), "filter_nodes' ids returned list, expected ndarray"),
         (Verdicts.passing(3), "filter_nodes returned 3 verdicts for 2 nodes"),
     ],
 )
-def test_verdicts_of_another_shape_are_refused(verdicts, message):
+def test_verdicts_of_another_shape_are_refused(verdicts: Any, message: str) -> None:
     with pytest.raises(MalformedError, match=f"^{message}$"):
         check_verdicts(verdicts, 2)
 
 
-def test_one_verdict_and_one_score_per_node_pass():
+def test_one_verdict_and_one_score_per_node_pass() -> None:
     check_verdicts(Verdicts.passing(2), 2)
     check_scores(np.zeros(2, dtype=np.int64), 2, "score_nodes")
 
@@ -65,6 +69,6 @@ def test_one_verdict_and_one_score_per_node_pass():
         (np.zeros(3, dtype=np.int64), "score_nodes returned 3 scores for 2 nodes"),
     ],
 )
-def test_scores_of_another_shape_are_refused(scores, message):
+def test_scores_of_another_shape_are_refused(scores: Any, message: str) -> None:
     with pytest.raises(MalformedError, match=f"^{message}$"):
         check_scores(scores, 2, "score_nodes")

@@ -1,9 +1,15 @@
 """A plugin that does wrong ends that pod's attempt, by name and point; the run goes on."""
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 
-from framework.toys import Toy, profile
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     Explains,
     FilterPlugin,
@@ -13,14 +19,17 @@ from ksched_cli.framework.interface import (
     PreEnqueuePlugin,
     PreFilterPlugin,
     PreScorePlugin,
+    QueuedPod,
     QueueSortPlugin,
     ReservePlugin,
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import DefectError, cluster, explanation, node, pod, simulate, simulation
+from tests.framework.toys import Toy, profile
 
 BASES = {
     "pre_enqueue": PreEnqueuePlugin,
@@ -36,13 +45,13 @@ BASES = {
 }
 
 
-def doing(method, act):
+def doing(method: str, act: Callable[..., Any]) -> type[Any]:
     """A plugin whose one method does `act` with what it is given."""
 
-    def unreserve(self, *given):
+    def unreserve(self: Any, *given: CycleState | NodeInfo | PodInfo) -> None:
         pass
 
-    def called(self, *given):
+    def called(self: Any, *given: Any) -> Any:
         return act(*given)
 
     called.__name__ = method
@@ -51,7 +60,7 @@ def doing(method, act):
     return type("Doing", (Toy, base), body)
 
 
-def run(plugin, *more):
+def run(plugin: type[Any], *more: Any) -> tuple[Simulation, RunRecord]:
     one = simulation(
         cluster(node("n", labels={"l": "v"}), node("m"), pod("p", cpu=1, labels={"app": "a"})),
         plugins=[plugin, *more],
@@ -59,7 +68,7 @@ def run(plugin, *more):
     return one, one.run()
 
 
-def words(record):
+def words(record: RunRecord) -> str:
     last = record.last.get("default/p")
     if last is None:
         return record.gated["default/p"].message
@@ -68,8 +77,8 @@ def words(record):
 
 
 @pytest.mark.parametrize("method", BASES)
-def test_an_exception_is_told_with_plugin_point_and_cause(method):
-    def act(*given):
+def test_an_exception_is_told_with_plugin_point_and_cause(method: str) -> None:
+    def act(*given: Any) -> None:
         raise KeyError("odd")
 
     one, record = run(doing(method, act))
@@ -81,7 +90,7 @@ def test_an_exception_is_told_with_plugin_point_and_cause(method):
 
 
 @pytest.mark.parametrize("method", BASES)
-def test_nothing_is_no_answer(method):
+def test_nothing_is_no_answer(method: str) -> None:
     _, record = run(doing(method, lambda *given: None))
     assert "returned NoneType" in words(record)
 
@@ -99,40 +108,40 @@ def test_nothing_is_no_answer(method):
         ("permit", (SUCCESS, "soon"), "could not convert string to float"),
     ],
 )
-def test_answers_of_the_wrong_type_or_length_are_told(method, answer, said):
+def test_answers_of_the_wrong_type_or_length_are_told(method: str, answer: Any, said: str) -> None:
     one, record = run(doing(method, lambda *given: answer))
     assert said in words(record)
     assert len(one.caller.defects) == 1
 
 
-def mutations():
-    def label(pod):
+def mutations() -> Iterator[Any]:
+    def label(pod: Any) -> None:
         pod.labels["app"] = "b"
 
-    def priority(pod):
+    def priority(pod: PodInfo) -> None:
         pod.priority = 7
 
-    def selector(pod):
+    def selector(pod: PodInfo) -> None:
         pod.spec.node_selector["a"] = "b"
 
     yield from (label, priority, selector)
 
 
 @pytest.mark.parametrize("act", list(mutations()))
-def test_a_pod_may_not_be_changed(act):
+def test_a_pod_may_not_be_changed(act: Callable[..., Any]) -> None:
     _, record = run(doing("filter", lambda state, pod, node: act(pod) or SUCCESS))
     assert "plugin P failed in filter: it changed the pod default/p" in words(record)
 
 
-def columns():
+def columns() -> Iterator[Any]:
     yield lambda nodes: nodes.snapshot.allocatable("cpu").__setitem__(0, 0)
     yield lambda nodes: nodes.snapshot.pod_count.__setitem__(0, 9)
     yield lambda nodes: nodes.indices().__setitem__(0, 1) if nodes.rows is not None else 1 / 0
 
 
 @pytest.mark.parametrize("act", list(columns()))
-def test_columns_may_not_be_written_to(act):
-    def score(state, pod, nodes):
+def test_columns_may_not_be_written_to(act: Callable[..., Any]) -> None:
+    def score(state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         act(nodes)
         return np.zeros(len(nodes), dtype=np.int64)
 
@@ -142,8 +151,8 @@ def test_columns_may_not_be_written_to(act):
     assert one.snapshot.pod_count.tolist() == [0, 0]
 
 
-def test_pods_may_not_be_moved():
-    def act(state, pod, node):
+def test_pods_may_not_be_moved() -> None:
+    def act(state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         node.snapshot.add(pod, node.row)
         return SUCCESS
 
@@ -152,8 +161,8 @@ def test_pods_may_not_be_moved():
     assert one.snapshot.pod_count.tolist() == [0, 0]
 
 
-def test_a_nodes_labels_may_not_be_changed():
-    def act(state, pod, node):
+def test_a_nodes_labels_may_not_be_changed() -> None:
+    def act(state: CycleState, pod: PodInfo, node: Any) -> Status:
         node.labels["l"] = "w"
         return SUCCESS
 
@@ -161,14 +170,16 @@ def test_a_nodes_labels_may_not_be_changed():
     assert "plugin P failed in filter: TypeError" in words(record)
 
 
-def test_raw_scores_may_not_be_changed_while_they_are_normalised():
+def test_raw_scores_may_not_be_changed_while_they_are_normalised() -> None:
     class Scaling(Toy, ScorePlugin, NormalizeScore):
         name = "P"
 
-        def score(self, state, pod, node):
+        def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
             return 1
 
-        def normalize_scores(self, state, pod, nodes, scores):
+        def normalize_scores(
+            self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
+        ) -> Scores:
             scores *= 2
             return scores
 
@@ -176,14 +187,14 @@ def test_raw_scores_may_not_be_changed_while_they_are_normalised():
     assert "plugin P failed in normalizeScore: ValueError" in words(record)
 
 
-def test_a_score_out_of_range_names_plugin_and_node():
+def test_a_score_out_of_range_names_plugin_and_node() -> None:
     _, record = run(doing("score", lambda state, pod, node: 101))
     said = 'plugin "P" returns an invalid score 101 for node "m"'
     assert said in words(record)
 
 
-def test_other_plugins_and_other_pods_go_on():
-    def act(state, pod, node):
+def test_other_plugins_and_other_pods_go_on() -> None:
+    def act(state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if pod.name == "p":
             raise ValueError("odd")
         return SUCCESS
@@ -194,10 +205,10 @@ def test_other_plugins_and_other_pods_go_on():
     assert record.failed == ("default/p",)
 
 
-def test_a_failure_that_passes_is_no_failure_in_the_end():
+def test_a_failure_that_passes_is_no_failure_in_the_end() -> None:
     tries = []
 
-    def act(state, pod, node):
+    def act(state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         tries.append(pod.name)
         if tries == ["p"]:
             raise ValueError("odd")
@@ -209,11 +220,11 @@ def test_a_failure_that_passes_is_no_failure_in_the_end():
     assert record.failed == ()
 
 
-def test_a_queue_sort_that_fails_leaves_the_order_of_the_state():
+def test_a_queue_sort_that_fails_leaves_the_order_of_the_state() -> None:
     class Confused(Toy, QueueSortPlugin):
         name = "Confused"
 
-        def less(self, first, second):
+        def less(self, first: QueuedPod, second: QueuedPod) -> bool:
             raise ValueError("odd")
 
     one = simulation(cluster(node("n"), pod("b", cpu=1), pod("a")), plugins=[Confused])
@@ -222,15 +233,15 @@ def test_a_queue_sort_that_fails_leaves_the_order_of_the_state():
     assert [defect.point for defect in one.caller.defects.values()] == ["queueSort"]
 
 
-def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
+def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept() -> None:
     class Unsure(Toy, FilterPlugin):
         name = "P"
         scope = Scope.NODE
 
-        def scope_for(self, pod):
+        def scope_for(self, pod: PodInfo) -> Scope:
             raise ValueError("odd")
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return SUCCESS
 
     state = cluster(node("n"), pod("a"), pod("b"))
@@ -240,15 +251,15 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept():
 
 
 @pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
-def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
+def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look: Callable[..., Any]) -> None:
     class Vague(Toy, FilterPlugin):
         name = "P"
         scope = Scope.NODE
 
-        def cache_key(self, pod):
+        def cache_key(self, pod: PodInfo) -> Any:
             return look(pod)
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return SUCCESS
 
     state = cluster(node("n"), pod("a"), pod("b"))
@@ -257,20 +268,20 @@ def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look):
     assert [defect.point for defect in one.caller.defects.values()] == ["cache_key"]
 
 
-def test_explaining_goes_on_where_a_plugin_cannot_explain_itself():
+def test_explaining_goes_on_where_a_plugin_cannot_explain_itself() -> None:
     class Silent(Toy, FilterPlugin, Explains):
         name = "P"
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return Status.unschedulable("no")
 
-        def explain_filter(self, state, pod, node):
+        def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
             raise ValueError("odd")
 
     with pytest.raises(DefectError, match="odd"):
         explanation(cluster(node("n"), pod("p")), plugins=[Silent])
 
 
-def test_a_test_fails_with_the_traceback():
+def test_a_test_fails_with_the_traceback() -> None:
     with pytest.raises(DefectError, match=r"test_caller.py.*\n.*act\(\*given\)"):
         simulate(cluster(node("n"), pod("p")), plugins=[doing("filter", lambda *given: 1 / 0)])

@@ -2,18 +2,31 @@
 
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 from unittest import mock
 
 import pytest
 
-from framework.toys import Toy, filtering
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import discovery
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.discovery import Discovery
+from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import PROJECT, hookimpl
-from ksched_cli.framework.interface import API_VERSION, FilterPlugin, PermitPlugin, ScorePlugin
+from ksched_cli.framework.interface import (
+    API_VERSION,
+    FilterPlugin,
+    PermitPlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins import IN_TREE
+from tests.framework.toys import Toy, filtering
 
 PLUGIN = """
 from ksched_cli.api import FilterPlugin, ScorePlugin, SUCCESS
@@ -32,23 +45,23 @@ class Other(ScorePlugin):
 """
 
 
-def module(api=API_VERSION, **plugins):
+def module(api: int = API_VERSION, **plugins: Any) -> object:
     """What an entry point of a distribution with these plugins loads."""
 
     class Module:
         KSCHED_API = api
 
         @hookimpl
-        def ksched_plugins(self):
+        def ksched_plugins(self) -> dict[str, Any]:
             return plugins
 
     return Module()
 
 
-def discover(**modules):
+def discover(**modules: Any) -> Discovery:
     """modules: entry point name → what it loads, or the exception that loading raises."""
 
-    def load(point):
+    def load(point: Any) -> Any:
         found = modules[point.name]
         if isinstance(found, Exception):
             raise found
@@ -62,54 +75,54 @@ def discover(**modules):
         return discovery.discover(IN_TREE)
 
 
-def by_hand(*sources):
+def by_hand(*sources: str) -> Discovery:
     with mock.patch.object(discovery, "entry_points", return_value=[]):
         return discovery.discover(IN_TREE, sources)
 
 
-def cause(**modules):
+def cause(**modules: Any) -> str:
     (broken,) = discover(**modules).broken
     return broken.cause
 
 
-def test_in_tree_plugins_come_first_and_in_their_order():
+def test_in_tree_plugins_come_first_and_in_their_order() -> None:
     found = discover(mine=module(Mine=filtering("Mine", {})))
     assert list(found.registry) == [*(entry.name for entry in IN_TREE), "Mine"]
     assert found.registry["Mine"].points == {"filter"}
     assert found.broken == ()
 
 
-def test_a_distribution_that_cannot_be_loaded_is_reported_and_the_others_work():
+def test_a_distribution_that_cannot_be_loaded_is_reported_and_the_others_work() -> None:
     found = discover(bad=ImportError("no such module"), mine=module(Mine=filtering("Mine", {})))
     assert "Mine" in found.registry
     assert [one.cause for one in found.broken] == ["ImportError: no such module"]
 
 
-def test_a_hook_that_raises_is_reported():
+def test_a_hook_that_raises_is_reported() -> None:
     class Raising:
         KSCHED_API = API_VERSION
 
         @hookimpl
-        def ksched_plugins(self):
+        def ksched_plugins(self) -> None:
             raise RuntimeError("not today")
 
     assert cause(bad=Raising()) == "RuntimeError: not today"
 
 
-def test_a_distribution_for_another_api_is_reported():
+def test_a_distribution_for_another_api_is_reported() -> None:
     said = cause(bad=module(api=API_VERSION + 1, Mine=filtering("Mine", {})))
     assert said == f"it is for plugin API {API_VERSION + 1}; this ksched has {API_VERSION}"
 
 
-def test_a_distribution_has_to_say_which_api_it_is_for():
+def test_a_distribution_has_to_say_which_api_it_is_for() -> None:
     assert "KSCHED_API is missing" in cause(bad=SimpleNamespace())
 
 
-def test_a_distribution_without_the_hook_is_reported():
+def test_a_distribution_without_the_hook_is_reported() -> None:
     assert cause(bad=SimpleNamespace(KSCHED_API=1)) == "it implements no hook ksched_plugins"
 
 
-class Pointless(Toy):
+class Pointless:
     name = "P"
 
 
@@ -119,7 +132,7 @@ class Unfinished(PermitPlugin):
 
 class Scoped(Toy, FilterPlugin):
     name = "P"
-    scope = "node"
+    scope = cast(Scope, "node")
 
 
 @pytest.mark.parametrize(
@@ -132,24 +145,24 @@ class Scoped(Toy, FilterPlugin):
         (Scoped, "P's scope is 'node', expected a Scope"),
     ],
 )
-def test_what_is_no_plugin_is_reported(plugin, said):
+def test_what_is_no_plugin_is_reported(plugin: object | type[Any], said: str) -> None:
     assert said in cause(bad=module(P=plugin))
 
 
-def test_two_plugins_of_one_name_are_refused_with_both_origins():
+def test_two_plugins_of_one_name_are_refused_with_both_origins() -> None:
     with pytest.raises(UsageError, match='two plugins are named "NodeName": one from in-tree'):
         discover(mine=module(NodeName=filtering("NodeName", {})))
 
 
-def test_the_origin_is_the_distribution_and_its_version():
+def test_the_origin_is_the_distribution_and_its_version() -> None:
     point = SimpleNamespace(dist=SimpleNamespace(name="my-plugins", version="1.2"), value="m")
-    assert discovery._origin(point) == "my-plugins 1.2"
+    assert discovery._origin(cast(EntryPoint, point)) == "my-plugins 1.2"
 
 
 # -- by hand --------------------------------------------------------------------------------------
 
 
-def test_a_file_brings_all_its_plugins(tmp_path):
+def test_a_file_brings_all_its_plugins(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     found = by_hand(str(file)).registry
@@ -158,7 +171,7 @@ def test_a_file_brings_all_its_plugins(tmp_path):
     assert found["Mine"].is_foreign
 
 
-def test_a_file_may_be_asked_for_one_of_them(tmp_path):
+def test_a_file_may_be_asked_for_one_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     found = by_hand(f"{file}:Other").registry
@@ -166,14 +179,16 @@ def test_a_file_may_be_asked_for_one_of_them(tmp_path):
     assert "Mine" not in found
 
 
-def test_a_module_beside_the_user_is_found(tmp_path, monkeypatch):
+def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "beside_plugin.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     assert "Mine" in by_hand("beside_plugin:Mine").registry
 
 
-def test_a_file_that_reads_its_neighbour_finds_it(tmp_path, monkeypatch):
+def test_a_file_that_reads_its_neighbour_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "the_neighbour.py").write_text("NAME = 'Mine'\n")
     file = tmp_path / "reading.py"
@@ -190,7 +205,7 @@ def test_a_file_that_reads_its_neighbour_finds_it(tmp_path, monkeypatch):
         (f"KSCHED_API = 9\nksched_plugins = None\n{PLUGIN}", "it is for plugin API 9"),
     ],
 )
-def test_a_file_that_brings_none_is_reported(tmp_path, text, said):
+def test_a_file_that_brings_none_is_reported(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
     (broken,) = by_hand(str(file)).broken
@@ -206,12 +221,12 @@ def test_a_file_that_brings_none_is_reported(tmp_path, text, said):
         ("mine", "expected MODULE:NAME or FILE.py"),
     ],
 )
-def test_what_cannot_be_found_is_reported(source, said):
+def test_what_cannot_be_found_is_reported(source: str, said: str) -> None:
     (broken,) = by_hand(source).broken
     assert broken.cause == said
 
 
-def test_a_file_may_not_take_the_name_of_another(tmp_path):
+def test_a_file_may_not_take_the_name_of_another(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.replace('"Mine"', '"NodeName"'))
     with pytest.raises(UsageError, match=r"one from in-tree, one from .*mine\.py"):
@@ -221,14 +236,14 @@ def test_a_file_may_not_take_the_name_of_another(tmp_path):
 # -- making ---------------------------------------------------------------------------------------
 
 
-def making(problem, **more):
+def making(problem: PluginError | ValueError, **more: Any) -> type[ScorePlugin]:
     class Fragile(ScorePlugin):
         name = "Fragile"
 
-        def __init__(self, args, handle):
+        def __init__(self, args: Any, handle: Handle) -> None:
             raise problem
 
-        def score(self, state, pod, node):
+        def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
             return 0
 
     for key, value in more.items():
@@ -236,7 +251,7 @@ def making(problem, **more):
     return Fragile
 
 
-def test_a_plugin_that_cannot_be_made_is_broken():
+def test_a_plugin_that_cannot_be_made_is_broken() -> None:
     found = discovery.tried(discover(mine=module(Fragile=making(ValueError("odd")))))
     assert "Fragile" not in found.registry
     assert [one.cause for one in found.broken] == ["Fragile cannot be made: ValueError: odd"]
@@ -249,6 +264,6 @@ def test_a_plugin_that_cannot_be_made_is_broken():
         making(ValueError("odd"), args={"type": "object", "required": ["weight"]}),
     ],
 )
-def test_a_plugin_that_wants_args_is_taken_at_its_word(plugin):
+def test_a_plugin_that_wants_args_is_taken_at_its_word(plugin: type[ScorePlugin]) -> None:
     found = discovery.tried(discover(mine=module(Fragile=plugin)))
     assert "Fragile" in found.registry

@@ -1,14 +1,20 @@
 """Filter plugins together: the first one that rejects a node has the word."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.toys import Toy, filtering, profile, scoring
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.records import Attempt
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
+from tests.framework.toys import Toy, filtering, profile, scoring
 
 NAMES = [f"n{i}" for i in range(5)]
 NO = Status.unschedulable("no")
@@ -20,13 +26,13 @@ ANSWERS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([NO, NEVER]))
 SCORING = scoring("Scoring", {})
 
 
-def attempt(*plugins):
+def attempt(*plugins: type[Toy]) -> Attempt:
     plugins = (*plugins, SCORING)
     state = cluster(*(node(name) for name in NAMES), pod("p"))
     return run_cycle(state, profile(*plugins), plugins)
 
 
-def error_of(plugin):
+def error_of(plugin: type[Toy]) -> tuple[str, list[str]]:
     """What ends the attempt, of a plugin that may do anything."""
     state = cluster(*(node(name) for name in NAMES), pod("p"))
     run = simulation(state, profile(plugin, SCORING), [plugin, SCORING])
@@ -36,11 +42,14 @@ def error_of(plugin):
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4))
-def test_the_first_plugin_that_rejects_has_the_word_and_the_later_ones_are_not_asked(tables):
-    asked = [[] for _ in tables]
+def test_the_first_plugin_that_rejects_has_the_word_and_the_later_ones_are_not_asked(
+    tables: list[dict[str, Status]],
+) -> None:
+    asked: list[list[str]] = [[] for _ in tables]
     plugins = [filtering(f"P{i}", table, asked[i]) for i, table in enumerate(tables)]
     found = attempt(*plugins)
-    wanted, left = {}, list(NAMES)
+    wanted: dict[str, Status] = {}
+    left = list(NAMES)
     for i, table in enumerate(tables):
         assert asked[i] == left
         wanted |= {name: table[name].by(f"P{i}") for name in left if name in table}
@@ -51,11 +60,11 @@ def test_the_first_plugin_that_rejects_has_the_word_and_the_later_ones_are_not_a
 
 
 @given(ANSWERS)
-def test_the_plain_and_the_array_form_come_to_the_same(table):
+def test_the_plain_and_the_array_form_come_to_the_same(table: dict[str, Status]) -> None:
     class Array(Toy, FilterPlugin):
         name = "P"
 
-        def filter_nodes(self, state, pod, nodes):
+        def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
             verdicts = Verdicts.passing(len(nodes))
             for status in (NO, NEVER):
                 verdicts.reject(
@@ -66,32 +75,32 @@ def test_the_plain_and_the_array_form_come_to_the_same(table):
     assert attempt(Array) == attempt(filtering("P", table))
 
 
-def test_an_error_on_one_node_ends_the_attempt():
+def test_an_error_on_one_node_ends_the_attempt() -> None:
     error, defects = error_of(filtering("P", {"n2": Status.error("out of order")}))
     assert error == 'running "P" filter plugin: out of order'
     assert defects == []
 
 
-def test_a_code_that_filter_may_not_give_is_an_error():
+def test_a_code_that_filter_may_not_give_is_an_error() -> None:
     error, _ = error_of(filtering("P", {"n0": Status(Code.WAIT, ("later",))}))
     assert error == 'running "P" filter plugin: later'
 
 
-def test_a_refusal_to_answer_is_an_error_and_no_defect():
+def test_a_refusal_to_answer_is_an_error_and_no_defect() -> None:
     class Refuses(Toy, FilterPlugin):
         name = "P"
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             raise PluginError("nothing prepared")
 
     assert error_of(Refuses) == ('running "P" filter plugin: nothing prepared', [])
 
 
-def test_an_exception_is_a_defect_with_the_plugins_name():
+def test_an_exception_is_a_defect_with_the_plugins_name() -> None:
     class Raises(Toy, FilterPlugin):
         name = "P"
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             raise KeyError("disk")
 
     error, defects = error_of(Raises)
@@ -99,34 +108,34 @@ def test_an_exception_is_a_defect_with_the_plugins_name():
     assert defects == ["KeyError: 'disk'"]
 
 
-def test_verdicts_for_another_number_of_nodes_are_an_error():
+def test_verdicts_for_another_number_of_nodes_are_an_error() -> None:
     class Short(Toy, FilterPlugin):
         name = "P"
 
-        def filter_nodes(self, state, pod, nodes):
+        def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
             return Verdicts.passing(2)
 
     assert error_of(Short)[0].endswith("filter_nodes returned 2 verdicts for 5 nodes")
 
 
-def test_anything_but_verdicts_is_an_error():
+def test_anything_but_verdicts_is_an_error() -> None:
     class Mistaken(Toy, FilterPlugin):
         name = "P"
 
-        def filter_nodes(self, state, pod, nodes):
+        def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Any:
             return [SUCCESS for _ in nodes]
 
     assert error_of(Mistaken)[0].endswith("filter_nodes returned list, expected Verdicts")
 
 
-def test_a_filter_without_either_form_says_so():
+def test_a_filter_without_either_form_says_so() -> None:
     class Empty(Toy, FilterPlugin):
         name = "P"
 
     assert "Empty has neither filter nor filter_nodes" in error_of(Empty)[0]
 
 
-def test_a_node_promised_to_pods_of_no_lesser_priority_must_have_room_for_them_too():
+def test_a_node_promised_to_pods_of_no_lesser_priority_must_have_room_for_them_too() -> None:
     state = cluster(
         node("a", cpu="2"),
         node("b", cpu="2"),

@@ -1,5 +1,7 @@
 """The plugin contract: what a class implements says which points it extends."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.framework import interface
@@ -7,7 +9,7 @@ from ksched_cli.framework.interface import CONTRACTS, FilterPlugin, Plugin, Scor
 from ksched_cli.kube.extension_points import POINTS
 
 
-def test_contracts_and_points_are_the_same_in_the_same_order():
+def test_contracts_and_points_are_the_same_in_the_same_order() -> None:
     assert list(CONTRACTS) == [point.key for point in POINTS]
     assert [contract.__name__ for contract in CONTRACTS.values()] == [
         point.interface for point in POINTS
@@ -15,11 +17,11 @@ def test_contracts_and_points_are_the_same_in_the_same_order():
 
 
 @pytest.mark.parametrize(("key", "contract"), CONTRACTS.items())
-def test_a_class_extends_the_point_whose_contract_it_has(key, contract):
+def test_a_class_extends_the_point_whose_contract_it_has(key: str, contract: type[Any]) -> None:
     assert points_of(type("One", (contract,), {})) == {key}
 
 
-def test_a_class_may_extend_several_points_and_mix_in_more():
+def test_a_class_may_extend_several_points_and_mix_in_more() -> None:
     class Several(FilterPlugin, ScorePlugin, interface.NormalizeScore, interface.Explains):
         pass
 
@@ -27,13 +29,14 @@ def test_a_class_may_extend_several_points_and_mix_in_more():
     assert points_of(type("None_", (Plugin,), {})) == frozenset()
 
 
-def test_an_incomplete_plugin_cannot_be_made():
+def test_an_incomplete_plugin_cannot_be_made() -> None:
     class Incomplete(interface.PreFilterPlugin):
         name = "Incomplete"
 
+    incomplete: Any = Incomplete
     with pytest.raises(TypeError, match="pre_filter"):
-        Incomplete()
+        incomplete()
 
 
-def test_everything_offered_is_there():
+def test_everything_offered_is_there() -> None:
     assert all(hasattr(interface, name) for name in interface.__all__)

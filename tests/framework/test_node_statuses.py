@@ -1,5 +1,7 @@
 """Every node's status in one attempt, and kube-scheduler's text about them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ SMALL = Status.unresolvable("small", "slow")
 
 
 @pytest.fixture
-def statuses():
+def statuses() -> NodeStatuses:
     found = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
     rows = np.array([4, 0, 2], dtype=np.intp)
     found.add(rows, np.array([1, 0, 1], dtype=np.int32), [SUCCESS, BUSY])
@@ -24,28 +26,28 @@ def statuses():
     return found
 
 
-def test_a_node_is_found_by_name(statuses):
+def test_a_node_is_found_by_name(statuses: NodeStatuses) -> None:
     assert [statuses[name] for name in "ce"] == [BUSY, BUSY]
     assert statuses["b"] == SMALL
 
 
-def test_nodes_that_nobody_spoke_about_have_the_absent_status(statuses):
+def test_nodes_that_nobody_spoke_about_have_the_absent_status(statuses: NodeStatuses) -> None:
     assert statuses["a"] == statuses["d"] == statuses.absent
     assert statuses["not a node"] == statuses.absent
     assert statuses.absent.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_statuses_are_counted_and_listed_without_the_absent_ones(statuses):
+def test_statuses_are_counted_and_listed_without_the_absent_ones(statuses: NodeStatuses) -> None:
     assert statuses.count() == {BUSY: 2, SMALL: 1}
     assert statuses.own() == {"b": SMALL, "c": BUSY, "e": BUSY}
     assert statuses.has_status.tolist() == [False, True, True, False, True]
 
 
-def test_codes_per_row_include_the_absent_ones(statuses):
+def test_codes_per_row_include_the_absent_ones(statuses: NodeStatuses) -> None:
     assert statuses.codes().tolist() == [3, 3, 2, 3, 2]
 
 
-def test_rows_with_a_code_are_given_in_the_order_of_visits(statuses):
+def test_rows_with_a_code_are_given_in_the_order_of_visits(statuses: Any) -> None:
     zones = dict(zip("abcde", "xxxyy", strict=True))
     label = "topology.kubernetes.io/zone"
     nodes = [node(name, labels={label: zone}) for name, zone in zones.items()]
@@ -56,7 +58,9 @@ def test_rows_with_a_code_are_given_in_the_order_of_visits(statuses):
 
 
 @given(st.lists(st.integers(0, 2), min_size=5, max_size=5), st.booleans())
-def test_counting_before_and_after_the_column_is_made_is_the_same(ids, in_two_parts):
+def test_counting_before_and_after_the_column_is_made_is_the_same(
+    ids: Any, in_two_parts: Any
+) -> None:
     statuses = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
     parts = ([0, 1], [2, 3, 4]) if in_two_parts else ([0, 1, 2, 3, 4],)
     for rows in parts:
@@ -68,39 +72,39 @@ def test_counting_before_and_after_the_column_is_made_is_the_same(ids, in_two_pa
     assert statuses.count() == counts
 
 
-def test_a_later_status_takes_the_place_of_an_earlier_one(statuses):
+def test_a_later_status_takes_the_place_of_an_earlier_one(statuses: NodeStatuses) -> None:
     statuses.set(2, SMALL)
     assert statuses["c"] == SMALL
     assert statuses.count() == {BUSY: 1, SMALL: 2}
 
 
-def test_the_message_counts_reasons_sorted_as_text(statuses):
+def test_the_message_counts_reasons_sorted_as_text(statuses: NodeStatuses) -> None:
     assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy."
 
 
-def test_absent_nodes_count_with_their_reasons(statuses):
+def test_absent_nodes_count_with_their_reasons(statuses: NodeStatuses) -> None:
     statuses.absent = Status.unresolvable("left out")
     assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy, 2 left out."
 
 
-def test_ten_sorts_before_two():
+def test_ten_sorts_before_two() -> None:
     found = NodeStatuses(Snapshot(cluster(*(node(f"n{i:02}") for i in range(12))).nodes))
     ids = np.array([1] * 10 + [2] * 2, dtype=np.int32)
     found.add(np.arange(12), ids, [SUCCESS, Status.unschedulable("many"), BUSY])
     assert fit_error(found) == "0/12 nodes are available: 10 many, 2 busy."
 
 
-def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses):
+def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses: NodeStatuses) -> None:
     text = fit_error(statuses, "nowhere", "preemption: no.")
     assert text == "0/5 nodes are available: nowhere. preemption: no."
 
 
-def test_without_any_reason_the_list_is_left_out():
+def test_without_any_reason_the_list_is_left_out() -> None:
     found = NodeStatuses(Snapshot(cluster(node("a")).nodes))
     assert fit_error(found) == "0/1 nodes are available:"
 
 
-def test_a_shared_column_stays_as_it_is_when_a_status_is_set():
+def test_a_shared_column_stays_as_it_is_when_a_status_is_set() -> None:
     snapshot = Snapshot(cluster(*(node(name) for name in "abc")).nodes)
     column = StatusColumn(snapshot, np.array([1, 2, 1], dtype=np.int32), [SUCCESS, BUSY, SMALL])
     first, second = NodeStatuses(snapshot), NodeStatuses(snapshot)

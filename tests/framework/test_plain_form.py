@@ -11,6 +11,7 @@ from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.framework.toys import NO_HANDLE
 
 FULL = Status.unschedulable("too little cpu")
 NODES = 100
@@ -48,7 +49,7 @@ def test_the_plain_form_calls_the_plugin_once_per_node_and_nothing_else() -> Non
     nodes = [node(f"n{i:03}", cpu=8) for i in range(NODES)]
     run = simulation(cluster(*nodes, pod("p", cpu=4)))
     pod_info, all_nodes, state = find(run, "p"), Nodes(run.snapshot), CycleState()
-    plugin = Plain(None, None)  # type: ignore[arg-type]  # it asks its handle nothing
+    plugin = Plain(None, NO_HANDLE)
     list(all_nodes)  # the node objects are made once per snapshot
     assert calls_per_node(lambda: plugin.filter_nodes(state, pod_info, all_nodes)) == {
         "Plain.filter": 1,

@@ -1,12 +1,16 @@
 """A plugin's args: checked by what it brings, and made into what it wants."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import pytest
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.review import review
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import ScorePlugin
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.plugin_args import check, make
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.plugins import IN_TREE
@@ -23,7 +27,7 @@ class Typed(msgspec.Struct, rename="camel"):
     weight: int
     node_names: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.weight < 1:
             raise ValueError("weight must be positive")
 
@@ -34,33 +38,35 @@ class Plain:
     node_names: tuple[str, ...] = ()
     more: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.weight < 1:
             raise ValueError("weight must be positive")
 
 
-def said(spec, given):
+def said(spec: dict[str, Any] | type[Any], given: dict[str, Any] | int | None) -> list[str]:
     return [error.text() for error in check(spec, given)]
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
-def test_right_args_have_nothing_wrong(spec):
+def test_right_args_have_nothing_wrong(spec: dict[str, Any] | type[Any]) -> None:
     assert said(spec, {"weight": 2}) == []
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
-def test_a_kind_and_a_version_may_stand_in_them(spec):
+def test_a_kind_and_a_version_may_stand_in_them(spec: dict[str, Any] | type[Any]) -> None:
     given = {"apiVersion": "example.com/v1", "kind": "MineArgs", "weight": 2}
     assert said(spec, given) == []
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
 @pytest.mark.parametrize("given", [None, {}, {"weight": "2"}, {"weight": 0}, {"height": 1}, 3])
-def test_wrong_args_are_found(spec, given):
+def test_wrong_args_are_found(
+    spec: dict[str, Any] | type[Any], given: dict[str, Any] | int | None
+) -> None:
     assert said(spec, given)
 
 
-def test_a_schema_finds_every_problem_with_its_place():
+def test_a_schema_finds_every_problem_with_its_place() -> None:
     assert said(SCHEMA, {"weight": 0, "names": "a"}) == [
         "names: Invalid value: \"a\": 'a' is not of type 'array'",
         "weight: Invalid value: 0: 0 is less than the minimum of 1",
@@ -79,35 +85,37 @@ def test_a_schema_finds_every_problem_with_its_place():
         ),
     ],
 )
-def test_a_type_finds_a_problem_with_its_place(spec, given, text):
+def test_a_type_finds_a_problem_with_its_place(
+    spec: type[Any], given: dict[str, Any], text: str
+) -> None:
     assert said(spec, given) == [text]
 
 
-def test_what_a_type_itself_refuses_is_found():
+def test_what_a_type_itself_refuses_is_found() -> None:
     assert "weight must be positive" in said(Typed, {"weight": 0})[0]
     assert "weight must be positive" in said(Plain, {"weight": 0})[0]
 
 
-def test_a_schema_leaves_the_data_as_it_is():
+def test_a_schema_leaves_the_data_as_it_is() -> None:
     assert make(SCHEMA, {"weight": 2, "kind": "MineArgs"}) == {"weight": 2}
 
 
-def test_a_type_makes_itself_with_defaults():
+def test_a_type_makes_itself_with_defaults() -> None:
     assert make(Typed, {"weight": 2, "nodeNames": ["a"]}) == Typed(2, ("a",))
     assert make(Plain, {"weight": 2}) == Plain(2)
 
 
-def test_without_a_check_args_come_as_they_are():
+def test_without_a_check_args_come_as_they_are() -> None:
     assert check(None, 3) == ()
     assert make(None, 3) == 3
 
 
-def test_validate_says_where_in_the_file():
+def test_validate_says_where_in_the_file() -> None:
     class Mine(ScorePlugin):
         name = "Mine"
         args = SCHEMA
 
-        def score(self, state, pod, node):
+        def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
             return 0
 
     text = """apiVersion: kubescheduler.config.k8s.io/v1

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from devices import GPU, state_of
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.framework.resource_claims import ClaimStore, held_devices
 from ksched_cli.plugins.dynamic_resources.claims import deallocated
 from ksched_cli.testing import find, simulation
+from tests.devices import GPU, state_of
 
 DEVICE = (GPU, "a", "g0")
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}

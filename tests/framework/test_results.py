@@ -12,11 +12,11 @@ STATUSES = st.sampled_from(
 )
 
 
-def answers(verdicts):
+def answers(verdicts: Verdicts) -> list[Status]:
     return [verdicts.statuses[i] for i in verdicts.ids]
 
 
-def test_codes_carry_kube_schedulers_names_and_numbers():
+def test_codes_carry_kube_schedulers_names_and_numbers() -> None:
     assert [(code.value, code.text) for code in Code] == [
         (0, "Success"),
         (1, "Error"),
@@ -28,7 +28,7 @@ def test_codes_carry_kube_schedulers_names_and_numbers():
     ]
 
 
-def test_a_rejection_is_one_of_three_codes():
+def test_a_rejection_is_one_of_three_codes() -> None:
     assert [code.text for code in Code if Status(code).is_rejected] == [
         "Unschedulable",
         "UnschedulableAndUnresolvable",
@@ -36,18 +36,18 @@ def test_a_rejection_is_one_of_three_codes():
     ]
 
 
-def test_equal_statuses_are_equal_whoever_made_them():
+def test_equal_statuses_are_equal_whoever_made_them() -> None:
     assert Status.unschedulable("x").by("P") == Status(Code.UNSCHEDULABLE, ("x",), "P")
     assert Status.unschedulable("x").by("P") != Status.unschedulable("x").by("Q")
 
 
-def test_reasons_make_the_message():
+def test_reasons_make_the_message() -> None:
     assert Status.unresolvable("x", "y").message == "x, y"
     assert SUCCESS.message == ""
 
 
 @given(st.lists(STATUSES))
-def test_verdicts_say_what_they_were_made_of(statuses):
+def test_verdicts_say_what_they_were_made_of(statuses: list[Status]) -> None:
     verdicts = Verdicts.of(statuses)
     assert answers(verdicts) == statuses
     assert verdicts.statuses[0] == SUCCESS
@@ -55,7 +55,7 @@ def test_verdicts_say_what_they_were_made_of(statuses):
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4), max_size=3))
-def test_the_first_rejection_of_a_node_stays(masks):
+def test_the_first_rejection_of_a_node_stays(masks: list[list[bool]]) -> None:
     verdicts = Verdicts.passing(4)
     for i, mask in enumerate(masks):
         verdicts.reject(np.array(mask), Status.unschedulable(str(i)))
@@ -64,6 +64,6 @@ def test_the_first_rejection_of_a_node_stays(masks):
         assert status == (SUCCESS if first is None else Status.unschedulable(str(first)))
 
 
-def test_rejecting_by_a_mask():
+def test_rejecting_by_a_mask() -> None:
     verdicts = Verdicts.rejecting(np.array([True, False]), Status.unschedulable("x"))
     assert answers(verdicts) == [Status.unschedulable("x"), SUCCESS]

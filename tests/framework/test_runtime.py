@@ -1,31 +1,48 @@
 """A profile at work: PreFilter's narrowing, Reserve, Permit, and what ends an attempt."""
 
+from typing import Any
+
 import pytest
 
-from framework.toys import Toy, filtering, narrowing, profile, scoring
-from ksched_cli.framework.interface import PermitPlugin, PostFilterPlugin, ReservePlugin
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import Attempt
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    PermitPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreFilterPlugin,
+    PreFilterResult,
+    ReservePlugin,
+)
+from ksched_cli.framework.node_statuses import NodeStatuses
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulate, simulation
+from tests.framework.toys import Toy, filtering, narrowing, profile, scoring
+from tests.narrowing import present
 
 NAMES = ["a", "b", "c"]
 
 
-def state(*more):
+def state(*more: dict[str, Any]) -> ClusterState:
     return cluster(*(node(name) for name in NAMES), pod("p"), *more)
 
 
-def attempt(*plugins):
+def attempt(*plugins: type[Toy]) -> Attempt:
     return run_cycle(state(), profile(*plugins), plugins)
 
 
-def test_nodes_left_out_by_prefilter_are_not_looked_at():
+def test_nodes_left_out_by_prefilter_are_not_looked_at() -> None:
     found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": Status.unschedulable("no")}))
     assert found.node == "b"
     assert found.evaluated == 2
     assert found.detail.filter == {"a": Status.unschedulable("no").by("F")}
 
 
-def test_nodes_left_out_count_in_the_message_when_nothing_fits():
+def test_nodes_left_out_count_in_the_message_when_nothing_fits() -> None:
     no = Status.unschedulable("no")
     found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": no, "b": no}))
     assert found.message == (
@@ -33,62 +50,70 @@ def test_nodes_left_out_count_in_the_message_when_nothing_fits():
     )
 
 
-def test_several_plugins_narrow_to_what_all_of_them_leave():
+def test_several_plugins_narrow_to_what_all_of_them_leave() -> None:
     found = attempt(narrowing("P", ["a", "b"]), narrowing("Q", ["b", "c"]))
     assert (found.node, found.evaluated) == ("b", 1)
 
 
-def test_plugins_that_leave_nothing_together_are_named_in_order():
+def test_plugins_that_leave_nothing_together_are_named_in_order() -> None:
     found = attempt(narrowing("Q", ["a"]), narrowing("P", ["b"]))
-    assert found.pre_filter.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert present(found.pre_filter).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     reason = "node(s) didn't satisfy plugin(s) [P Q] simultaneously"
     assert found.message == f"0/3 nodes are available: {reason}."
 
 
-def test_one_plugin_that_leaves_nothing_is_named_alone():
+def test_one_plugin_that_leaves_nothing_is_named_alone() -> None:
     found = attempt(narrowing("P", []))
     assert found.message == "0/3 nodes are available: node(s) didn't satisfy plugin P."
 
 
-def test_names_that_are_no_nodes_are_passed_over():
+def test_names_that_are_no_nodes_are_passed_over() -> None:
     found = attempt(narrowing("P", ["c", "gone"]))
     assert (found.node, found.evaluated) == ("c", 1)
 
 
-def test_a_rejection_in_prefilter_ends_the_attempt_with_its_author():
+def test_a_rejection_in_prefilter_ends_the_attempt_with_its_author() -> None:
     found = attempt(narrowing("P", None, Status.unresolvable("never")))
     assert found.pre_filter == Status.unresolvable("never").by("P")
     assert found.message == "0/3 nodes are available: never."
     assert found.evaluated == 0
 
 
-def test_an_error_in_prefilter_breaks_the_cycle():
+def test_an_error_in_prefilter_breaks_the_cycle() -> None:
     found = attempt(narrowing("P", None, Status.error("broken")))
     assert found.error == 'running PreFilter plugin "P": broken'
 
 
-def test_a_skipped_filter_is_not_asked():
-    class Both(narrowing("P", None, SKIP), filtering("P", {"a": Status.unschedulable("no")})):
-        pass
+def test_a_skipped_filter_is_not_asked() -> None:
+    class Both(Toy, PreFilterPlugin, FilterPlugin):
+        name = "P"
+
+        def pre_filter(
+            self, state: CycleState, pod: PodInfo, nodes: Nodes
+        ) -> tuple[PreFilterResult | None, Status]:
+            return None, SKIP
+
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+            return Status.unschedulable("no") if node.name == "a" else SUCCESS
 
     assert attempt(Both, scoring("S", {})).detail.feasible == ("a", "b", "c")
 
 
-def reserving(name, status, log):
+def reserving(name: str, status: Status, log: list[Any]) -> type[Toy]:
     class Reserving(Toy, ReservePlugin):
-        def reserve(self, state, pod, node):
+        def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             log.append(f"+{name} {node.name}")
             return status
 
-        def unreserve(self, state, pod, node):
+        def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
             log.append(f"-{name} {node.name}")
 
     Reserving.name = name
     return Reserving
 
 
-def test_a_refusal_in_reserve_takes_the_pod_off_its_node_and_tells_all_in_reverse():
-    log = []
+def test_a_refusal_in_reserve_takes_the_pod_off_its_node_and_tells_all_in_reverse() -> None:
+    log: list[Any] = []
     refusal = Status.unschedulable("no more")
     plugins = [reserving("R1", SUCCESS, log), reserving("R2", refusal, log)]
     plugins.append(reserving("R3", SUCCESS, log))
@@ -100,42 +125,44 @@ def test_a_refusal_in_reserve_takes_the_pod_off_its_node_and_tells_all_in_revers
     assert run.snapshot.pods == [[], [], []]
 
 
-def permitting(name, status, seconds=0.0):
+def permitting(name: str, status: Status, seconds: float = 0.0) -> type[Toy]:
     class Permitting(Toy, PermitPlugin):
-        def permit(self, state, pod, node):
+        def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
             return status, seconds
 
     Permitting.name = name
     return Permitting
 
 
-def test_a_pod_that_is_asked_to_wait_keeps_its_node():
+def test_a_pod_that_is_asked_to_wait_keeps_its_node() -> None:
     found = attempt(permitting("W", Status(Code.WAIT), 5), permitting("Y", SUCCESS))
     assert found.node == "a"
-    assert found.permit.code is Code.WAIT
+    assert present(found.permit).code is Code.WAIT
 
 
 @pytest.mark.parametrize("first", [SUCCESS, Status(Code.WAIT)])
-def test_a_refusal_in_permit_outweighs_waiting(first):
+def test_a_refusal_in_permit_outweighs_waiting(first: Status) -> None:
     found = attempt(permitting("W", first, 5), permitting("N", Status.unschedulable("no")))
     assert found.node == ""
     assert found.permit == Status.unschedulable("no").by("N")
 
 
-def test_without_a_single_node_there_is_nothing_to_schedule_to():
+def test_without_a_single_node_there_is_nothing_to_schedule_to() -> None:
     assert run_cycle(cluster(pod("p"))).error == "no nodes available to schedule pods"
 
 
-def postfiltering(name, status):
+def postfiltering(name: str, status: Status) -> type[Toy]:
     class PostFiltering(Toy, PostFilterPlugin):
-        def post_filter(self, state, pod, filtered):
+        def post_filter(
+            self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
+        ) -> tuple[PostFilterResult | None, Status]:
             return None, status
 
     PostFiltering.name = name
     return PostFiltering
 
 
-def test_postfilter_plugins_are_asked_until_one_says_that_nothing_helps():
+def test_postfilter_plugins_are_asked_until_one_says_that_nothing_helps() -> None:
     no = filtering("F", dict.fromkeys(NAMES, Status.unschedulable("no")))
     found = attempt(
         no,
@@ -143,13 +170,15 @@ def test_postfilter_plugins_are_asked_until_one_says_that_nothing_helps():
         postfiltering("B", Status.unresolvable("hopeless")),
         postfiltering("C", Status.unschedulable("nor me")),
     )
-    assert found.post_filter.status == Status.unresolvable("hopeless").by("B")
+    assert present(found.post_filter).status == Status.unresolvable("hopeless").by("B")
     assert found.message == "0/3 nodes are available: 3 no. hopeless"
 
 
-def test_one_pods_broken_cycle_does_not_stop_the_others():
-    class Choosy(filtering("F", {})):
-        def filter(self, state, pod, node):
+def test_one_pods_broken_cycle_does_not_stop_the_others() -> None:
+    class Choosy(Toy, FilterPlugin):
+        name = "F"
+
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return Status.error("broken") if pod.name == "p" else SUCCESS
 
     run = simulate(state(pod("q")), profile(Choosy), [Choosy])

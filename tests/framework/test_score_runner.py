@@ -1,25 +1,33 @@
 """Score plugins together: prepared, scored, normalised, weighted."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.toys import Toy, normalizing, preparing, profile, scoring
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import Attempt
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, Status
 from ksched_cli.plugins.helper.normalize import default_normalize_score
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
+from tests.framework.toys import Toy, normalizing, preparing, profile, scoring
 
 NAMES = ["a", "b", "c"]
 SCORES = st.fixed_dictionaries({name: st.integers(0, 100) for name in NAMES})
 
 
-def state():
+def state() -> ClusterState:
     return cluster(*(node(name) for name in NAMES), pod("p"))
 
 
-def attempt(*plugins, weights=()):
+def attempt(*plugins: type[Toy], weights: list[int] | tuple[Any, ...] = ()) -> Attempt:
     config = profile(*plugins)
     enabled = [
         {"name": plugin.name, "weight": weight}
@@ -29,7 +37,7 @@ def attempt(*plugins, weights=()):
     return run_cycle(state(), config, plugins)
 
 
-def error_of(plugin):
+def error_of(plugin: type[Toy]) -> str:
     run = simulation(state(), profile(plugin), [plugin])
     found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
     assert found.node == ""
@@ -37,7 +45,9 @@ def error_of(plugin):
 
 
 @given(st.lists(st.tuples(SCORES, st.integers(1, 9)), min_size=1, max_size=3))
-def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(tables):
+def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(
+    tables: list[tuple[dict[str, int], int]],
+) -> None:
     plugins = [scoring(f"P{i}", table) for i, (table, _) in enumerate(tables)]
     found = attempt(*plugins, weights=[weight for _, weight in tables])
     totals = {name: sum(table[name] * weight for table, weight in tables) for name in NAMES}
@@ -53,7 +63,7 @@ def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(table
             assert score.weighted == table[name] * weight
 
 
-def test_normalised_scores_count_and_raw_ones_are_kept():
+def test_normalised_scores_count_and_raw_ones_are_kept() -> None:
     plugin = normalizing("P", {"a": 10, "b": 20, "c": 40}, lambda scores: scores * 2)
     scores = {name: by_plugin["P"] for name, by_plugin in attempt(plugin).detail.scores.items()}
     assert {name: score.raw for name, score in scores.items()} == {"a": 10, "b": 20, "c": 40}
@@ -61,7 +71,7 @@ def test_normalised_scores_count_and_raw_ones_are_kept():
 
 
 @pytest.mark.parametrize("score", [-1, 101])
-def test_a_score_outside_0_to_100_ends_the_attempt(score):
+def test_a_score_outside_0_to_100_ends_the_attempt(score: int) -> None:
     assert error_of(scoring("P", {"b": score})) == (
         "applying score defaultWeights on Score plugins: "
         f'plugin "P" returns an invalid score {score} for node "b", it should in the range of '
@@ -69,14 +79,14 @@ def test_a_score_outside_0_to_100_ends_the_attempt(score):
     )
 
 
-def test_a_plugin_that_prescore_skips_does_not_score():
+def test_a_plugin_that_prescore_skips_does_not_score() -> None:
     found = attempt(preparing("Skips", SKIP), scoring("Scores", {"b": 1}))
     assert [list(by_plugin) for by_plugin in found.detail.scores.values()] == [["Scores"]] * 3
     assert found.node == "b"
 
 
 @pytest.mark.parametrize("status", [Status.error("broken"), Status.unschedulable("broken")])
-def test_anything_else_in_prescore_ends_the_attempt(status):
+def test_anything_else_in_prescore_ends_the_attempt(status: Status) -> None:
     assert error_of(preparing("P", status)) == 'running PreScore plugin "P": broken'
 
 
@@ -91,22 +101,22 @@ def test_anything_else_in_prescore_ends_the_attempt(status):
         (np.array([1, 2]), "score_nodes returned 2 scores for 3 nodes"),
     ],
 )
-def test_scores_of_the_wrong_shape_are_an_error(answer, problem):
+def test_scores_of_the_wrong_shape_are_an_error(answer: Any, problem: str) -> None:
     class Mistaken(Toy, ScorePlugin):
         name = "P"
 
-        def score_nodes(self, state, pod, nodes):
+        def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
             return answer
 
     said = f'plugin "P" failed with: plugin P failed in score: {problem}'
     assert error_of(Mistaken) == f"running Score plugins: {said}"
 
 
-def test_an_exception_in_prescore_is_a_defect():
+def test_an_exception_in_prescore_is_a_defect() -> None:
     class Raises(Toy, PreScorePlugin):
         name = "P"
 
-        def pre_score(self, state, pod, nodes):
+        def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
             raise ValueError("odd")
 
     run = simulation(state(), profile(Raises, scoring("S", {})), [Raises, scoring("S", {})])
@@ -115,13 +125,15 @@ def test_an_exception_in_prescore_is_a_defect():
     assert [defect.plugin for defect in run.caller.defects.values()] == ["P"]
 
 
-def test_a_single_feasible_node_is_not_scored():
+def test_a_single_feasible_node_is_not_scored() -> None:
     found = run_cycle(cluster(node("a"), pod("p")))
     assert (found.node, found.score, found.detail.scores) == ("a", None, {})
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1), st.booleans())
-def test_default_normalize_score_keeps_the_order_and_ends_at_100(raw, reverse):
+def test_default_normalize_score_keeps_the_order_and_ends_at_100(
+    raw: list[int], reverse: bool
+) -> None:
     scores = np.array(raw, dtype=np.int64)
     found = default_normalize_score(scores, reverse=reverse)
     assert ((found >= 0) & (found <= 100)).all()

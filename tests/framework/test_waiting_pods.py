@@ -1,39 +1,50 @@
 """Pods that Permit has wait: allowed, rejected, out of time; and the clock that jumps."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from framework.toys import Toy, scoring
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     PermitPlugin,
     PostBindPlugin,
     PreEnqueuePlugin,
     PreFilterPlugin,
+    PreFilterResult,
+    QueuedPod,
     QueueSortPlugin,
     ReservePlugin,
 )
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.runtime import MAX_PERMIT_SECONDS
 from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.framework.waiting_pods import WaitingPod
 from ksched_cli.testing import check, cluster, node, pod, simulate, simulation
+from tests.framework.toys import Toy, scoring
+from tests.narrowing import present
 
 WAIT = Status(Code.WAIT)
 
 
-def waiting(name, waits):
+def waiting(name: str, waits: dict[str, Any]) -> type[Toy]:
     """waits: pod name → how long it has to wait; the others need not."""
 
     class Waiting(Toy, PermitPlugin):
-        def permit(self, state, pod, node):
+        def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
             return (WAIT, waits[pod.name]) if pod.name in waits else (SUCCESS, 0)
 
     Waiting.name = name
     return Waiting
 
 
-def deciding(name, when, decide):
+def deciding(name: str, when: str, decide: Callable[..., Any]) -> type[PermitPlugin]:
     """When the pod `when` comes to Permit, `decide` is called with every waiting pod."""
 
     class Deciding(PermitPlugin):
-        def permit(self, state, pod, node):
+        def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
             if pod.name == when:
                 for one in self.handle.waiting:
                     decide(one)
@@ -43,29 +54,29 @@ def deciding(name, when, decide):
     return Deciding
 
 
-def recording(events):
+def recording(events: list[Any]) -> type[Toy]:
     class Recording(Toy, ReservePlugin, PostBindPlugin):
         name = "Recording"
 
-        def reserve(self, state, pod, node):
+        def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             events.append(f"reserve {pod.name}")
             return SUCCESS
 
-        def unreserve(self, state, pod, node):
+        def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
             events.append(f"unreserve {pod.name}")
 
-        def post_bind(self, state, pod, node):
+        def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
             events.append(f"bound {pod.name}")
 
     return Recording
 
 
-def attempts_of(record, name):
+def attempts_of(record: RunRecord, name: str) -> list[Attempt]:
     return [one for one in record.attempts if one.pod == f"default/{name}"]
 
 
-def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up():
-    events = []
+def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up() -> None:
+    events: list[Any] = []
     plugins = [waiting("Slow", {"p": 60}), recording(events)]
     record = simulate(cluster(node("n"), pod("p")), plugins=plugins)
     (attempt,) = record.attempts
@@ -77,7 +88,7 @@ def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up():
     assert events == ["reserve p", "unreserve p"]
 
 
-def test_the_plugin_whose_time_is_up_first_rejects():
+def test_the_plugin_whose_time_is_up_first_rejects() -> None:
     plugins = [waiting("Slow", {"p": 60}), waiting("Quick", {"p": 1.5})]
     (attempt,) = simulate(cluster(node("n"), pod("p")), plugins=plugins).attempts
     assert attempt.waited == 1.5
@@ -86,15 +97,17 @@ def test_the_plugin_whose_time_is_up_first_rejects():
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(10_000, MAX_PERMIT_SECONDS), (-1, 0), (0, 0)])
-def test_nobody_waits_longer_than_fifteen_minutes_or_less_than_nothing(asked, waited):
+def test_nobody_waits_longer_than_fifteen_minutes_or_less_than_nothing(
+    asked: int, waited: float
+) -> None:
     (attempt,) = simulate(
         cluster(node("n"), pod("p")), plugins=[waiting("Slow", {"p": asked})]
     ).attempts
     assert attempt.waited == waited
 
 
-def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it():
-    events = []
+def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it() -> None:
+    events: list[Any] = []
     plugins = [
         waiting("One", {"a": 60}),
         waiting("Two", {"a": 60}),
@@ -106,10 +119,10 @@ def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it():
     assert set(record.placements) == {"default/a", "default/b", "default/c"}
     assert events[-2:] == ["bound c", "bound a"]
     (attempt,) = attempts_of(record, "a")
-    assert (attempt.permit.code, attempt.waited, attempt.node) == (Code.WAIT, 0, "n")
+    assert (present(attempt.permit).code, attempt.waited, attempt.node) == (Code.WAIT, 0, "n")
 
 
-def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room():
+def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room() -> None:
     plugins = [
         waiting("Slow", {"a": 60}),
         deciding("Judge", "b", lambda one: one.reject("Judge", "no")),
@@ -122,25 +135,27 @@ def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room():
     assert first.permit == Status.unschedulable("no").by("Judge")
 
 
-def test_the_first_decision_counts():
-    def both(one):
+def test_the_first_decision_counts() -> None:
+    def both(one: WaitingPod) -> None:
         one.reject("Judge", "no")
         one.allow("Slow")
 
     plugins = [waiting("Slow", {"a": 60}), deciding("Judge", "b", both)]
     record = simulate(cluster(node("n"), pod("a"), pod("b")), plugins=plugins)
-    assert attempts_of(record, "a")[0].permit.reasons == ("no",)
+    assert present(attempts_of(record, "a")[0].permit).reasons == ("no",)
 
 
-def test_two_plugins_that_wait_for_each_others_pods_end_by_timeout():
+def test_two_plugins_that_wait_for_each_others_pods_end_by_timeout() -> None:
     """First has a wait until b is bound; Second has b wait until a is bound."""
 
-    def until_bound(name, own, other):
+    def until_bound(name: str, own: str, other: str) -> type[PermitPlugin]:
         class Until(PermitPlugin, PostBindPlugin):
-            def permit(self, state, pod, node):
+            def permit(
+                self, state: CycleState, pod: PodInfo, node: NodeInfo
+            ) -> tuple[Status, float]:
                 return (WAIT, 300.0) if pod.name == own else (SUCCESS, 0)
 
-            def post_bind(self, state, pod, node):
+            def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
                 for one in self.handle.waiting:
                     if pod.name == other and one.pod.name == own:
                         one.allow(self.name)
@@ -157,14 +172,14 @@ def test_two_plugins_that_wait_for_each_others_pods_end_by_timeout():
     assert record == simulate(state, plugins=plugins)
 
 
-def test_the_room_that_a_waiting_pod_frees_goes_to_those_that_found_none():
+def test_the_room_that_a_waiting_pod_frees_goes_to_those_that_found_none() -> None:
     state = cluster(node("n", cpu="1"), pod("a", cpu="1"), pod("b", cpu="1"))
     record = simulate(state, plugins=[waiting("Slow", {"a": 60})])
     assert record.placements == {"default/b": "n"}
     assert attempts_of(record, "b")[0].message.startswith("0/1 nodes are available")
 
 
-def test_a_waiting_pod_is_no_victim_but_sent_back():
+def test_a_waiting_pod_is_no_victim_but_sent_back() -> None:
     state = cluster(
         node("n", cpu="1"),
         pod("low", cpu="1", priority=1, metadata={"creationTimestamp": "2026-01-01T00:00:00Z"}),
@@ -174,7 +189,7 @@ def test_a_waiting_pod_is_no_victim_but_sent_back():
     class LowFirst(Toy, QueueSortPlugin):
         name = "LowFirst"
 
-        def less(self, first, second):
+        def less(self, first: QueuedPod, second: QueuedPod) -> bool:
             return first.pod.priority < second.pod.priority
 
     record = simulate(state, plugins=[LowFirst, waiting("Slow", {"low": 60})])
@@ -184,18 +199,20 @@ def test_a_waiting_pod_is_no_victim_but_sent_back():
     assert first.permit == Status.unschedulable("preempted").by("DefaultPreemption")
 
 
-def test_pods_that_are_activated_are_tried_again():
+def test_pods_that_are_activated_are_tried_again() -> None:
     tries = []
 
     class Stubborn(PreFilterPlugin, PermitPlugin):
         name = "Stubborn"
 
-        def pre_filter(self, state, pod, nodes):
+        def pre_filter(
+            self, state: CycleState, pod: PodInfo, nodes: Nodes
+        ) -> tuple[PreFilterResult | None, Status]:
             tries.append(pod.name)
             refused = pod.name == "a" and tries.count("a") == 1
             return None, Status.unresolvable("not yet") if refused else SUCCESS
 
-        def permit(self, state, pod, node):
+        def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
             if pod.name == "b":
                 state.activate("default/a")
                 return WAIT, 5.0
@@ -208,11 +225,13 @@ def test_pods_that_are_activated_are_tried_again():
     assert set(record.placements) == {"default/a"}
 
 
-def test_a_plugin_may_ask_to_be_woken():
+def test_a_plugin_may_ask_to_be_woken() -> None:
     class Pausing(PreFilterPlugin):
         name = "Pausing"
 
-        def pre_filter(self, state, pod, nodes):
+        def pre_filter(
+            self, state: CycleState, pod: PodInfo, nodes: Nodes
+        ) -> tuple[PreFilterResult | None, Status]:
             clock = self.handle.clock
             if clock.now < 100:
                 clock.wake(100)
@@ -225,7 +244,7 @@ def test_a_plugin_may_ask_to_be_woken():
     check(run)
 
 
-def test_time_begins_with_the_youngest_pod():
+def test_time_begins_with_the_youngest_pod() -> None:
     created = {"creationTimestamp": "1970-01-01T00:01:00Z"}
     run = simulation(
         cluster(node("n"), pod("p", metadata=created)), plugins=[waiting("Slow", {"p": 5})]
@@ -234,16 +253,16 @@ def test_time_begins_with_the_youngest_pod():
     assert run.waiting.clock.now == 65
 
 
-def test_a_gated_pod_is_asked_about_again_when_something_has_changed():
-    bound = []
+def test_a_gated_pod_is_asked_about_again_when_something_has_changed() -> None:
+    bound: list[Any] = []
 
     class After(Toy, PreEnqueuePlugin, PostBindPlugin):
         name = "After"
 
-        def pre_enqueue(self, pod):
+        def pre_enqueue(self, pod: PodInfo) -> Status:
             return SUCCESS if pod.name == "a" or bound else Status.unschedulable("after a")
 
-        def post_bind(self, state, pod, node):
+        def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
             bound.append(pod.name)
 
     record = simulate(cluster(node("n"), pod("a"), pod("b")), plugins=[After])

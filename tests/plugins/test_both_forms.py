@@ -1,13 +1,17 @@
 """Plugins that have a plain form beside the array form say the same in both."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 
-from clusters import states
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.interface import FilterPlugin, Plugin, ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.testing import simulation
+from tests.clusters import states
 
 STRATEGIES = [
     {"type": "LeastAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory"}]},
@@ -23,12 +27,12 @@ STRATEGIES = [
 ]
 
 
-def configured(strategy):
+def configured(strategy: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     fit = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
     return {"profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [fit]}]}
 
 
-def in_both_forms(plugins, contract, method):
+def in_both_forms(plugins: Sequence[Plugin], contract: type[Plugin], method: str) -> list[Any]:
     return [
         plugin
         for plugin in plugins
@@ -37,9 +41,11 @@ def in_both_forms(plugins, contract, method):
     ]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda one: one["type"])
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy["type"])
 @given(states())
-def test_one_node_at_a_time_gives_what_all_at_once_give(strategy, state):
+def test_one_node_at_a_time_gives_what_all_at_once_give(
+    strategy: dict[str, Any], state: ClusterState
+) -> None:
     run = simulation(state, configured(strategy))
     (framework,) = run.frameworks.values()
     filters = in_both_forms(framework.filtering.plugins, FilterPlugin, "filter")
@@ -53,12 +59,12 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(strategy, state):
         for plugin in filters:
             verdicts = plugin.filter_nodes(cycle, pod, nodes)
             for row, kind in enumerate(verdicts.ids):
-                found = plugin.filter(cycle, pod, NodeInfo(run.snapshot, row))
-                assert found == verdicts.statuses[kind]
+                status = plugin.filter(cycle, pod, NodeInfo(run.snapshot, row))
+                assert status == verdicts.statuses[kind]
         for plugin in scores:
             prepared = plugin.pre_score(cycle, pod, nodes)
             assert prepared.is_success or prepared.is_skip
-            found = [
+            raw = [
                 plugin.score(cycle, pod, NodeInfo(run.snapshot, row)) for row in range(len(nodes))
             ]
-            assert found == plugin.score_nodes(cycle, pod, nodes).tolist()
+            assert raw == plugin.score_nodes(cycle, pod, nodes).tolist()

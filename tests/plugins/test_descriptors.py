@@ -6,6 +6,7 @@ from typing import ClassVar
 import pytest
 
 from ksched_cli.config import load_configuration
+from ksched_cli.config.effective import Profile
 from ksched_cli.config.go_types import INT32, field, or_default
 from ksched_cli.config.in_tree_args import InTreeArgs, StartupCrash
 from ksched_cli.config.review import review
@@ -13,9 +14,10 @@ from ksched_cli.config.schema import configuration_schema
 from ksched_cli.config.types import API_VERSION, TypeMeta
 from ksched_cli.errors import InputError
 from ksched_cli.framework.registry import PluginEntry, Registry
-from ksched_cli.kube.field_errors import child, invalid
+from ksched_cli.kube.field_errors import FieldError, child, invalid
 from ksched_cli.plugins import IN_TREE, short_names
 from tests.config.known import configured
+from tests.narrowing import present
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +26,16 @@ class TidalArgs(TypeMeta):
     height: int | None = field("height", INT32, pointer=True, minimum=1)
 
 
-def validate(args, path):
-    return [invalid(child(path, "height"), args.height, "too low")] if args.height < 1 else []
+def validate(args: TidalArgs, path: str) -> list[FieldError]:
+    height = present(args.height)
+    return [invalid(child(path, "height"), height, "too low")] if height < 1 else []
 
 
-def set_defaults(args):
+def set_defaults(args: TidalArgs) -> TidalArgs:
     return replace(args, height=or_default(args.height, 7))
 
 
-def startup_crash(args):
+def startup_crash(args: TidalArgs) -> StartupCrash | None:
     if args.height == 13:
         return StartupCrash("unlucky", "height", "13 crashes kube-scheduler", "take 12")
     return None
@@ -49,61 +52,61 @@ TIDAL = PluginEntry.in_tree(
 REGISTRY = Registry((*IN_TREE, TIDAL))
 
 
-def with_args(args):
+def with_args(args: str) -> str:
     return configured(f"profiles:\n- pluginConfig: [{{name: Tidal, args: {args}}}]\n")
 
 
-def findings(args):
+def findings(args: str) -> list[tuple[str, ...]]:
     return [
         (finding.rule, finding.path.rpartition("args")[2], finding.hint)
         for finding in review(with_args(args), REGISTRY).findings
     ]
 
 
-def profile(text=None):
+def profile(text: str | None = None) -> Profile:
     return load_configuration(text, "config.yaml", REGISTRY).profiles[0]
 
 
-def test_it_is_enabled_by_default_last_and_with_its_weight():
+def test_it_is_enabled_by_default_last_and_with_its_weight() -> None:
     assert [ref.name for ref in profile().plugins["score"]][-1] == "Tidal"
     assert profile().plugins["score"][-1].origin == "default"
     assert profile().weights["Tidal"] == 4
     assert "Tidal" not in {ref.name for ref in profile().plugins["filter"]}
 
 
-def test_its_args_have_their_type_and_defaults():
+def test_its_args_have_their_type_and_defaults() -> None:
     assert profile().args["Tidal"] == TidalArgs("TidalArgs", API_VERSION, 7)
     assert profile(with_args("{height: 9}")).args["Tidal"].height == 9
 
 
-def test_its_args_are_validated_by_its_own_check():
+def test_its_args_are_validated_by_its_own_check() -> None:
     assert findings("{height: 0}") == [("invalid-value", ".height", "")]
     assert findings("{height: 1}") == []
 
 
-def test_its_args_are_decoded_by_its_own_type():
+def test_its_args_are_decoded_by_its_own_type() -> None:
     assert findings("{heigth: 1}") == [("unknown-key", ".heigth", 'did you mean "height"?')]
     assert findings("{height: high}") == [("wrong-type", ".height", "")]
     assert findings("{kind: TideArgs}")[0][:2] == ("args-kind", ".kind")
 
 
-def test_args_that_crash_it_are_found():
+def test_args_that_crash_it_are_found() -> None:
     assert findings("{height: 13}") == [("unlucky", ".height", "take 12")]
     with pytest.raises(InputError, match="13 crashes"):
         profile(with_args("{height: 13}"))
 
 
-def test_its_args_are_in_the_schema():
+def test_its_args_are_in_the_schema() -> None:
     definition = configuration_schema(REGISTRY)["$defs"]["TidalArgs"]
     assert definition["properties"]["height"]["minimum"] == 1
     assert definition["properties"]["kind"]["enum"] == ["TidalArgs", "", None]
 
 
-def test_its_column_has_its_short_name():
+def test_its_column_has_its_short_name() -> None:
     assert short_names(REGISTRY.values())["Tidal"] == "Tide"
     assert "Tidal" not in short_names()
 
 
-def test_a_registry_without_it_knows_nothing_of_it():
+def test_a_registry_without_it_knows_nothing_of_it() -> None:
     result = review(with_args("{height: 0}"), Registry(IN_TREE))
     assert {finding.rule for finding in result.findings} == {"args-of-unknown"}

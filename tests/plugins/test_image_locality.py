@@ -1,21 +1,24 @@
 """ImageLocality against a plain loop."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
-from clusters import states
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.image_locality import normalized_image_name
 from ksched_cli.testing import scores, simulation
-from plugin_cases import cases, check
+from tests.clusters import states
+from tests.plugin_cases import cases, check
 
 MIB = 1024 * 1024
 
 
 @given(states(max_pending=2))
-def test_scores_are_those_of_a_plain_loop(state):
+def test_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
     nodes = sorted(state.nodes, key=lambda made: made.name)
-    sizes = {}
-    having = {}
+    sizes: dict[Any, Any] = {}
+    having: dict[Any, Any] = {}
     for made in nodes:
         for image in made.status.images:
             for name in image.names:
@@ -46,10 +49,10 @@ def test_scores_are_those_of_a_plain_loop(state):
         ("", ":latest"),
     ],
 )
-def test_a_name_without_a_tag_gets_one(image, name):
+def test_a_name_without_a_tag_gets_one(image: str, name: str) -> None:
     assert normalized_image_name(image) == name
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)

@@ -1,13 +1,16 @@
 """What holds for every in-tree plugin."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import states
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
     FilterPlugin,
@@ -17,9 +20,11 @@ from ksched_cli.framework.interface import (
     points_of,
 )
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.extension_points import POINTS
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.testing import simulation
+from tests.clusters import states
 
 ARGS = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "NodeAffinity")
 FILTERS = (
@@ -40,15 +45,16 @@ SCORES = (
 
 
 @pytest.mark.parametrize("entry", IN_TREE, ids=lambda entry: entry.name)
-def test_the_list_says_what_the_class_implements(entry):
+def test_the_list_says_what_the_class_implements(entry: PluginEntry) -> None:
     plugin = entry.load()
+    assert isinstance(plugin, type)
     assert issubclass(plugin, Plugin)
     assert points_of(plugin) == entry.points
     assert entry.points <= {point.key for point in POINTS}
     assert (plugin.name, entry.origin) == (entry.name, "in-tree")
 
 
-def test_every_name_stands_in_the_list_once():
+def test_every_name_stands_in_the_list_once() -> None:
     names = [entry.name for entry in IN_TREE]
     assert len(names) == len(set(names))
 
@@ -57,24 +63,24 @@ def test_every_name_stands_in_the_list_once():
 class Question:
     """One pending pod of a random cluster, after PreFilter."""
 
-    run: object
-    pod: object
+    run: Simulation
+    pod: PodInfo
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.framework = self.run.frameworks["default-scheduler"]
         self.state = CycleState()
         self.framework.pre_filter(self.state, self.pod)
 
-    def plugin(self, name):
+    def plugin(self, name: str) -> Any:
         return self.framework.plugin(name)
 
 
-def questions(state):
+def questions(state: ClusterState) -> list[Question]:
     run = simulation(state)
     return [Question(run, pod) for pod in run.pending()]
 
 
-def selections(count):
+def selections(count: int) -> Any:
     """Some rows, in any order."""
     return st.lists(st.integers(0, count - 1), unique=True).map(
         lambda rows: np.array(rows, dtype=np.intp)
@@ -82,7 +88,9 @@ def selections(count):
 
 
 @given(states(), st.data())
-def test_filters_say_of_a_selection_what_they_say_of_all_nodes(state, data):
+def test_filters_say_of_a_selection_what_they_say_of_all_nodes(
+    state: ClusterState, data: st.DataObject
+) -> None:
     for question in questions(state):
         snapshot = question.run.snapshot
         rows = data.draw(selections(len(snapshot)))
@@ -97,7 +105,9 @@ def test_filters_say_of_a_selection_what_they_say_of_all_nodes(state, data):
 
 
 @given(states(), st.data())
-def test_raw_scores_of_a_node_do_not_depend_on_which_others_are_asked_about(state, data):
+def test_raw_scores_of_a_node_do_not_depend_on_which_others_are_asked_about(
+    state: ClusterState, data: st.DataObject
+) -> None:
     for question in questions(state):
         snapshot = question.run.snapshot
         rows = data.draw(selections(len(snapshot)))
@@ -116,7 +126,9 @@ def test_raw_scores_of_a_node_do_not_depend_on_which_others_are_asked_about(stat
 
 
 @given(states())
-def test_scores_are_between_0_and_100_and_normalising_leaves_raw_scores_alone(state):
+def test_scores_are_between_0_and_100_and_normalising_leaves_raw_scores_alone(
+    state: ClusterState,
+) -> None:
     for question in questions(state):
         nodes = Nodes(question.run.snapshot)
         for name in SCORES:
@@ -138,7 +150,9 @@ def test_scores_are_between_0_and_100_and_normalising_leaves_raw_scores_alone(st
 
 
 @given(states())
-def test_asking_twice_gives_the_same_answer_and_leaves_the_nodes_as_they_were(state):
+def test_asking_twice_gives_the_same_answer_and_leaves_the_nodes_as_they_were(
+    state: ClusterState,
+) -> None:
     for question in questions(state):
         snapshot = question.run.snapshot
         end = len(snapshot.log)

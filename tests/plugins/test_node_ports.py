@@ -1,11 +1,13 @@
 """NodePorts against a plain loop, and its explanations."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.testing import cluster, explanation, node, pod, verdicts
-from plugin_cases import cases, check
+from tests.plugin_cases import cases, check
 
 PORTS = st.lists(
     st.fixed_dictionaries(
@@ -19,11 +21,11 @@ PORTS = st.lists(
 )
 
 
-def address(port):
+def address(port: dict[str, Any]) -> tuple[int, str, str]:
     return port["hostPort"], port.get("protocol", "TCP"), port.get("hostIP", "0.0.0.0")
 
 
-def clash(one, other):
+def clash(one: dict[str, Any], other: dict[str, Any]) -> bool:
     (port, protocol, ip), (its_port, its_protocol, its_ip) = address(one), address(other)
     if (port, protocol) != (its_port, its_protocol):
         return False
@@ -31,7 +33,9 @@ def clash(one, other):
 
 
 @given(st.lists(PORTS, min_size=1, max_size=3), PORTS)
-def test_verdicts_are_those_of_a_plain_loop(taken, wanted):
+def test_verdicts_are_those_of_a_plain_loop(
+    taken: list[list[dict[str, Any]]], wanted: list[dict[str, Any]]
+) -> None:
     state = cluster(
         *(node(f"n{i}") for i in range(len(taken))),
         *(pod(f"b{i}", node=f"n{i}", ports=ports) for i, ports in enumerate(taken)),
@@ -43,12 +47,12 @@ def test_verdicts_are_those_of_a_plain_loop(taken, wanted):
         assert found[f"n{i}"].is_rejected == rejected
 
 
-def test_an_explanation_names_the_pod_that_has_the_port():
+def test_an_explanation_names_the_pod_that_has_the_port() -> None:
     state = cluster(node("a"), pod("web", "blue", node="a", ports=[80]), pod("p", ports=[80, 443]))
     (rejection,) = explanation(state, pod="p").nodes[0].rejections
     assert rejection.details == ("port 80/TCP is taken by blue/web",)
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)

@@ -4,7 +4,7 @@ from ksched_cli.framework.status import Code
 from ksched_cli.testing import cluster, node, pod, simulate
 
 
-def test_gates_hold_a_pod_back_and_all_of_them_are_the_reason():
+def test_gates_hold_a_pod_back_and_all_of_them_are_the_reason() -> None:
     run = simulate(cluster(node("a"), pod("held", gates=["example.com/b", "example.com/a"])))
     status = run.gated["default/held"]
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -14,12 +14,12 @@ def test_gates_hold_a_pod_back_and_all_of_them_are_the_reason():
     assert run.pending == ()
 
 
-def test_an_empty_list_of_gates_holds_nothing_back():
+def test_an_empty_list_of_gates_holds_nothing_back() -> None:
     run = simulate(cluster(node("a"), pod("free", spec={"schedulingGates": []})))
     assert run.placements == {"default/free": "a"}
 
 
-def test_a_profile_may_do_without():
+def test_a_profile_may_do_without() -> None:
     config = {
         "profiles": [{"plugins": {"preEnqueue": {"disabled": [{"name": "SchedulingGates"}]}}}]
     }

@@ -1,25 +1,31 @@
 """TaintToleration against a plain loop, and its explanations."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
-from clusters import states
+from ksched_cli.cluster.objects.node import Taint
+from ksched_cli.cluster.objects.pod import Toleration
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
-from plugin_cases import cases, check
+from tests.clusters import states
+from tests.plugin_cases import cases, check
 
 
-def tolerates(toleration, taint):
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     return toleration.operator == "Exists" or toleration.value == taint.value
 
 
-def missing(pod, taints):
+def missing(pod: PodInfo, taints: list[Taint]) -> list[Taint]:
     return [t for t in taints if not any(tolerates(one, t) for one in pod.spec.tolerations)]
 
 
 @given(states(max_pending=2))
-def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
+def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
     for one in simulation(state).pending():
         found = verdicts("TaintToleration", state, pod=one.key)
         raw = scores("TaintToleration", state, pod=one.key, normalized=False)
@@ -34,14 +40,14 @@ def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
             assert raw[made.name] == len(missing(one, soft))
 
 
-def test_an_explanation_lists_every_taint_that_is_not_tolerated():
+def test_an_explanation_lists_every_taint_that_is_not_tolerated() -> None:
     taints = ["a=1:NoSchedule", "b:NoExecute", "c=3:NoSchedule"]
     found = explanation(cluster(node("n", taints=taints), pod("p", tolerations=["c"])))
     (rejection,) = found.nodes[0].rejections
     assert rejection.details == ("not tolerated: a=1:NoSchedule, b:NoExecute",)
 
 
-def test_an_explanation_lists_the_soft_taints_behind_a_score():
+def test_an_explanation_lists_the_soft_taints_behind_a_score() -> None:
     state = cluster(node("a", taints=["k=v:PreferNoSchedule"]), node("b"), pod("p"))
     by_name = {one.node: one.scores["TaintToleration"] for one in explanation(state).nodes}
     assert by_name["a"].details == ("not tolerated: k=v:PreferNoSchedule",)
@@ -49,5 +55,5 @@ def test_an_explanation_lists_the_soft_taints_behind_a_score():
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)

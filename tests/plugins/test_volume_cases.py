@@ -15,18 +15,22 @@
 `pods` may have `claims` and `volumes` as well.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-import volumes
+from ksched_cli.analysis.explain import NodeExplanation
+from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, explanation, node, pod, verdicts
+from tests import volumes
 
 KNOWN = {"shows", "nodes", "storage", "pods", "claims", "volumes", "verdict", "filter", "words"}
 
 
-def collected():
+def collected() -> Iterator[Any]:
     for file in sorted(Path(__file__).parent.rglob("*.yaml")):
         data = yaml.safe_load(file.read_text())
         if isinstance(data, dict) and "about" in data:
@@ -34,20 +38,20 @@ def collected():
                 yield pytest.param(data["about"], case, id=f"{file.stem}: {case['shows']}")
 
 
-def made(storage):
+def made(storage: dict[str, Any]) -> Iterator[Any]:
     for function, calls in storage.items():
         for given in calls:
             found = getattr(volumes, function)(**given)
             yield from found if isinstance(found, list) else [found]
 
 
-def with_volumes(given):
+def with_volumes(given: dict[str, Any]) -> dict[str, Any]:
     found = volumes.uses(*given.pop("claims", ())) + given.pop("volumes", [])
     return pod(**given, spec={"volumes": found})
 
 
 @pytest.mark.parametrize(("plugin", "case"), list(collected()))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     assert set(case) <= KNOWN
     asked = {"name": "p", "claims": case.get("claims", ()), "volumes": case.get("volumes", [])}
     names = [one["name"] for one in case["nodes"]]
@@ -66,7 +70,7 @@ def test_case(plugin, case):
             assert piece in said[name]
 
 
-def alone(plugin):
+def alone(plugin: str) -> dict[str, list[dict[str, dict[str, Any]]]]:
     """A profile with no other plugin that could have a say."""
     enabled = [{"name": name} for name in ("PrioritySort", plugin, "DefaultBinder")]
     return {
@@ -74,9 +78,9 @@ def alone(plugin):
     }
 
 
-def words(explained):
+def words(explained: NodeExplanation) -> str:
     return "\n".join(line for one in explained.rejections for line in one.details)
 
 
-def plain(status):
+def plain(status: Status) -> dict[str, list[str]] | str:
     return "Success" if status.is_success else {status.code.text: list(status.reasons)}

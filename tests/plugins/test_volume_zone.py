@@ -4,7 +4,7 @@ import pytest
 
 from ksched_cli.plugins.volume_zone import VolumeTopology
 from ksched_cli.testing import cluster, explanation, node, pod, simulation
-from volumes import bound, uses
+from tests.volumes import bound, uses
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 
@@ -12,7 +12,9 @@ ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes
 @pytest.mark.parametrize(
     ("key", "matching"), [(ZONE, [True, False, False]), (BETA_ZONE, [True, True, False])]
 )
-def test_a_node_without_the_beta_label_may_have_its_successor(key, matching):
+def test_a_node_without_the_beta_label_may_have_its_successor(
+    key: str, matching: list[bool]
+) -> None:
     labels = [{ZONE: "x"}, {BETA_ZONE: "x"}, {BETA_ZONE: "y", ZONE: "x"}]
     if key == ZONE:
         labels[2] = {ZONE: "y"}
@@ -22,7 +24,7 @@ def test_a_node_without_the_beta_label_may_have_its_successor(key, matching):
     assert topology.matching(snapshot).tolist() == matching
 
 
-def test_explain_names_the_claim_the_volume_and_both_zones():
+def test_explain_names_the_claim_the_volume_and_both_zones() -> None:
     state = cluster(
         node("a", labels={ZONE: "y"}),
         *bound("v", metadata={"name": "v", "labels": {ZONE: "x__z"}}),

@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 
@@ -10,19 +11,19 @@ SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
 @cache
-def validator(name):
+def validator(name: str) -> Any:
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
 
 
-def conforms(document, name):
+def conforms(document: dict[str, Any], name: str) -> dict[str, Any]:
     """Gives the document as it is read back."""
     read_back = json.loads(json.dumps(document))
     validator(name).validate(read_back)
     return read_back
 
 
-def squeezed(text):
+def squeezed(text: str) -> list[str]:
     """The lines, with their spaces made one."""
     return [" ".join(line.split()) for line in text.splitlines()]

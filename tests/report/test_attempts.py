@@ -5,13 +5,13 @@ from ksched_cli.report import attempts
 from ksched_cli.testing import cluster, node, pod, run_cycle
 
 
-def test_a_single_feasible_node_has_no_scores():
+def test_a_single_feasible_node_has_no_scores() -> None:
     attempt = attempts.attempt(run_cycle(cluster(node("a"), pod("p"))))
     assert attempt["feasible"] == ["a"]
     assert not {"scores", "totals", "ties"} & set(attempt)
 
 
-def test_rejections_name_plugin_code_and_reasons():
+def test_rejections_name_plugin_code_and_reasons() -> None:
     attempt = attempts.attempt(
         run_cycle(cluster(node("a", taints=["k:NoSchedule"]), node("b"), pod("p")))
     )
@@ -22,14 +22,14 @@ def test_rejections_name_plugin_code_and_reasons():
     }
 
 
-def test_scores_and_totals_are_by_node():
+def test_scores_and_totals_are_by_node() -> None:
     attempt = attempts.attempt(run_cycle(cluster(node("a"), node("b"), pod("p"))))
     assert attempt["totals"].keys() == attempt["scores"].keys() == {"a", "b"}
     for name, total in attempt["totals"].items():
         assert sum(attempt["scores"][name].values()) == total
 
 
-def test_a_status_of_no_plugin_names_none():
+def test_a_status_of_no_plugin_names_none() -> None:
     assert attempts.status(Status.unschedulable("full")) == {
         "code": "Unschedulable",
         "reasons": ["full"],

@@ -1,12 +1,14 @@
 """An answer of `capacity` as JSON and as a table."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.analysis.capacity import Capacity, NodesNeeded, Trial
 from ksched_cli.framework.status import Status
 from ksched_cli.report import capacity
 from ksched_cli.report.table import EVERYTHING
-from report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, squeezed
 
 GATED = Status.unresolvable("waiting for a gate").by("SchedulingGates")
 SOME = Capacity("default/p", "x", 7, {"a": 3, "b": 1, "c": 3}, "0/3 nodes are available: full.")
@@ -17,11 +19,11 @@ HOPELESS = NodesNeeded("a", None, "default/p: it never fits", (Trial(0, 1, 0), T
 
 
 @pytest.mark.parametrize("answer", [SOME, NONE, STOPPED, NEEDED, HOPELESS])
-def test_answers_are_as_their_schema_says(answer):
+def test_answers_are_as_their_schema_says(answer: Any) -> None:
     conforms(capacity.document(answer), "capacity_result")
 
 
-def test_nodes_that_take_as_many_share_a_row():
+def test_nodes_that_take_as_many_share_a_row() -> None:
     assert squeezed(capacity.table(SOME, EVERYTHING)) == [
         "7 copies fit of default/p, on 3 nodes",
         "",
@@ -34,7 +36,7 @@ def test_nodes_that_take_as_many_share_a_row():
     ]
 
 
-def test_a_pod_that_fits_nowhere_says_why():
+def test_a_pod_that_fits_nowhere_says_why() -> None:
     assert capacity.table(NONE, EVERYTHING).splitlines() == [
         "default/p is not in the queue yet: SchedulingGates: waiting for a gate",
         "no copy fits of default/p",
@@ -42,13 +44,13 @@ def test_a_pod_that_fits_nowhere_says_why():
     ]
 
 
-def test_a_search_that_stopped_says_how_to_go_on():
+def test_a_search_that_stopped_says_how_to_go_on() -> None:
     lines = squeezed(capacity.table(STOPPED, EVERYTHING))
     assert lines[0] == "at least 1 copy fits of default/p, on 1 node"
     assert lines[-1] == "The search stopped at 1; --max N goes on to N."
 
 
-def test_the_runs_are_shown_by_number_of_nodes():
+def test_the_runs_are_shown_by_number_of_nodes() -> None:
     assert squeezed(capacity.table(NEEDED, EVERYTHING)) == [
         "1 more node like a is needed",
         "",
@@ -59,6 +61,6 @@ def test_the_runs_are_shown_by_number_of_nodes():
     ]
 
 
-def test_where_no_number_helps_the_reason_stands_first():
+def test_where_no_number_helps_the_reason_stands_first() -> None:
     lines = squeezed(capacity.table(HOPELESS, EVERYTHING))
     assert lines[:2] == ["no number of nodes like a helps:", "default/p: it never fits"]

@@ -1,10 +1,11 @@
 """An effective configuration as JSON and as a table."""
 
-from config.known import KNOWN
+from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.report import configuration
 from ksched_cli.report.table import EVERYTHING
-from report.schemas import conforms, squeezed
+from tests.config.known import KNOWN
+from tests.report.schemas import conforms, squeezed
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 PROFILES = """
@@ -19,35 +20,35 @@ profiles:
 """
 
 
-def effective(text):
+def effective(text: str) -> Configuration:
     return load_configuration(HEAD + text, "c.yaml", KNOWN)
 
 
-def test_configurations_are_as_their_schema_says():
+def test_configurations_are_as_their_schema_says() -> None:
     extender = "extenders: [{urlPrefix: http://127.0.0.1, filterVerb: f}]"
     for text in ("", PROFILES, extender):
         conforms(configuration.document(effective(text)), "effective_configuration")
 
 
-def test_a_profile_has_its_own_percentage_or_that_of_all():
+def test_a_profile_has_its_own_percentage_or_that_of_all() -> None:
     document = configuration.document(effective(PROFILES))
     assert document["percentageOfNodesToScore"] == {"own": 7, "shared": 40}
 
 
-def test_marks_say_where_a_plugin_is_named():
+def test_marks_say_where_a_plugin_is_named() -> None:
     text = squeezed(configuration.table(effective(PROFILES), EVERYTHING))
     assert any("NodeName*" in line for line in text)
     assert any("ImageLocality+ (7)" in line for line in text)
     assert "* named under the file's multiPoint, + named at the point itself" in text
 
 
-def test_a_default_profile_has_no_marks():
+def test_a_default_profile_has_no_marks() -> None:
     text = "\n".join(squeezed(configuration.table(effective(""), EVERYTHING)))
     assert text.startswith("profile default-scheduler (percentageOfNodesToScore: adaptive)")
     assert "* named" not in text
 
 
-def test_extenders_come_last():
+def test_extenders_come_last() -> None:
     extender = "extenders: [{urlPrefix: http://127.0.0.1, filterVerb: f, weight: 3}]"
     text = squeezed(configuration.table(effective(extender), EVERYTHING))
     assert text[-2] == "EXTENDER SETTINGS"

@@ -1,12 +1,14 @@
 """An answer of `drift` as JSON and as a table."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.report import drift
 from ksched_cli.report.table import EVERYTHING
-from report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, squeezed
 
 WEB = "default/web (ReplicaSet)"
 PODS = (
@@ -31,11 +33,11 @@ ANSWER = Drift(PODS, (IgnoredPod("default/static", "a static pod"),))
 
 
 @pytest.mark.parametrize("answer", [ANSWER, Drift(())])
-def test_answers_are_as_their_schema_says(answer):
+def test_answers_are_as_their_schema_says(answer: Any) -> None:
     conforms(drift.document(answer), "drift_result")
 
 
-def test_the_summary_counts_every_pod_once():
+def test_the_summary_counts_every_pod_once() -> None:
     assert drift.document(ANSWER)["summary"] == {
         "running": 6,
         "best": 1,
@@ -45,7 +47,7 @@ def test_the_summary_counts_every_pod_once():
     }
 
 
-def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go():
+def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> None:
     assert squeezed(drift.table(ANSWER, EVERYTHING)) == [
         "6 running pods: 1 on the best node, 1 on one as good as the best, 2 on a worse one, "
         "2 where they would not be allowed today",

@@ -1,17 +1,20 @@
 """An explanation as JSON and as a table."""
 
+from typing import Any
+
 from hypothesis import given
 
-from clusters import states
 from ksched_cli.analysis.explain import explain
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.report import explanation as explanations
 from ksched_cli.report.table import TERMINAL, Limit
 from ksched_cli.testing import cluster, explanation, node, pod, simulation
-from report.schemas import conforms, squeezed
+from tests.clusters import states
+from tests.report.schemas import conforms, squeezed
 
 
 @given(states(max_nodes=4, max_pending=2))
-def test_explanations_are_as_their_schema_says(state):
+def test_explanations_are_as_their_schema_says(state: ClusterState) -> None:
     run = simulation(state)
     for pending in run.pending()[:2]:
         document = conforms(explanations.document(explain(run, pending)), "explanation")
@@ -20,18 +23,18 @@ def test_explanations_are_as_their_schema_says(state):
         assert all(entry["rejections"] for entry in document["nodes"] if not entry["fits"])
 
 
-def explained(*objects, pod=""):
+def explained(*objects: dict[str, Any], pod: str = "") -> list[str]:
     return squeezed(explanations.table(explanation(cluster(*objects), pod=pod), Limit(rows=40)))
 
 
-def test_an_explanation_begins_with_the_verdict():
+def test_an_explanation_begins_with_the_verdict() -> None:
     text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
     assert text[0] == "default/p (profile default-scheduler)"
     assert text[1].startswith("goes to b with ")
     assert any(line.startswith("its points on b:") for line in text)
 
 
-def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason():
+def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
     text = explained(
         node("a", cpu="1", taints=["k=v:NoSchedule"]), node("b", cpu="1"), pod("p", cpu="2")
     )
@@ -40,40 +43,40 @@ def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason():
     assert sum("Insufficient cpu; cpu: wants 2, 1 free of 1" in line for line in text) == 2
 
 
-def test_nodes_rejected_alike_share_a_line():
+def test_nodes_rejected_alike_share_a_line() -> None:
     text = explained(*(node(name, cpu="1") for name in "abc"), pod("p", cpu="2"))
     assert "a, b, c NodeResourcesFit Insufficient cpu; cpu: wants 2, 1 free of 1" in text
 
 
-def test_ties_and_the_only_node_are_said():
+def test_ties_and_the_only_node_are_said() -> None:
     assert "one of 2 equally good nodes" in explained(node("a"), node("b"), pod("p"))[1]
     assert explained(node("a"), pod("p"))[1] == "goes to a, the only node it fits on"
 
 
-def test_a_running_pod_is_told_how_its_node_ranks():
+def test_a_running_pod_is_told_how_its_node_ranks() -> None:
     text = explained(node("a", cpu="2"), node("b", cpu="8"), pod("p", cpu="1", node="a"), pod="p")
     assert any(line == "runs on a, rank 2 of 2" for line in text)
 
 
-def test_a_gated_pod_is_said_to_be_gated():
+def test_a_gated_pod_is_said_to_be_gated() -> None:
     text = explained(node("a"), pod("p", gates=["example.com/wait"]), pod="p")
     assert text[1].startswith("is not in the queue yet: SchedulingGates: waiting for")
 
 
-def test_the_points_of_the_node_stand_before_the_ranking():
+def test_the_points_of_the_node_stand_before_the_ranking() -> None:
     text = explained(node("a"), node("b", cpu="8"), pod("p", cpu="2"))
     assert text.index("PLUGIN RAW 0-100 WEIGHT POINTS") < next(
         i for i, line in enumerate(text) if line.startswith("RANK NODE TOTAL")
     )
 
 
-def test_the_ranking_shows_ten_and_counts_the_others():
+def test_the_ranking_shows_ten_and_counts_the_others() -> None:
     text = explained(*(node(f"n{i:02}") for i in range(15)), pod("p"))
     assert "… and 5 more that fit (--all shows every one)" in text
     assert not any(line.startswith("1 n10") for line in text)
 
 
-def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first():
+def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first() -> None:
     small = [node(f"s{i:02}", cpu=str(1 + i % 3)) for i in range(20)]
     tainted = [node(f"t{i}", cpu="1", taints=["k=v:NoSchedule"]) for i in range(2)]
     text = explained(*small, *tainted, pod("p", cpu="6"))
@@ -85,7 +88,7 @@ def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first():
     assert second > first
 
 
-def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike():
+def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike() -> None:
     state = cluster(node("a" * 30), node("b" * 30, cpu="8"), pod("p", cpu="2"))
     text = explanations.table(explanation(state), Limit(60, 40))
     assert "the same on each of them: Taint 300, Image 0" in text
@@ -93,7 +96,7 @@ def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike():
     assert "the same on each" not in explanations.table(explanation(state), TERMINAL)
 
 
-def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_all():
+def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_all() -> None:
     small = [node(f"n{i:03}", cpu="4") for i in range(200)]
     text = " ".join(explained(*small, node("z", cpu="64"), pod("p", cpu="1")))
     assert "goes to n000, one of " in text

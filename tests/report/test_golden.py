@@ -4,6 +4,7 @@ Where a table changes on purpose, `python -m pytest tests/report/test_golden.py 
 the files anew: look at each before it is committed.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,40 +14,43 @@ from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.session import owners
 from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
 from ksched_cli.testing import find, simulation
-from report.uneven import write
+from tests.report.uneven import write
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (60, 100, 200)
 MAX_LINES = 60
 
+Render = Callable[[Limit], str]
+
 
 @pytest.fixture(scope="module")
-def state(tmp_path_factory):
+def state(tmp_path_factory: pytest.TempPathFactory) -> ClusterState:
     return load_state([str(write(tmp_path_factory.mktemp("uneven") / "cluster.json"))])
 
 
-def explained(state, pod):
+def explained(state: ClusterState, pod: str) -> Render:
     run = simulation(state)
     answer = explain(run, find(run, f"shop/{pod}-5d4f8c7b9d-new-000"))
     return lambda limit: explanation.table(answer, limit)
 
 
-def explained_pending(state):
+def explained_pending(state: ClusterState) -> Render:
     report = pending_report(simulation(state))
     return lambda limit: pending.table(report, limit)
 
 
-def preempted(state):
+def preempted(state: ClusterState) -> Render:
     run = simulation(state)
     answer = preempt(run, find(run, "shop/urgent-5d4f8c7b9d-new-000"))
     return lambda limit: preemption.table(answer, limit)
 
 
-def scheduled(state):
+def scheduled(state: ClusterState) -> Render:
     simulated = simulation(state)
     run = simulated.run()
     names = owners(simulated, (*run.placements, *run.pending, *run.gated))
@@ -54,7 +58,7 @@ def scheduled(state):
     return lambda limit: schedule.table(run, limit, shown)
 
 
-ANSWERS = {
+ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
     "explain": lambda state: explained(state, "checkout"),
     "explain-nowhere": lambda state: explained(state, "reports"),
     "explain-pending": explained_pending,
@@ -64,7 +68,9 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answers_about_5000_nodes_are_readable_at_every_width(name, state, request):
+def test_answers_about_5000_nodes_are_readable_at_every_width(
+    name: str, state: ClusterState, request: pytest.FixtureRequest
+) -> None:
     render = ANSWERS[name](state)
     for width in WIDTHS:
         text = render(Limit(width, 40))

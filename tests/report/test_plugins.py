@@ -1,19 +1,21 @@
 """A discovery of plugins as JSON and as a table."""
 
-from ksched_cli.framework.discovery import discover
+from pathlib import Path
+
+from ksched_cli.framework.discovery import Discovery, discover
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import plugins
 from ksched_cli.report.table import EVERYTHING
-from report.schemas import squeezed
+from tests.report.schemas import squeezed
 
 
-def discovery(tmp_path):
+def discovery(tmp_path: Path) -> Discovery:
     """The in-tree plugins, and a file that does not load."""
     (tmp_path / "broken.py").write_text("import nothing_like_this\n")
     return discover(IN_TREE, (str(tmp_path / "broken.py"),))
 
 
-def test_extension_points_are_in_the_order_they_run(tmp_path):
+def test_extension_points_are_in_the_order_they_run(tmp_path: Path) -> None:
     document = plugins.document(discovery(tmp_path), {"NodeName"})
     entries = {entry["name"]: entry for entry in document["plugins"]}
     assert entries["NodeName"]["default"]
@@ -21,7 +23,7 @@ def test_extension_points_are_in_the_order_they_run(tmp_path):
     assert entries["NodePorts"]["extensionPoints"] == ["preFilter", "filter"]
 
 
-def test_what_does_not_load_is_listed_with_its_cause(tmp_path):
+def test_what_does_not_load_is_listed_with_its_cause(tmp_path: Path) -> None:
     (broken,) = plugins.document(discovery(tmp_path), set())["broken"]
     assert broken["origin"].endswith("broken.py")
     text = squeezed(plugins.table(discovery(tmp_path), set(), EVERYTHING))

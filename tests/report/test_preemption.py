@@ -1,15 +1,17 @@
 """An answer of `preempt` as JSON and as a table."""
 
+from typing import Any
+
 import pytest
 
-from ksched_cli.analysis.preempt import preempt
+from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
 from ksched_cli.report import preemption
 from ksched_cli.report.table import EVERYTHING
 from ksched_cli.testing import cluster, find, node, pod, simulation
-from report.schemas import conforms, squeezed
+from tests.report.schemas import conforms, squeezed
 
 
-def answer(*objects):
+def answer(*objects: dict[str, Any]) -> PreemptionAnswer:
     """To `preempt p`."""
     run = simulation(cluster(*objects))
     run.queue()
@@ -22,23 +24,23 @@ TOO_SMALL = (node("b", cpu="500m"),)
 
 
 @pytest.mark.parametrize("objects", [FULL, TOO_SMALL, (*FULL, *TOO_SMALL), (node("c"),)])
-def test_answers_are_as_their_schema_says(objects):
+def test_answers_are_as_their_schema_says(objects: tuple[dict[str, Any], ...]) -> None:
     conforms(preemption.document(answer(*objects, HIGH)), "preemption_result")
 
 
-def test_the_only_candidate_is_said_to_be_the_only_one():
+def test_the_only_candidate_is_said_to_be_the_only_one() -> None:
     assert preemption.document(answer(*FULL, HIGH))["criterion"] == "only candidate"
     text = squeezed(preemption.table(answer(*FULL, HIGH), EVERYTHING))
     assert text[0] == "default/p (profile default-scheduler, priority 9)"
     assert text[1] == "would evict default/low from a: only candidate"
 
 
-def test_a_pod_that_fits_needs_no_preemption():
+def test_a_pod_that_fits_needs_no_preemption() -> None:
     text = squeezed(preemption.table(answer(node("c"), HIGH), EVERYTHING))
     assert text[1] == "needs no preemption: it fits on c"
 
 
-def test_a_node_where_no_eviction_helps_says_why():
+def test_a_node_where_no_eviction_helps_says_why() -> None:
     text = squeezed(preemption.table(answer(*TOO_SMALL, HIGH), EVERYTHING))
     assert text[1] == "may preempt, but no eviction makes room for it"
     assert any(line.startswith("b any pod ") for line in text)

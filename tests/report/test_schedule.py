@@ -1,18 +1,23 @@
 """A run as JSON and as a table."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 
-from clusters import states
 from ksched_cli.analysis.usage import node_usages
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report import schedule
 from ksched_cli.report.table import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulate, simulation
-from report.schemas import conforms, squeezed
+from tests.clusters import states
+from tests.report.schemas import conforms, squeezed
 
 
 @given(states(max_nodes=4, max_pending=3))
-def test_runs_are_as_their_schema_says(state):
+def test_runs_are_as_their_schema_says(state: ClusterState) -> None:
     run = simulate(state)
     traced = conforms(schedule.document(run, trace=True), "schedule_result")
     plain = conforms(schedule.document(run, trace=False), "schedule_result")
@@ -24,22 +29,22 @@ def test_runs_are_as_their_schema_says(state):
     assert set(plain["messages"]) == {*plain["pending"], *plain["gated"]}
 
 
-def gated():
+def gated() -> RunRecord:
     return simulate(cluster(node("a"), pod("held", gates=["example.com/wait"])))
 
 
-def preempting():
+def preempting() -> RunRecord:
     low, high = pod("low", cpu="1", node="a"), pod("high", cpu="1", priority=1)
     return simulate(cluster(node("a", cpu="1"), low, high))
 
 
-def broken():
+def broken() -> RunRecord:
     term = {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "Gt"}]}}
     rules = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
     return simulate(cluster(node("a"), node("b"), pod("p", affinity=rules)))
 
 
-def conflicting():
+def conflicting() -> RunRecord:
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in "ab"]
     required = {"nodeSelectorTerms": [{"matchFields": fields}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -47,11 +52,11 @@ def conflicting():
 
 
 @pytest.mark.parametrize("run", [gated, preempting, broken, conflicting])
-def test_what_seldom_happens_has_its_place_in_the_schema_too(run):
+def test_what_seldom_happens_has_its_place_in_the_schema_too(run: Callable[[], RunRecord]) -> None:
     conforms(schedule.document(run(), trace=True), "schedule_result")
 
 
-def test_gated_pods_and_evictions_are_listed():
+def test_gated_pods_and_evictions_are_listed() -> None:
     result = schedule.document(gated(), trace=False)
     assert result["gated"] == ["default/held"]
     assert result["messages"] == {
@@ -62,13 +67,13 @@ def test_gated_pods_and_evictions_are_listed():
     assert result["evictions"] == [{"pod": "default/low", "node": "a", "preemptor": "default/high"}]
 
 
-def test_a_broken_cycle_says_what_broke_it():
+def test_a_broken_cycle_says_what_broke_it() -> None:
     result = schedule.document(broken(), trace=True)
     assert "values" in result["messages"]["default/p"]
     assert result["attempts"][0]["error"] == result["messages"]["default/p"]
 
 
-def test_a_run_says_who_went_where_and_why_not():
+def test_a_run_says_who_went_where_and_why_not() -> None:
     state = cluster(
         node("a", cpu="2"),
         pod("only", cpu="1"),
@@ -82,7 +87,7 @@ def test_a_run_says_who_went_where_and_why_not():
     assert text[-1] == "1 placed, 1 pending, 1 gated"
 
 
-def test_a_run_names_victims_and_for_whom_they_left():
+def test_a_run_names_victims_and_for_whom_they_left() -> None:
     state = cluster(
         node("a", cpu="1"), pod("low", cpu="1", node="a"), pod("high", cpu="1", priority=1)
     )
@@ -91,14 +96,14 @@ def test_a_run_names_victims_and_for_whom_they_left():
     assert text[-1] == "1 placed, 0 pending, 0 gated, 1 evicted"
 
 
-def uneven():
+def uneven() -> Simulation:
     nodes = [node("full", cpu="2", memory="4Gi"), node("half", cpu="4"), node("void", cpu="8")]
     return simulation(
         cluster(*nodes, pod("a", cpu="2", node="full"), pod("b", cpu="1", node="half"))
     )
 
 
-def test_a_run_ends_with_how_full_the_nodes_are():
+def test_a_run_ends_with_how_full_the_nodes_are() -> None:
     run = uneven()
     usages = node_usages(run.snapshot)
     text = squeezed(schedule.table(run.run(), TERMINAL, schedule.Shown(usages)))
@@ -110,7 +115,7 @@ def test_a_run_ends_with_how_full_the_nodes_are():
     assert text[-1] == "0 placed, 0 pending, 0 gated"
 
 
-def test_every_node_is_listed_where_that_is_asked_for():
+def test_every_node_is_listed_where_that_is_asked_for() -> None:
     run = uneven()
     shown = schedule.Shown(node_usages(run.snapshot), nodes=True)
     text = squeezed(schedule.table(run.run(), TERMINAL, shown))
@@ -118,7 +123,7 @@ def test_every_node_is_listed_where_that_is_asked_for():
     assert "half 1 of 4 (25%) 0 of 16Gi (0%) 1 of 110 (1%)" in text
 
 
-def test_the_nodes_after_the_run_are_in_the_document():
+def test_the_nodes_after_the_run_are_in_the_document() -> None:
     run = uneven()
     record = run.run()
     usages = node_usages(run.snapshot)
@@ -131,7 +136,7 @@ def test_the_nodes_after_the_run_are_in_the_document():
     }
 
 
-def test_many_pods_are_grouped_by_owner_and_reason():
+def test_many_pods_are_grouped_by_owner_and_reason() -> None:
     small = [pod(f"web-{i:02}") for i in range(30)]
     large = [pod(f"big-{i}", cpu="9") for i in range(7)]
     run = simulate(cluster(node("a"), *small, *large))

@@ -1,5 +1,7 @@
 """Columns and lists for people."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,10 +20,11 @@ from ksched_cli.report.table import (
     paragraph,
     verdict,
 )
-from report.schemas import squeezed
+from tests.narrowing import present
+from tests.report.schemas import squeezed
 
 
-def test_columns_keep_text_as_it_is():
+def test_columns_keep_text_as_it_is() -> None:
     assert squeezed(columns(("NAME", "SIZE"), [("007", "1e3"), ("b", None)])) == [
         "NAME SIZE",
         "007 1e3",
@@ -29,15 +32,15 @@ def test_columns_keep_text_as_it_is():
     ]
 
 
-def test_cells_wrap_where_the_width_is_limited_only():
+def test_cells_wrap_where_the_width_is_limited_only() -> None:
     long = "word " * 40
     assert len(columns(("A", "B"), [("x", long)], EVERYTHING).splitlines()) == 2
     lines = columns(("A", "B"), [("x", long)], TERMINAL).splitlines()
     assert len(lines) > 2
-    assert max(map(len, lines)) <= TERMINAL.width
+    assert max(map(len, lines)) <= present(TERMINAL.width)
 
 
-def test_rows_that_are_left_out_are_counted():
+def test_rows_that_are_left_out_are_counted() -> None:
     rows = [(i,) for i in range(5)]
     limit = Limit(rows=3)
     text = cut_columns(("N",), rows, limit)
@@ -55,7 +58,7 @@ def test_rows_that_are_left_out_are_counted():
         (["a-name-that-is-longer-than-half-of-the-terminal-width", "b"], None),
     ],
 )
-def test_many_names_in_one_cell_are_cut_with_a_count(names, text):
+def test_many_names_in_one_cell_are_cut_with_a_count(names: Any, text: Any) -> None:
     assert listed(names, TERMINAL) == (text or f"{names[0]} and 1 more")
     assert listed(names, EVERYTHING) == ", ".join(names)
 
@@ -70,7 +73,7 @@ def test_many_names_in_one_cell_are_cut_with_a_count(names, text):
         )
     ),
 )
-def test_no_line_is_wider_than_asked(width, rows):
+def test_no_line_is_wider_than_asked(width: Any, rows: Any) -> None:
     headers = [f"COLUMN {i}" for i in range(len(rows[0]))]
     text = columns(headers, rows, Limit(width))
     assert max(map(len, text.splitlines())) <= width
@@ -81,32 +84,32 @@ def test_no_line_is_wider_than_asked(width, rows):
 
 
 @given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
-def test_no_line_of_a_paragraph_is_wider_than_asked(text, width):
+def test_no_line_of_a_paragraph_is_wider_than_asked(text: Any, width: Any) -> None:
     assert all(len(line) <= width for line in paragraph(text, Limit(width)).split("\n"))
 
 
-def test_control_characters_are_shown_escaped():
+def test_control_characters_are_shown_escaped() -> None:
     assert squeezed(columns(("A",), [("red \x1b[31m",)])) == ["A", r"red \x1b[31m"]
     assert paragraph("\x07bell", TERMINAL) == r"\x07bell"
 
 
-def test_verdicts_are_coloured_where_colours_are_shown_only():
+def test_verdicts_are_coloured_where_colours_are_shown_only() -> None:
     assert verdict("goes to a", GREEN, Limit()) == "goes to a"
     assert verdict("goes\nthere", GREEN, Limit(colour=True)) == (
         "\x1b[32mgoes\x1b[0m\n\x1b[32mthere\x1b[0m"
     )
 
 
-def test_names_keep_whole_words_where_prose_can_wrap():
+def test_names_keep_whole_words_where_prose_can_wrap() -> None:
     name = "a-name-of-thirty-characters-00"
     text = columns(("NODE", "WHY"), [(name, "word " * 20)], Limit(60))
     assert name in text.splitlines()[1]
 
 
-def test_counts_have_a_plural_and_separators():
+def test_counts_have_a_plural_and_separators() -> None:
     assert counted(1, "node") == "1 node"
     assert counted(4454, "node") == "4,454 nodes"
 
 
-def test_a_whole_list_counts_nothing():
+def test_a_whole_list_counts_nothing() -> None:
     assert squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2))) == ["N", "1", "2"]

@@ -6,20 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusters import crowds, states
-from framework.toys import Toy, profile, scoring
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.cache.answer_cache import AnswerCache
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.discovery import discover
 from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.testing import cluster, node, pod, simulate
+from tests.clusters import crowds, states
+from tests.framework.toys import Toy, profile, scoring
 
 
 @given(states(max_nodes=5, max_pending=3))
-def test_a_run_comes_out_the_same_without_memory(state):
+def test_a_run_comes_out_the_same_without_memory(state: ClusterState) -> None:
     remembered = simulate(state)
     with mock.patch.object(AnswerCache, "entry_for", return_value=None):
         anew = simulate(state)
@@ -33,7 +38,7 @@ percentageOfNodesToScore: {percentage}
 """
 
 
-def run_of(state, percentage, remember):
+def run_of(state: ClusterState, percentage: int, remember: bool) -> RunRecord:
     """Without the details: those are found out anew in any case."""
     registry = discover(IN_TREE).registry
     text = CONFIGURATION.format(percentage=percentage)
@@ -43,7 +48,9 @@ def run_of(state, percentage, remember):
 
 @settings(max_examples=60)
 @given(crowds(), st.sampled_from([0, 40, 100]))
-def test_in_a_crowd_every_attempt_is_the_same_without_memory(state, percentage):
+def test_in_a_crowd_every_attempt_is_the_same_without_memory(
+    state: ClusterState, percentage: int
+) -> None:
     assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
 
 
@@ -56,18 +63,18 @@ def test_in_a_crowd_every_attempt_is_the_same_without_memory(state, percentage):
         (Scope.CLUSTER, 3 + 3),
     ],
 )
-def test_a_plugin_is_asked_again_about_what_its_scope_says(scope, asked):
+def test_a_plugin_is_asked_again_about_what_its_scope_says(scope: Scope, asked: int) -> None:
     names = []
 
     class Counting(Toy, FilterPlugin):
         name = "Counting"
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             names.append(node.name)
             return SUCCESS
 
     Counting.scope = scope
-    plugins = [Counting, scoring("S", {"b": 1})]
+    plugins: list[type[Toy]] = [Counting, scoring("S", {"b": 1})]
     twins = [pod(f"p{i}") for i in range(2)]
     simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
     assert len(names) == asked
@@ -75,17 +82,19 @@ def test_a_plugin_is_asked_again_about_what_its_scope_says(scope, asked):
 
 
 @pytest.mark.parametrize(("look", "asked"), [("same", 3), (None, 3 + 3)])
-def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(look, asked):
+def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(
+    look: str | None, asked: int
+) -> None:
     names = []
 
     class Counting(Toy, FilterPlugin):
         name = "Counting"
         scope = Scope.NODE
 
-        def cache_key(self, pod):
+        def cache_key(self, pod: PodInfo) -> str | None:
             return look
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             names.append(node.name)
             return SUCCESS
 
@@ -94,16 +103,16 @@ def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(look, asked
     assert len(names) == asked
 
 
-def test_what_a_row_plugin_says_follows_the_pods_on_the_node():
+def test_what_a_row_plugin_says_follows_the_pods_on_the_node() -> None:
     class OnePod(Toy, FilterPlugin):
         name = "OnePod"
         scope = Scope.ROW
 
-        def filter(self, state, pod, node):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return Status.unschedulable("taken") if node.pods else SUCCESS
 
     twins = [pod(f"p{i}") for i in range(4)]
-    plugins = [OnePod, scoring("S", {"b": 1})]
+    plugins: list[type[Toy]] = [OnePod, scoring("S", {"b": 1})]
     run = simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
     assert run.placements == {"default/p0": "b", "default/p1": "a", "default/p2": "c"}
     assert run.last["default/p3"].message == "0/3 nodes are available: 3 taken."

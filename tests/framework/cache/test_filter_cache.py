@@ -1,29 +1,33 @@
 """Filter verdicts as codes: the first plugin that rejects a node decides."""
 
+from typing import Any, cast
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.filter_cache import PASSES, FilterCache
+from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.testing import cluster, node
+from tests.narrowing import present
 
 COUNT = 4
 NO, NEVER = Status.unschedulable("no"), Status.unresolvable("never")
 
 
-def snapshot():
+def snapshot() -> Snapshot:
     return Snapshot(cluster(*(node(f"n{i}") for i in range(COUNT))).nodes)
 
 
-def verdicts_of(statuses):
+def verdicts_of(statuses: list[Status]) -> Verdicts:
     return Verdicts.of(list(statuses))
 
 
-def statuses_of(verdicts):
+def statuses_of(verdicts: Verdicts) -> list[Status]:
     return [verdicts.statuses[i] for i in verdicts.ids]
 
 
@@ -31,7 +35,7 @@ ANSWERS = st.lists(st.sampled_from([SUCCESS, NO, NEVER]), min_size=COUNT, max_si
 
 
 @given(st.lists(ANSWERS, max_size=3))
-def test_the_first_plugin_that_rejects_decides(answers):
+def test_the_first_plugin_that_rejects_decides(answers: list[list[Status]]) -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     for position, statuses in enumerate(answers):
@@ -45,7 +49,9 @@ def test_the_first_plugin_that_rejects_decides(answers):
 
 
 @given(ANSWERS, ANSWERS, ANSWERS)
-def test_stored_rows_replace_what_was_stored_before(static, first, second):
+def test_stored_rows_replace_what_was_stored_before(
+    static: list[Status], first: list[Status], second: list[Status]
+) -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     cache.add_static(1, verdicts_of(static))
@@ -59,7 +65,7 @@ def test_stored_rows_replace_what_was_stored_before(static, first, second):
     assert cache.rejected == sum(status is not SUCCESS for status in expected)
 
 
-def test_rows_stored_leave_the_static_codes_alone():
+def test_rows_stored_leave_the_static_codes_alone() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     one = Nodes(nodes, np.array([2], dtype=np.intp))
@@ -68,7 +74,7 @@ def test_rows_stored_leave_the_static_codes_alone():
     assert statuses_of(cache.verdicts(Nodes(nodes))) == [SUCCESS, SUCCESS, NO, SUCCESS]
 
 
-def test_verdicts_are_given_in_the_order_of_the_selection():
+def test_verdicts_are_given_in_the_order_of_the_selection() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     cache.add_static(0, verdicts_of([NO, SUCCESS, NEVER, SUCCESS]))
@@ -76,7 +82,7 @@ def test_verdicts_are_given_in_the_order_of_the_selection():
     assert statuses_of(cache.verdicts(selection)) == [SUCCESS, NEVER, NO]
 
 
-def test_the_statuses_given_are_a_copy_that_the_caller_may_extend():
+def test_the_statuses_given_are_a_copy_that_the_caller_may_extend() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
     cache.add_static(0, verdicts_of([NO, SUCCESS, SUCCESS, SUCCESS]))
@@ -84,16 +90,16 @@ def test_the_statuses_given_are_a_copy_that_the_caller_may_extend():
     assert cache.verdicts(Nodes(nodes)).statuses == [SUCCESS, NO]
 
 
-def test_without_plugins_that_depend_on_pods_nothing_becomes_stale():
+def test_without_plugins_that_depend_on_pods_nothing_becomes_stale() -> None:
     nodes = snapshot()
     assert FilterCache.passing(nodes).renew(Nodes(nodes)) is None
 
 
-def test_a_row_plugin_makes_rows_stale_until_they_are_renewed():
+def test_a_row_plugin_makes_rows_stale_until_they_are_renewed() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
-    cache.add_row_plugin(0, object())
-    assert len(cache.renew(Nodes(nodes))) == COUNT
+    cache.add_row_plugin(0, cast(FilterPlugin, object()))  # it is not called
+    assert len(present(cache.renew(Nodes(nodes)))) == COUNT
     assert cache.renew(Nodes(nodes)) is None
 
 
@@ -101,7 +107,7 @@ REJECTIONS = st.lists(st.sampled_from([NO, NEVER]), min_size=COUNT, max_size=COU
 
 
 @given(REJECTIONS, st.lists(st.tuples(st.integers(0, COUNT - 1), st.sampled_from([NO, NEVER]))))
-def test_the_column_of_all_follows_what_is_stored(statuses, changes):
+def test_the_column_of_all_follows_what_is_stored(statuses: Any, changes: Any) -> None:
     cache = FilterCache.passing(snapshot())
     cache.store(Nodes(cache.versions.snapshot), cache.encode(0, verdicts_of(statuses)))
     for row, status in changes:
@@ -115,7 +121,7 @@ def test_the_column_of_all_follows_what_is_stored(statuses, changes):
         assert column.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == rows
 
 
-def test_a_passing_node_or_a_failed_plugin_leaves_it_open_whether_all_are_rejected():
+def test_a_passing_node_or_a_failed_plugin_leaves_it_open_whether_all_are_rejected() -> None:
     for status in (SUCCESS, Status.error("broken")):
         cache = FilterCache.passing(snapshot())
         statuses = [NO, NO, status, NO]

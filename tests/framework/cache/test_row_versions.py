@@ -15,41 +15,41 @@ COUNT = 6
 ZONES = "topology.kubernetes.io/zone"
 
 
-def snapshot():
+def snapshot() -> Snapshot:
     """Zones make the order of visits another one than that of the names."""
     zones = ["a", "a", "a", "b", "b", "c"]
     nodes = [node(f"n{i}", labels={ZONES: zone}) for i, zone in enumerate(zones)]
     return Snapshot(cluster(*nodes).nodes)
 
 
-def touch(nodes, row):
+def touch(nodes: Snapshot, row: int) -> None:
     (info,) = map(PodCatalog().info, cluster(pod(f"p{len(nodes.log)}")).pods)
     nodes.add(info, row)
 
 
-def rows(stale):
+def rows(stale: Nodes | None) -> set[int]:
     return set() if stale is None else set(stale.indices().tolist())
 
 
-def test_rows_that_were_never_renewed_are_stale():
+def test_rows_that_were_never_renewed_are_stale() -> None:
     nodes = snapshot()
     assert rows(RowVersions(nodes).renew(Nodes(nodes))) == set(range(COUNT))
 
 
-def test_rows_count_as_up_to_date_once_they_are_renewed():
+def test_rows_count_as_up_to_date_once_they_are_renewed() -> None:
     nodes = snapshot()
     versions = RowVersions(nodes)
     versions.renew(Nodes(nodes))
     assert versions.renew(Nodes(nodes)) is None
 
 
-def test_a_selection_that_is_stale_as_a_whole_is_given_as_it_is():
+def test_a_selection_that_is_stale_as_a_whole_is_given_as_it_is() -> None:
     nodes = snapshot()
     selection = Nodes(nodes, np.array([4, 1]))
     assert RowVersions(nodes).renew(selection) is selection
 
 
-def test_rows_outside_the_selection_stay_stale():
+def test_rows_outside_the_selection_stay_stale() -> None:
     nodes = snapshot()
     versions = RowVersions(nodes)
     versions.renew(Nodes(nodes, np.array([1, 2])))
@@ -57,7 +57,7 @@ def test_rows_outside_the_selection_stay_stale():
 
 
 @pytest.mark.parametrize("count", [1, LOG_SCAN_MAX, LOG_SCAN_MAX + 1])
-def test_of_all_rows_those_touched_since_are_stale_however_long_the_log_grew(count):
+def test_of_all_rows_those_touched_since_are_stale_however_long_the_log_grew(count: int) -> None:
     nodes = snapshot()
     versions = RowVersions(nodes)
     versions.renew(Nodes(nodes))
@@ -66,7 +66,7 @@ def test_of_all_rows_those_touched_since_are_stale_however_long_the_log_grew(cou
     assert rows(versions.renew(Nodes(nodes))) == {4}
 
 
-def test_two_caches_do_not_take_changes_away_from_each_other():
+def test_two_caches_do_not_take_changes_away_from_each_other() -> None:
     nodes = snapshot()
     first, second = RowVersions(nodes), RowVersions(nodes)
     for versions in (first, second):
@@ -83,7 +83,7 @@ SELECTIONS = st.one_of(
 )
 
 
-def selection_of(nodes, choice):
+def selection_of(nodes: Snapshot, choice: list[int] | tuple[int, int] | None) -> Nodes:
     """None for all rows, a slice of the order of visits, or any rows."""
     if choice is None:
         return Nodes(nodes)
@@ -94,7 +94,9 @@ def selection_of(nodes, choice):
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(0, COUNT - 1), max_size=3), SELECTIONS)))
-def test_no_row_touched_since_it_was_last_renewed_is_left_out(steps):
+def test_no_row_touched_since_it_was_last_renewed_is_left_out(
+    steps: list[tuple[list[int], list[int] | tuple[int, int] | None]],
+) -> None:
     nodes = snapshot()
     versions = RowVersions(nodes)
     expected = set(range(COUNT))

@@ -1,16 +1,22 @@
 """Score totals: what is in the sums, what is normalized anew, and by which extremes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framework.toys import Toy
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.score_cache import EXTREMES_MAX, NodeScores, ScoreCache
+from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
-from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Scores
 from ksched_cli.testing import cluster, node
+from tests.framework.toys import NO_HANDLE, Toy
+from tests.narrowing import present
 
 COUNT = 5
 
@@ -18,14 +24,16 @@ COUNT = 5
 class Plain(Toy, ScorePlugin):
     name = "Plain"
 
-    def score(self, state, pod, node):
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         return 0
 
 
 class Normalizing(Plain, NormalizeScore):
     name = "Normalizing"
 
-    def normalize_scores(self, state, pod, nodes, scores):
+    def normalize_scores(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores
+    ) -> Scores:
         return scores
 
 
@@ -34,12 +42,12 @@ class ByExtremes(Normalizing):
     normalizes_by_min_max = True
 
 
-def snapshot():
+def snapshot() -> Snapshot:
     return Snapshot(cluster(*(node(f"n{i}") for i in range(COUNT))).nodes)
 
 
-def scores_of(plugin, raw):
-    return NodeScores(plugin(None, None), np.array(raw, dtype=np.int64), np.arange(len(raw)))
+def scores_of(plugin: type[Any], raw: list[int] | range) -> NodeScores:
+    return NodeScores(plugin(None, NO_HANDLE), np.array(raw, dtype=np.int64), np.arange(len(raw)))
 
 
 @given(
@@ -47,7 +55,7 @@ def scores_of(plugin, raw):
     st.integers(0, COUNT - 1),
     st.integers(1, COUNT),
 )
-def test_extremes_are_those_of_the_selection(raw, first, length):
+def test_extremes_are_those_of_the_selection(raw: list[int], first: int, length: int) -> None:
     nodes, scores = snapshot(), scores_of(Plain, raw)
     rows = np.arange(COUNT)[first : first + length]
     expected = (min(raw[first : first + length]), max(raw[first : first + length]))
@@ -56,7 +64,7 @@ def test_extremes_are_those_of_the_selection(raw, first, length):
     assert scores.extremes(Nodes(nodes)) == (min(raw), max(raw))
 
 
-def test_only_so_many_normalizations_are_stored():
+def test_only_so_many_normalizations_are_stored() -> None:
     scores = scores_of(Plain, range(COUNT))
     for highest in range(EXTREMES_MAX):
         scores.store_part((0, highest), scores.raw)
@@ -66,26 +74,26 @@ def test_only_so_many_normalizations_are_stored():
     assert scores.part((1, 1)) is None
 
 
-def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight():
+def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight() -> None:
     cache = ScoreCache.zeros(snapshot())
-    plugin = Plain(None, None)
+    plugin = Plain(None, NO_HANDLE)
     cache.add_node_plugin(plugin, 3, scores_of(Plain, [0, 1, 2, 3, 4]))
     assert cache.sums.tolist() == cache.static_sums.tolist() == [0, 3, 6, 9, 12]
     cache.sums[1] = 50
     assert cache.static_sums[1] == 3
 
 
-def test_scores_normalized_with_all_nodes_in_view_are_stored_raw():
+def test_scores_normalized_with_all_nodes_in_view_are_stored_raw() -> None:
     cache = ScoreCache.zeros(snapshot())
-    cache.add_node_plugin(Normalizing(None, None), 2, scores_of(Normalizing, [9, 8, 7, 6, 5]))
+    cache.add_node_plugin(Normalizing(None, NO_HANDLE), 2, scores_of(Normalizing, [9, 8, 7, 6, 5]))
     assert [plugin.name for plugin in cache.normalized_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [9, 8, 7, 6, 5]
     assert not cache.sums.any()
 
 
-def test_a_normalization_replaces_the_one_before():
+def test_a_normalization_replaces_the_one_before() -> None:
     cache = ScoreCache.zeros(snapshot())
-    cache.add_node_plugin(ByExtremes(None, None), 1, scores_of(ByExtremes, range(COUNT)))
+    cache.add_node_plugin(ByExtremes(None, NO_HANDLE), 1, scores_of(ByExtremes, range(COUNT)))
     (part,) = cache.normalized_parts
     cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
     cache.replace_part(part, (1, 4), np.array([1, 2, 3, 4, 5]))
@@ -93,7 +101,7 @@ def test_a_normalization_replaces_the_one_before():
     assert part.extremes == (1, 4)
 
 
-def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums():
+def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums() -> None:
     cache = ScoreCache.zeros(snapshot())
     scores = scores_of(ByExtremes, range(COUNT))
     cache.add_node_plugin(scores.plugin, 1, scores)
@@ -107,19 +115,19 @@ def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums():
 
 
 @pytest.mark.parametrize("plugin", [Plain, Normalizing])
-def test_a_row_plugin_makes_rows_stale_until_they_are_renewed(plugin):
+def test_a_row_plugin_makes_rows_stale_until_they_are_renewed(plugin: type[Any]) -> None:
     nodes = snapshot()
     cache = ScoreCache.zeros(nodes)
     assert cache.renew(Nodes(nodes)) is None
-    cache.add_row_plugin(plugin(None, None))
-    assert len(cache.renew(Nodes(nodes))) == COUNT
+    cache.add_row_plugin(plugin(None, NO_HANDLE))
+    assert len(present(cache.renew(Nodes(nodes)))) == COUNT
     assert cache.renew(Nodes(nodes)) is None
 
 
-def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized():
+def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized() -> None:
     cache = ScoreCache.zeros(snapshot())
-    cache.add_row_plugin(Plain(None, None))
-    cache.add_row_plugin(Normalizing(None, None))
+    cache.add_row_plugin(Plain(None, NO_HANDLE))
+    cache.add_row_plugin(Normalizing(None, NO_HANDLE))
     assert [plugin.name for plugin in cache.row_plugins] == ["Plain"]
     assert [plugin.name for plugin in cache.raw_row_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [0] * COUNT

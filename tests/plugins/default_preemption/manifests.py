@@ -1,21 +1,31 @@
 """Pods, budgets and random crowded clusters that the tests of DefaultPreemption share."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
 
 
-def start_time(second):
+def start_time(second: int) -> str:
     return f"2026-01-01T00:00:{second:02d}Z"
 
 
-def made_pod(name="p", prio=10, start=None, leaving="", nominated="", **given):
-    status = {}
+def made_pod(
+    name: str = "p",
+    prio: int = 10,
+    start: int | None = None,
+    leaving: str = "",
+    nominated: str = "",
+    **given: Any,
+) -> dict[str, Any]:
+    status: dict[str, Any] = {}
     if start is not None:
         status["startTime"] = start_time(start)
     if nominated:
         status["nominatedNodeName"] = nominated
-    metadata = {}
+    metadata: dict[str, Any] = {}
     if leaving:
         metadata["deletionTimestamp"] = start_time(0)
         condition = {"type": "DisruptionTarget", "status": "True", "reason": leaving}
@@ -23,7 +33,14 @@ def made_pod(name="p", prio=10, start=None, leaving="", nominated="", **given):
     return pod(name, priority=prio, status=status, metadata=metadata, **given)
 
 
-def budget(number, allowed, labels=None, selector=None, namespace="default", disrupted=()):
+def budget(
+    number: int,
+    allowed: int,
+    labels: dict[str, str] | None = None,
+    selector: dict[str, Any] | None = None,
+    namespace: str = "default",
+    disrupted: list[str] | tuple[Any, ...] = (),
+) -> dict[str, Any]:
     if labels is not None:
         selector = {"matchLabels": labels}
     return {
@@ -71,7 +88,9 @@ SPREAD = {
 
 
 @st.composite
-def pods(draw, name, on=None, choosy=False):
+def pods(
+    draw: st.DrawFn, name: str, on: list[str] | None = None, choosy: bool = False
+) -> dict[str, Any]:
     app = draw(APP)
     return made_pod(
         name,
@@ -86,7 +105,7 @@ def pods(draw, name, on=None, choosy=False):
 
 
 @st.composite
-def crowded(draw, choosy=False):
+def crowded(draw: st.DrawFn, choosy: bool = False) -> ClusterState:
     """A few small nodes with many pods on them, budgets, and pods that wait, some of them alike.
     choosy: pods keep away from each other, or spread."""
     on = [f"n{i}" for i in range(draw(st.integers(1, 4)))]

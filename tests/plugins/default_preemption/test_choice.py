@@ -8,7 +8,7 @@ from ksched_cli.testing import cluster, find, node, simulation
 from tests.plugins.default_preemption.manifests import made_pod
 
 
-def victims(*priorities, violations=0, start=None):
+def victims(*priorities: int, violations: int = 0, start: int | None = None) -> Victims:
     """Victims of these priorities, most important first."""
     pods = [
         made_pod(f"v{i}", prio=priority, node="a", start=start)
@@ -29,7 +29,9 @@ def victims(*priorities, violations=0, start=None):
         (victims(5), victims(5, start=9), Criterion.LATEST_START),
     ],
 )
-def test_each_criterion_decides_where_those_before_are_equal(better, worse, criterion):
+def test_each_criterion_decides_where_those_before_are_equal(
+    better: Victims, worse: Victims, criterion: Criterion
+) -> None:
     choice = pick_one_node({"a": worse, "b": better})
     assert choice.node == "b"
     assert choice.steps[-1].criterion == criterion
@@ -37,12 +39,12 @@ def test_each_criterion_decides_where_those_before_are_equal(better, worse, crit
     assert ranked({"a": worse, "b": better}) == ["b", "a"]
 
 
-def test_a_single_candidate_needs_no_criterion():
+def test_a_single_candidate_needs_no_criterion() -> None:
     choice = pick_one_node({"a": victims(1)})
     assert (choice.node, choice.steps) == ("a", ())
 
 
-def test_of_nodes_equal_in_all_criteria_the_first_by_name_is_picked():
+def test_of_nodes_equal_in_all_criteria_the_first_by_name_is_picked() -> None:
     equal = victims(1, start=1)
     choice = pick_one_node({"b": equal, "a": equal, "c": equal})
     assert choice.node == "a"

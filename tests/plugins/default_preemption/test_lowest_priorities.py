@@ -1,5 +1,7 @@
 """The column of each node's lowest priority follows the pods that come and go."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +15,7 @@ PRIORITIES = (-5, 0, 7)
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(PRIORITIES)), max_size=12))
-def test_the_column_is_the_minimum_over_the_pods_of_each_node(moves):
+def test_the_column_is_the_minimum_over_the_pods_of_each_node(moves: Any) -> None:
     """A move puts a pod on a node, or takes one of that priority off it where there is one."""
     snapshot = Snapshot(cluster(*(node(name) for name in "abc")).nodes)
     priorities, catalog = LowestPriorities(snapshot), PodCatalog()

@@ -1,21 +1,32 @@
 """Which pods are removed from a node, which are reprieved, and in which order."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, PreFilterPlugin
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+)
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.plugins.default_preemption.victims import DryRun
 from ksched_cli.testing import cluster, find, node, simulate, simulation
+from tests.narrowing import plugin_of, present
 from tests.plugins.default_preemption.manifests import crowded, made_pod
 
 
-def test_of_pods_that_have_not_started_the_last_on_the_node_stay():
+def test_of_pods_that_have_not_started_the_last_on_the_node_stay() -> None:
     """Upstream compares two readings of the clock, and so each goes before the other: up to twelve
     such pods come back in the reverse of the node's order."""
     state = cluster(
@@ -27,7 +38,7 @@ def test_of_pods_that_have_not_started_the_last_on_the_node_stay():
 
 
 @given(crowded(choosy=True))
-def test_all_nodes_at_once_give_what_each_gives_alone(state):
+def test_all_nodes_at_once_give_what_each_gives_alone(state: ClusterState) -> None:
     run = simulation(state)
     framework = run.frameworks["default-scheduler"]
     disruptions = Disruptions(budgets_of(state.pod_disruption_budgets.values()))
@@ -41,7 +52,7 @@ def test_all_nodes_at_once_give_what_each_gives_alone(state):
 
 
 @given(crowded(choosy=True))
-def test_dry_runs_leave_the_nodes_as_they_were(state):
+def test_dry_runs_leave_the_nodes_as_they_were(state: ClusterState) -> None:
     run = simulation(state)
     snapshot, framework = run.snapshot, run.frameworks["default-scheduler"]
     for preemptor in run.queue().active:
@@ -59,7 +70,7 @@ def test_dry_runs_leave_the_nodes_as_they_were(state):
 
 
 @given(crowded(choosy=True))
-def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state):
+def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state: ClusterState) -> None:
     run = simulation(state)
     framework = run.frameworks["default-scheduler"]
     for preemptor in run.queue().active:
@@ -96,27 +107,31 @@ class Watchful(PreFilterPlugin, PreFilterExtensions, FilterPlugin):
 
     name = "Watchful"
 
-    def __init__(self, args, handle):
-        self.calls = []
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self.calls: list[Any] = []
 
-    def pre_filter(self, state, pod, nodes):
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
         state.write(self.name, Guards())
         return None, SUCCESS
 
-    def concerns(self, state, pod, other):
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         return "guard" in other.labels
 
-    def add_pod(self, state, pod, added, node):
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         self.calls.append(added.name)
         state.read(self.name).gone -= 1
         return SUCCESS
 
-    def remove_pod(self, state, pod, removed, node):
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
         self.calls.append(removed.name)
         state.read(self.name).gone += 1
         return SUCCESS
 
-    def filter(self, state, pod, node):
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         gone = state.read(self.name).gone
         return SUCCESS if gone > 1 else Status.unschedulable("guarded")
 
@@ -125,11 +140,13 @@ class Watchful(PreFilterPlugin, PreFilterExtensions, FilterPlugin):
 class Guards:
     gone: int = 0
 
-    def clone(self):
+    def clone(self) -> "Guards":
         return Guards(self.gone)
 
 
-def test_a_plugin_is_told_of_the_pods_that_concern_it_and_each_node_has_a_state_of_its_own():
+def test_a_plugin_is_told_of_the_pods_that_concern_it_and_each_node_has_a_state_of_its_own() -> (
+    None
+):
     state = cluster(
         node("a"),
         node("b"),
@@ -141,7 +158,7 @@ def test_a_plugin_is_told_of_the_pods_that_concern_it_and_each_node_has_a_state_
     )
     run = simulation(state, plugins=[Watchful])
     attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run, "p")).attempt
-    assert attempt.post_filter.victims == ("default/guard-1", "default/guard-2")
-    assert set(attempt.post_filter.candidates) == {"a"}
-    calls = run.frameworks["default-scheduler"].plugin("Watchful").calls
+    assert present(attempt.post_filter).victims == ("default/guard-1", "default/guard-2")
+    assert set(present(attempt.post_filter).candidates) == {"a"}
+    calls = plugin_of(run, Watchful).calls
     assert set(calls) == {"guard-1", "guard-2", "guard-3"}

@@ -2,14 +2,16 @@
 out is right."""
 
 from collections import Counter
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices import GPU, state_of
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.plugins.dynamic_resources import view as device_view
 from ksched_cli.testing import run_cycle, simulate
+from tests.devices import GPU, state_of
 
 NODES = ["a", "b"]
 MODELS = ["big", "small"]
@@ -37,7 +39,7 @@ devices = st.fixed_dictionaries(
 
 
 @st.composite
-def cases(draw):
+def cases(draw: st.DrawFn) -> dict[str, Any]:
     """Two nodes, pools of up to six devices, three pods of one or two claims each."""
     slices = [
         {"node": name, "devices": {f"g{i}": one for i, one in enumerate(found)}}
@@ -59,12 +61,12 @@ def cases(draw):
     }
 
 
-def handed_out(run):
+def handed_out(run: RunRecord) -> dict[str, Any]:
     return {name: found for attempt in run.attempts for name, found in attempt.claims.items()}
 
 
 @given(cases())
-def test_what_the_search_does_not_try_again_would_fail_again(case):
+def test_what_the_search_does_not_try_again_would_fail_again(case: dict[str, Any]) -> None:
     state = state_of(case)
     run = simulate(state)
     with patch.object(device_view, "_interchangeable", lambda demand: False):
@@ -74,7 +76,7 @@ def test_what_the_search_does_not_try_again_would_fail_again(case):
 
 
 @given(cases())
-def test_what_is_handed_out_is_what_was_asked_for(case):
+def test_what_is_handed_out_is_what_was_asked_for(case: dict[str, Any]) -> None:
     found = handed_out(simulate(state_of(case)))
     places = [one.partition("=")[2] for each in found.values() for one in each]
     assert len(set(places)) == len(places)
@@ -88,7 +90,9 @@ def test_what_is_handed_out_is_what_was_asked_for(case):
         _check_claim(case["claims"][claim], [one.partition("=")[::2] for one in results], known)
 
 
-def _check_claim(wanted, results, known):
+def _check_claim(
+    wanted: dict[str, Any], results: list[tuple[str, str]], known: dict[str, Any]
+) -> None:
     counts = Counter(request for request, _ in results)
     for name, request in wanted.items():
         if name != "constraints" and "firstAvailable" not in request:
@@ -103,7 +107,7 @@ def _check_claim(wanted, results, known):
         assert values != {None}
 
 
-def test_a_search_may_take_so_long_and_no_longer():
+def test_a_search_may_take_so_long_and_no_longer() -> None:
     case = {
         "slices": [{"node": "a", "devices": {"g0": {}}}],
         "claims": {"one": "gpu"},
@@ -118,7 +122,7 @@ def test_a_search_may_take_so_long_and_no_longer():
     )
 
 
-def test_a_hopeless_search_is_over_at_once():
+def test_a_hopeless_search_is_over_at_once() -> None:
     """All ways to choose 31 of 30 devices would take years."""
     case = {
         "slices": [{"node": "a", "devices": {f"g{i}": {} for i in range(30)}}],

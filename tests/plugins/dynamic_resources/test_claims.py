@@ -1,8 +1,10 @@
 """A pod's claims: which can be used, and for whom they are reserved."""
 
+from typing import Any
+
 import pytest
 
-from devices import state_of
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
 from ksched_cli.plugins.dynamic_resources.claims import (
     claims_of,
@@ -11,19 +13,21 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     unreserved,
 )
 from ksched_cli.testing import find, simulation
+from tests.devices import state_of
+from tests.narrowing import present
 
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
 
 
-def store_of(claims, pods=None):
+def store_of(claims: dict[str, Any], pods: None = None) -> tuple[ClaimStore, PodInfo]:
     state = state_of({"claims": claims, "pods": pods or {"p": list(claims)}})
     run = simulation(state)
     return ClaimStore(run.frameworks["default-scheduler"].handle), find(run, "p")
 
 
-def test_a_claim_is_reserved_for_a_pod_and_unreserved():
+def test_a_claim_is_reserved_for_a_pod_and_unreserved() -> None:
     store, pod = store_of({"one": ALLOCATED})
-    claim = reserved(store.get("default", "one"), pod)
+    claim = reserved(present(store.get("default", "one")), pod)
     assert is_reserved_for(claim, pod)
     assert not is_reserved_for(unreserved(claim, pod), pod)
 
@@ -40,7 +44,9 @@ def test_a_claim_is_reserved_for_a_pod_and_unreserved():
         ),
     ],
 )
-def test_a_claim_that_cannot_be_used_is_an_error(reference, message):
+def test_a_claim_that_cannot_be_used_is_an_error(
+    reference: dict[str, str] | str, message: str
+) -> None:
     claims = {"one": "gpu", "deleted": {"r": "gpu", "deleted": True}}
     state = state_of({"claims": claims, "pods": {"p": [reference]}})
     pod = find(simulation(state), "p")

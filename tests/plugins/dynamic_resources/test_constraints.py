@@ -10,11 +10,11 @@ from ksched_cli.plugins.dynamic_resources.requests import (
 )
 
 
-def request(name, parent=""):
+def request(name: str, parent: str = "") -> RequestAlternative:
     return RequestAlternative(name, parent, "gpu", (), EXACT_COUNT, 1, False, False)
 
 
-def test_matching_devices_have_one_value():
+def test_matching_devices_have_one_value() -> None:
     state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset()))
     assert state.add(request("r"), ("int", 0))
     assert not state.add(request("r"), ("int", 1))
@@ -22,20 +22,20 @@ def test_matching_devices_have_one_value():
     assert state.add(request("s"), ("int", 0))
 
 
-def test_a_value_is_forgotten_with_the_last_device():
+def test_a_value_is_forgotten_with_the_last_device() -> None:
     state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset()))
     assert state.add(request("r"), ("int", 0))
     state.remove(request("r"))
     assert state.add(request("r"), ("int", 1))
 
 
-def test_distinct_values_are_compared_as_upstream_does_by_address():
+def test_distinct_values_are_compared_as_upstream_does_by_address() -> None:
     state = ConstraintState(Constraint(DISTINCT_ATTRIBUTE, "numa", frozenset()))
     assert state.add(request("r"), ("int", 0))
     assert state.add(request("r"), ("int", 0))
 
 
-def test_a_constraint_applies_to_the_requests_it_names():
+def test_a_constraint_applies_to_the_requests_it_names() -> None:
     state = ConstraintState(Constraint(MATCH_ATTRIBUTE, "numa", frozenset(["r", "s/x"])))
     assert state.add(request("other"), None)
     assert state.add(request("y", parent="s"), None)

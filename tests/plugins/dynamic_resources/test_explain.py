@@ -1,14 +1,16 @@
 """What explain says about a node whose devices a pod's claims cannot have."""
 
+from typing import Any
+
 import pytest
 
-from devices import GPU, state_of
 from ksched_cli.testing import explanation
+from tests.devices import GPU, state_of
 
 MODEL = f'device.attributes["{GPU}"].model == "big"'
 
 
-def said(case, node="a"):
+def said(case: dict[str, Any], node: str = "a") -> list[str]:
     """The details about one node, for the last pod."""
     asked = list(case["pods"])[-1]
     found = explanation(state_of({"nodes": ["a", "b"], **case}), pod=asked)
@@ -17,7 +19,7 @@ def said(case, node="a"):
     return list(rejection.details)
 
 
-def test_a_request_says_what_it_found_and_what_turned_the_rest_away():
+def test_a_request_says_what_it_found_and_what_turned_the_rest_away() -> None:
     devices = {"g0": {"model": "big"}, "g1": {"model": "small"}, "g2": {}}
     case = {
         "classes": {"known": [f'has(device.attributes["{GPU}"].model)']},
@@ -32,7 +34,7 @@ def test_a_request_says_what_it_found_and_what_turned_the_rest_away():
     ]
 
 
-def test_devices_in_use_are_told_with_the_claims_that_have_them():
+def test_devices_in_use_are_told_with_the_claims_that_have_them() -> None:
     case = {
         "slices": [{"node": "a", "devices": {f"g{i}": {} for i in range(4)}}],
         "claims": {
@@ -48,7 +50,7 @@ def test_devices_in_use_are_told_with_the_claims_that_have_them():
     ]
 
 
-def test_a_selector_that_fails_is_told_with_its_error():
+def test_a_selector_that_fails_is_told_with_its_error() -> None:
     selector = f'device.attributes["{GPU}"].model.startsWith("b")'
     case = {
         "slices": [{"node": "a", "devices": {"g0": {}}}],
@@ -61,7 +63,7 @@ def test_a_selector_that_fails_is_told_with_its_error():
     ]
 
 
-def test_each_choice_of_a_list_is_told():
+def test_each_choice_of_a_list_is_told() -> None:
     big, small = {"class": "gpu", "selectors": [MODEL]}, {"class": "gpu", "count": 3}
     case = {
         "slices": [{"node": "a", "devices": {"g0": {"model": "old"}, "g1": {"model": "old"}}}],
@@ -75,7 +77,7 @@ def test_each_choice_of_a_list_is_told():
     ]
 
 
-def test_a_constraint_is_told_with_the_values_found_where_there_are_enough_devices():
+def test_a_constraint_is_told_with_the_values_found_where_there_are_enough_devices() -> None:
     case = {
         "slices": [{"node": "a", "devices": {"g0": {"numa": 0}, "g1": {"numa": 1}, "g2": {}}}],
         "claims": {
@@ -93,7 +95,7 @@ def test_a_constraint_is_told_with_the_values_found_where_there_are_enough_devic
     ]
 
 
-def test_requests_that_want_the_same_device_are_told():
+def test_requests_that_want_the_same_device_are_told() -> None:
     case = {
         "slices": [{"node": "a", "devices": {"g0": {}}}],
         "claims": {"one": {"r": "gpu", "s": "gpu"}},
@@ -105,12 +107,12 @@ def test_requests_that_want_the_same_device_are_told():
 
 
 @pytest.mark.parametrize("node", ["a", "b"])
-def test_a_node_without_devices_is_told_so(node):
+def test_a_node_without_devices_is_told_so(node: str) -> None:
     case = {"claims": {"one": "gpu"}, "pods": {"p": ["one"]}}
     assert said(case, node) == ["no ResourceSlice brings a device within this node's reach"]
 
 
-def test_an_incomplete_pool_is_told():
+def test_an_incomplete_pool_is_told() -> None:
     case = {
         "slices": [{"node": "a", "count": 2, "devices": {"g0": {}}}],
         "claims": {"one": {"r": {"class": "gpu", "count": 2}}},
@@ -119,7 +121,7 @@ def test_an_incomplete_pool_is_told():
     assert said(case)[0] == f"pool {GPU}/a is incomplete: 1 of 2 slices of generation 1"
 
 
-def test_devices_that_would_have_to_be_waited_for_are_told():
+def test_devices_that_would_have_to_be_waited_for_are_told() -> None:
     device = {"bindingConditions": ["ready"]}
     case = {
         "slices": [{"node": "a", "devices": {"g0": device}}],
@@ -132,7 +134,7 @@ def test_devices_that_would_have_to_be_waited_for_are_told():
     ]
 
 
-def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for():
+def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for() -> None:
     case = {
         "slices": [{"node": "b", "devices": {"g0": {}}}],
         "claims": {"one": {"r": "gpu", "allocated": ["b/g0"], "where": "b"}},

@@ -1,11 +1,16 @@
 """What is said about classes, slices and claims that are not right: object, field, problem."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from devices import (
+from ksched_cli.commands.main import app
+from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
+from ksched_cli.testing import cluster, node
+from tests.devices import (
     GPU,
     claim,
     claiming,
@@ -14,12 +19,9 @@ from devices import (
     state_of,
     thing,
 )
-from ksched_cli.commands.main import app
-from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
-from ksched_cli.testing import cluster, node
 
 
-def test_a_state_that_is_right_has_none():
+def test_a_state_that_is_right_has_none() -> None:
     case = {
         "slices": [{"node": "a", "devices": {"g0": {}}}],
         "claims": {"one": "gpu"},
@@ -28,7 +30,7 @@ def test_a_state_that_is_right_has_none():
     assert device_problems(state_of(case)) == []
 
 
-def slices(*given):
+def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
     return [resource_slice(i, one) for i, one in enumerate(given)]
 
 
@@ -128,12 +130,12 @@ def slices(*given):
         ),
     ],
 )
-def test_a_fault_is_told_with_object_and_field(objects, said):
+def test_a_fault_is_told_with_object_and_field(objects: list[dict[str, Any]], said: str) -> None:
     classes = [] if objects[0]["kind"] == "DeviceClass" else [device_class("gpu", [])]
     assert device_problems(cluster(node("a"), *classes, *objects)) == [said]
 
 
-def test_a_template_is_looked_at_like_a_claim():
+def test_a_template_is_looked_at_like_a_claim() -> None:
     spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "fast"}}]}}
     template = thing("ResourceClaimTemplate", "one", {"spec": spec}, namespace="default")
     assert device_problems(cluster(node("a"), template)) == [
@@ -142,7 +144,7 @@ def test_a_template_is_looked_at_like_a_claim():
     ]
 
 
-def test_what_is_wrong_with_many_is_told_once():
+def test_what_is_wrong_with_many_is_told_once() -> None:
     claims = [claim(f"c{i}", "fast") for i in range(5)]
     (line,) = device_problems(cluster(node("a"), *claims))
     named = (
@@ -151,7 +153,7 @@ def test_what_is_wrong_with_many_is_told_once():
     assert line.startswith(f"{named}: spec.devices")
 
 
-def test_a_command_warns_where_pods_want_devices(tmp_path):
+def test_a_command_warns_where_pods_want_devices(tmp_path: Path) -> None:
     state = tmp_path / "cluster.json"
     pods = [claiming(0, "p", ["one"])]
     items = [node("a"), claim("one", "fast"), *pods]

@@ -1,25 +1,34 @@
 """Whole runs of small clusters with devices, from dynamic_resources.yaml; and what takes more."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
-from devices import GPU, state_of
-from ksched_cli.framework.interface import PreFilterPlugin, ReservePlugin
+from ksched_cli.cluster.objects.devices import ResourceClaim
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import PreFilterPlugin, PreFilterResult, ReservePlugin
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import explanation, simulate, simulation
+from tests.devices import GPU, state_of
+from tests.narrowing import present
 
 CASES = yaml.safe_load(Path(__file__).with_name("dynamic_resources.yaml").read_text())["cases"]
 
 
-def short(statuses):
+def short(statuses: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return {name: {s.code.text: s.message} for name, s in statuses.items()}
 
 
 @pytest.mark.parametrize("case", [pytest.param(one, id=one["shows"]) for one in CASES])
-def test_case(case):
+def test_case(case: dict[str, Any]) -> None:
     run = simulate(state_of(case))
     placed = {key.removeprefix("default/"): where for key, where in run.placements.items()}
     assert placed == case.get("placed", {})
@@ -52,27 +61,27 @@ STRANDED = {
 }
 
 
-def without(point):
+def without(point: str) -> dict[str, list[dict[str, dict[str, Any]]]]:
     """The default profile, with DynamicResources disabled at one point."""
     return {"profiles": [{"plugins": {point: {"disabled": [{"name": "DynamicResources"}]}}}]}
 
 
-def claim_of(run, name="one"):
+def claim_of(run: Simulation, name: str = "one") -> ResourceClaim | None:
     return run.frameworks["default-scheduler"].handle.service(ClaimStore).get("default", name)
 
 
-def test_a_claim_is_written_with_its_allocation_and_its_users():
+def test_a_claim_is_written_with_its_allocation_and_its_users() -> None:
     run = simulation(state_of(SHARED))
     run.run()
-    status = claim_of(run).status
-    assert [one.device for one in status.allocation.devices.results] == ["g0"]
+    status = present(claim_of(run)).status
+    assert [one.device for one in present(status.allocation).devices.results] == ["g0"]
     assert [one.name for one in status.reserved_for] == ["p", "q"]
 
 
-def test_an_allocation_that_is_not_written_stays_under_way():
+def test_an_allocation_that_is_not_written_stays_under_way() -> None:
     run = simulate(state_of(SHARED), without("preBind"))
     assert run.placements == {"default/p": "a"}
-    assert run.last["default/q"].pre_filter.message == (
+    assert present(run.last["default/q"].pre_filter).message == (
         "resource claim default/one is in the process of being allocated"
     )
 
@@ -82,24 +91,24 @@ class Refuses(ReservePlugin):
 
     name = "Refuses"
 
-    def __init__(self, args, handle):
+    def __init__(self, args: Any, handle: Handle) -> None:
         self.asked = 0
 
-    def reserve(self, state, pod, node):
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         self.asked += 1
         return Status.unschedulable("not now") if self.asked == 1 else SUCCESS
 
-    def unreserve(self, state, pod, node):
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         pass
 
 
-def test_what_a_refused_pod_had_taken_is_free_again():
+def test_what_a_refused_pod_had_taken_is_free_again() -> None:
     case = {**ONE_DEVICE, "claims": {"one": "gpu", "two": "gpu"}}
     run = simulate(state_of({**case, "pods": {"p": ["one"], "q": ["two"]}}), plugins=[Refuses])
     assert run.last["default/q"].claims == {"two": (f"r={GPU}/a/g0",)}
 
 
-def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it():
+def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it() -> None:
     run = simulation(state_of(STRANDED))
     (attempt,) = run.try_pod(run.pending()[0])
     assert attempt.message == (
@@ -107,25 +116,29 @@ def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it():
         "ResourceClaim completed, preemption: 0/1 nodes are available: 1 Preemption is not helpful "
         "for scheduling."
     )
-    assert claim_of(run).status.allocation is None
+    assert present(claim_of(run)).status.allocation is None
     assert run.try_pod(run.pending()[0])[0].claims == {"one": (f"r={GPU}/a/g0",)}
 
 
-def test_a_question_takes_no_claim_back():
+def test_a_question_takes_no_claim_back() -> None:
     run = simulation(state_of(STRANDED))
     run.cycle.attempt(run.frameworks["default-scheduler"], run.pending()[0])
-    assert claim_of(run).status.allocation is not None
+    assert present(claim_of(run)).status.allocation is not None
 
 
 @pytest.mark.parametrize("claims", [[], ["one"]], ids=["without claims", "with a claim"])
-def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(claims):
+def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(
+    claims: list[str],
+) -> None:
     class Ends(PreFilterPlugin):
         name = "Ends"
 
-        def __init__(self, args, handle):
+        def __init__(self, args: Any, handle: Handle) -> None:
             pass
 
-        def pre_filter(self, state, pod, nodes):
+        def pre_filter(
+            self, state: CycleState, pod: PodInfo, nodes: Nodes
+        ) -> tuple[PreFilterResult | None, Status]:
             return None, Status.unresolvable("ended")
 
     both = [{"name": name} for name in ("Ends", "DynamicResources")]
@@ -136,9 +149,12 @@ def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(cla
     }
     state = state_of({**ONE_DEVICE, "pods": {"p": claims}})
     run = simulate(state, {"profiles": [{"plugins": plugins}]}, [Ends])
-    assert run.last["default/p"].post_filter.status.message == "not found"
+    assert present(run.last["default/p"].post_filter).status.message == "not found"
 
 
-def test_explain_says_that_a_claim_is_not_made_yet():
+def test_explain_says_that_a_claim_is_not_made_yet() -> None:
     state = state_of({**ONE_DEVICE, "pods": {"p": [{"template": "one"}]}})
-    assert explanation(state).gated.message == 'pod "default/p": ResourceClaim not created yet'
+    assert (
+        present(explanation(state).gated).message
+        == 'pod "default/p": ResourceClaim not created yet'
+    )

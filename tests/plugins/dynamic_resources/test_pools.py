@@ -1,22 +1,27 @@
 """Pools of devices per node, and the node selectors of allocations."""
 
+from typing import Any
+
 import pytest
 
-from devices import GPU, state_of
-from ksched_cli.plugins.dynamic_resources.pools import DevicePools, node_selector
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools, Pool, node_selector
 from ksched_cli.testing import simulation
+from tests.devices import GPU, state_of
+from tests.narrowing import present
 
 
-def pools_of(*slices, nodes=("a", "b")):
+def pools_of(
+    *slices: dict[str, Any], nodes: list[dict[str, Any]] | tuple[str, str] = ("a", "b")
+) -> DevicePools:
     state = state_of({"nodes": list(nodes), "slices": slices, "pods": {}})
     return DevicePools(simulation(state).snapshot, state.resource_slices.values())
 
 
-def devices(pool):
+def devices(pool: Pool) -> list[str]:
     return [device.id[2] for device in pool.devices]
 
 
-def test_a_node_reaches_its_own_slices_and_those_of_all_nodes():
+def test_a_node_reaches_its_own_slices_and_those_of_all_nodes() -> None:
     pools = pools_of(
         {"node": "a", "devices": {"g0": {}}}, {"reach": "all", "pool": "net", "devices": {"n0": {}}}
     )
@@ -25,7 +30,7 @@ def test_a_node_reaches_its_own_slices_and_those_of_all_nodes():
     assert sorted(pools.rows_of) == [[0], [0, 1]]
 
 
-def test_only_the_newest_generation_counts():
+def test_only_the_newest_generation_counts() -> None:
     (pool,) = pools_of(
         {"node": "a", "generation": 2, "devices": {"new": {}}},
         {"node": "a", "generation": 1, "devices": {"old": {}}},
@@ -33,12 +38,12 @@ def test_only_the_newest_generation_counts():
     assert (devices(pool), pool.generation, pool.incomplete) == (["new"], 2, False)
 
 
-def test_a_pool_without_all_its_slices_is_incomplete():
+def test_a_pool_without_all_its_slices_is_incomplete() -> None:
     (pool,) = pools_of({"node": "a", "count": 2, "devices": {"g0": {}}}).pools
     assert pool.incomplete
 
 
-def test_a_pool_with_two_devices_of_one_name_is_invalid():
+def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
     (pool,) = pools_of(
         {"node": "a", "count": 2, "devices": {"g0": {}}},
         {"node": "a", "count": 2, "devices": {"g0": {}}},
@@ -46,7 +51,7 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid():
     assert pool.invalid == "duplicate device name g0"
 
 
-def test_devices_with_equal_attributes_are_of_one_kind():
+def test_devices_with_equal_attributes_are_of_one_kind() -> None:
     pools = pools_of({"node": "a", "devices": {"g0": {"m": 1}, "g1": {"m": 1}, "g2": {"m": 2}}})
     assert [device.kind for device in pools.pools[0].devices] == [0, 0, 1]
 
@@ -59,7 +64,9 @@ def test_devices_with_equal_attributes_are_of_one_kind():
         ({"reach": {"zone": "z"}, "pool": "p"}, ("match_expressions", "zone", ("z",))),
     ],
 )
-def test_an_allocation_can_be_used_where_its_devices_are(given, selector):
+def test_an_allocation_can_be_used_where_its_devices_are(
+    given: dict[str, Any], selector: tuple[str, str, tuple[str]] | None
+) -> None:
     nodes = [{"name": "a", "labels": {"zone": "z"}}]
     (pool,) = pools_of({**given, "devices": {"g0": {}}}, nodes=nodes).pools
     result = node_selector(pool.devices, "a")
@@ -67,5 +74,5 @@ def test_an_allocation_can_be_used_where_its_devices_are(given, selector):
         assert result is None
     else:
         field, key, values = selector
-        (requirement,) = getattr(result.node_selector_terms[0], field)
+        (requirement,) = getattr(present(result).node_selector_terms[0], field)
         assert (requirement.key, requirement.values) == (key, values)

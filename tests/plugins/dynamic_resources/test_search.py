@@ -1,19 +1,25 @@
 """Allocations of a pod's claims on every node."""
 
-from devices import GPU, state_of
+from typing import Any, cast
+
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.plugins.dynamic_resources.search import NOT_ALLOCATABLE, DeviceSearch
 from ksched_cli.testing import simulation
+from tests.devices import GPU, state_of
+from tests.narrowing import present
+
+UNREAD = cast(ClaimStore, None)  # where no device is in reach, no claim is looked up
 
 
-def search_of(case):
+def search_of(case: dict[str, Any]) -> tuple[DeviceSearch, Nodes]:
     state = state_of({"nodes": ["a", "b", "c"], "pods": {}, **case})
     run = simulation(state)
     handle = run.frameworks["default-scheduler"].handle
     return DeviceSearch(handle, list(state.resource_claims.values()), 0.0), Nodes(run.snapshot)
 
 
-def test_each_node_has_an_allocation_of_its_own_devices_or_a_rejection():
+def test_each_node_has_an_allocation_of_its_own_devices_or_a_rejection() -> None:
     slices = [{"node": name, "devices": {"g0": {}}} for name in "ab"]
     search, nodes = search_of({"slices": slices, "claims": {"one": "gpu"}})
     verdicts = search.verdicts(nodes)
@@ -22,21 +28,23 @@ def test_each_node_has_an_allocation_of_its_own_devices_or_a_rejection():
     assert statuses[2] == NOT_ALLOCATABLE
     assert search.allocations(2) is None
     for row, name in enumerate("ab"):
-        (allocation,) = search.allocations(row)
+        (allocation,) = present(search.allocations(row))
         (result,) = allocation.devices.results
         assert (result.driver, result.pool, result.device) == (GPU, name, "g0")
-        assert allocation.node_selector.node_selector_terms[0].match_fields[0].values == (name,)
+        assert present(allocation.node_selector).node_selector_terms[0].match_fields[0].values == (
+            name,
+        )
 
 
-def test_only_a_node_without_an_allocation_has_an_explanation():
+def test_only_a_node_without_an_allocation_has_an_explanation() -> None:
     slices = [{"node": "a", "devices": {"g0": {}}}]
     search, nodes = search_of({"slices": slices, "claims": {"one": "gpu"}})
     search.verdicts(nodes)
-    assert search.lines(0, None) == []
-    assert search.lines(1, None) == ["no ResourceSlice brings a device within this node's reach"]
+    assert search.lines(0, UNREAD) == []
+    assert search.lines(1, UNREAD) == ["no ResourceSlice brings a device within this node's reach"]
 
 
-def test_an_error_of_a_claim_is_every_nodes():
+def test_an_error_of_a_claim_is_every_nodes() -> None:
     search, nodes = search_of({"claims": {"one": "unknown"}})
     verdicts = search.verdicts(nodes)
     (status,) = {verdicts.statuses[index].message for index in verdicts.ids}

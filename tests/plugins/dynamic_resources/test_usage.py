@@ -1,6 +1,5 @@
 """The devices in use, as bits per pool, and which nodes have equal ones."""
 
-from devices import state_of
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.plugins.dynamic_resources.claims import (
     deallocated,
@@ -8,9 +7,11 @@ from ksched_cli.plugins.dynamic_resources.claims import (
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.usage import DevicesInUse
 from ksched_cli.testing import simulation
+from tests.devices import state_of
+from tests.narrowing import present
 
 
-def test_bits_follow_allocations():
+def test_bits_follow_allocations() -> None:
     state = state_of(
         {
             "nodes": ["a", "b"],
@@ -24,7 +25,7 @@ def test_bits_follow_allocations():
     in_use = DevicesInUse(pools, store)
     assert in_use.masks == [0b10, 0]
     assert in_use.of_row[0] != in_use.of_row[1]
-    store.write(deallocated(store.get("default", "one")))
+    store.write(deallocated(present(store.get("default", "one"))))
     assert in_use.masks == [0b10, 0]
     in_use.refresh()
     assert in_use.masks == [0, 0]

@@ -17,7 +17,9 @@ from ksched_cli.plugins.helper.normalize import default_normalize_score
         ([], [], []),
     ],
 )
-def test_the_highest_score_becomes_100_and_reversed_0(raw, normalized, reversed_scores):
+def test_the_highest_score_becomes_100_and_reversed_0(
+    raw: list[int], normalized: list[int], reversed_scores: list[int]
+) -> None:
     column = np.array(raw, dtype=np.int64)
     assert default_normalize_score(column).tolist() == normalized
     assert default_normalize_score(column, reverse=True).tolist() == reversed_scores

@@ -1,5 +1,7 @@
 """Nodes, terms and pods that the tests of InterPodAffinity share."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from ksched_cli.testing import node
@@ -21,7 +23,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def affinity(wanted=(), unwanted=()):
+def affinity(
+    wanted: list[dict[str, Any]] | tuple[Any, ...] = (),
+    unwanted: list[dict[str, Any]] | tuple[Any, ...] = (),
+) -> dict[str, Any]:
     return {"podAffinity": {REQUIRED: list(wanted)}, "podAntiAffinity": {REQUIRED: list(unwanted)}}
 
 

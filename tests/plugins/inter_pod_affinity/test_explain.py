@@ -1,5 +1,8 @@
 """What InterPodAffinity explains about a node."""
 
+from typing import Any
+
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, pod
 from tests.plugins.inter_pod_affinity.manifests import (
     FAR_FROM_WEB,
@@ -10,7 +13,7 @@ from tests.plugins.inter_pod_affinity.manifests import (
 )
 
 
-def details(state, point):
+def details(state: ClusterState, point: str) -> dict[str, Any]:
     """Node → the lines that explain InterPodAffinity's word on it."""
     record = explanation(state, pod="p")
     if point == "score":
@@ -25,7 +28,7 @@ def details(state, point):
     }
 
 
-def test_explain_says_where_the_wanted_pods_are():
+def test_explain_says_where_the_wanted_pods_are() -> None:
     web = pod("web", node="n2", labels={"app": "web"})
     lines = details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)), "filter")
     assert lines["n0"] == [
@@ -35,13 +38,13 @@ def test_explain_says_where_the_wanted_pods_are():
     assert lines["n3"] == ["the node has no label zone"]
 
 
-def test_explain_says_that_nobody_is_wanted_anywhere():
+def test_explain_says_that_nobody_is_wanted_anywhere() -> None:
     lines = details(cluster(*NODES, pod("p", affinity=NEAR_WEB)), "filter")
     line = "no pod with app=web in namespace default runs in zone=a, nor in any other zone"
     assert lines["n0"] == [line]
 
 
-def test_explain_names_the_unwanted_pods():
+def test_explain_names_the_unwanted_pods() -> None:
     webs = [pod(f"web{i}", node="n0", labels={"app": "web"}) for i in range(5)]
     lines = details(cluster(*NODES, *webs, pod("p", affinity=FAR_FROM_WEB)), "filter")
     names = "default/web0 on n0, default/web1 on n0, default/web2 on n0 and 2 more"
@@ -49,7 +52,7 @@ def test_explain_names_the_unwanted_pods():
     assert lines == {"n0": [line], "n1": [line], "n2": [], "n3": []}
 
 
-def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way():
+def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way() -> None:
     lone = pod("lone", node="n0", affinity=FAR_FROM_WEB)
     bystander = pod("bystander", node="n0")
     asking = pod("p", labels={"app": "web"})
@@ -59,8 +62,8 @@ def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way():
     assert lines["n2"] == []
 
 
-def test_explain_adds_up_the_score():
-    def preferring(kind, weight):
+def test_explain_adds_up_the_score() -> None:
+    def preferring(kind: str, weight: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
         one = {"weight": weight, "podAffinityTerm": NEAR_WEB["podAffinity"][REQUIRED][0]}
         return {kind: {PREFERRED: [one]}}
 

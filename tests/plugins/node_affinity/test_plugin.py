@@ -1,16 +1,21 @@
 """NodeAffinity against a plain loop, and its explanations."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
-from clusters import states
+from ksched_cli.cluster.objects.base import NodeSelectorRequirement, NodeSelectorTerm
+from ksched_cli.cluster.objects.node import Node
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
-from plugin_cases import cases, check
+from tests.clusters import states
+from tests.plugin_cases import cases, check
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def meets(labels, requirement):
+def meets(labels: dict[str, str], requirement: NodeSelectorRequirement) -> bool:
     value = labels.get(requirement.key)
     if requirement.operator in ("Gt", "Lt"):
         if value is None or not value.isdigit():
@@ -25,12 +30,12 @@ def meets(labels, requirement):
     }[requirement.operator]
 
 
-def matches(made, term):
+def matches(made: Node, term: NodeSelectorTerm) -> bool:
     return all(meets(made.metadata.labels, one) for one in term.match_expressions)
 
 
 @given(states(max_pending=2))
-def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
+def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
     for one in simulation(state).pending():
         affinity = one.spec.affinity and one.spec.affinity.node_affinity
         if not affinity:
@@ -49,7 +54,7 @@ def test_verdicts_and_scores_are_those_of_a_plain_loop(state):
                 assert raw[made.name] == wanted
 
 
-def test_an_explanation_says_what_is_wanted_and_what_is_there():
+def test_an_explanation_says_what_is_wanted_and_what_is_there() -> None:
     expression = {"key": "disk", "operator": "In", "values": ["ssd", "nvme"]}
     terms = [{"matchExpressions": [expression]}, {"matchExpressions": [expression | {"key": "x"}]}]
     rules = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
@@ -63,7 +68,7 @@ def test_an_explanation_says_what_is_wanted_and_what_is_there():
     )
 
 
-def test_an_explanation_does_not_dwell_on_what_matches():
+def test_an_explanation_does_not_dwell_on_what_matches() -> None:
     state = cluster(
         node("n", labels={"zone": "a"}), pod("p", node_selector={"zone": "a", "disk": "ssd"})
     )
@@ -72,5 +77,5 @@ def test_an_explanation_does_not_dwell_on_what_matches():
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)

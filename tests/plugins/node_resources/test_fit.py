@@ -1,18 +1,23 @@
 """NodeResourcesFit against a plain loop over pods, and its explanations."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clusters import states
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation, verdicts
-from plugin_cases import cases, check
+from tests.clusters import states
+from tests.narrowing import plugin_of
+from tests.plugin_cases import cases, check
 
 
 @given(states(max_pending=2))
-def test_verdicts_are_those_of_a_plain_loop(state):
+def test_verdicts_are_those_of_a_plain_loop(state: ClusterState) -> None:
     run = simulation(state)
     for pending in run.pending():
         statuses = verdicts("NodeResourcesFit", state, pod=pending.key)
@@ -36,14 +41,14 @@ def test_verdicts_are_those_of_a_plain_loop(state):
 
 
 @pytest.mark.parametrize("count", [3, 70])
-def test_any_number_of_insufficient_resources_is_told_apart(count):
+def test_any_number_of_insufficient_resources_is_told_apart(count: int) -> None:
     names = [f"example.com/r{i:02}" for i in range(count)]
     state = cluster(node("a"), pod("p", requests=dict.fromkeys(names, 1)))
     (status,) = verdicts("NodeResourcesFit", state).values()
     assert list(status.reasons) == [f"Insufficient {name}" for name in names]
 
 
-def test_an_explanation_gives_amounts_as_people_write_them():
+def test_an_explanation_gives_amounts_as_people_write_them() -> None:
     state = cluster(
         node("a", cpu="2", memory="4Gi", pods=1, resources={"example.com/gpu": 1}),
         pod("running", node="a", cpu="1500m", memory="3Gi"),
@@ -58,34 +63,36 @@ def test_an_explanation_gives_amounts_as_people_write_them():
     )
 
 
-def test_an_explanation_of_a_score_says_how_much_would_be_used():
+def test_an_explanation_of_a_score_says_how_much_would_be_used() -> None:
     state = cluster(node("a", cpu="4", memory="8Gi"), pod("p", cpu="1", memory="2Gi"))
     score = explanation(state).nodes[0].scores["NodeResourcesFit"]
     assert score.details == ("cpu 25% used", "memory 25% used")
 
 
-def test_sums_that_might_overflow_are_noticed():
+def test_sums_that_might_overflow_are_noticed() -> None:
     huge = pod("huge", requests={"memory": "4Ti"}, node="n")
     assert not simulation(cluster(node("n"), pod("plain", node="n"))).snapshot.huge
     assert simulation(cluster(node("n"), huge)).snapshot.huge
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin, case):
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
 
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2))
-def test_the_form_for_one_node_agrees_about_other_resources(there, requested, disk):
+def test_the_form_for_one_node_agrees_about_other_resources(
+    there: int, requested: int, disk: int
+) -> None:
     other = "example.com/device"
-    devices = {"requests": {other: requested, "ephemeral-storage": disk}}
+    requests = {other: requested, "ephemeral-storage": disk}
     state = cluster(
         node("a", resources={other: 3, "ephemeral-storage": 1}),
         pod("there", requests={other: there}, node="a"),
-        pod("p", **devices),
+        pod("p", requests=requests),
     )
     run = simulation(state)
-    plugin = run.frameworks["default-scheduler"].plugin("NodeResourcesFit")
+    plugin = plugin_of(run, NodeResourcesFit)
     cycle, pending = CycleState(), find(run, "p")
     plugin.pre_filter(cycle, pending, Nodes(run.snapshot))
     status = plugin.filter(cycle, pending, NodeInfo(run.snapshot, 0))

@@ -1,10 +1,13 @@
 """The scoring strategies against plain loops in Go's arithmetic."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ksched_cli.kube.int64 import divide
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
@@ -21,52 +24,56 @@ AMOUNTS = st.one_of(st.integers(0, 10_000), st.integers(0, LARGEST), st.just(LAR
 CAPACITIES = st.one_of(st.integers(1, 10_000), st.integers(1, LARGEST))
 
 
-def wrapped(number):
+def wrapped(number: int) -> int:
     """As an int64 that overflows."""
     return (number - SMALLEST) % 2**64 + SMALLEST
 
 
-def quotient(amount, by):
+def quotient(amount: int, by: int) -> int:
     """Go's division, towards zero."""
     magnitude = abs(amount) // abs(by)
     return magnitude if (amount >= 0) == (by >= 0) else -magnitude
 
 
-def least(requested, capacity):
+def least(requested: int, capacity: int) -> int:
     if requested > capacity:
         return 0
     return quotient(wrapped((capacity - requested) * 100), capacity)
 
 
-def most(requested, capacity):
+def most(requested: int, capacity: int) -> int:
     return quotient(wrapped(min(requested, capacity) * 100), capacity)
 
 
-def column(*values):
+def column(*values: int) -> NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
 @given(st.integers(SMALLEST, LARGEST), st.integers(1, LARGEST))
-def test_division_is_towards_zero_for_numbers_and_for_columns(amount, by):
+def test_division_is_towards_zero_for_numbers_and_for_columns(amount: int, by: int) -> None:
     assert divide(amount, by) == quotient(amount, by)
     assert divide(column(amount), column(by)).tolist() == [quotient(amount, by)]
 
 
 @given(AMOUNTS, CAPACITIES)
 @example(209715200, 9 * 10**18)
-def test_the_two_simple_strategies_are_exact_also_where_they_overflow(requested, capacity):
+def test_the_two_simple_strategies_are_exact_also_where_they_overflow(
+    requested: int, capacity: int
+) -> None:
     assert least_allocated(column(requested), column(capacity))[0] == least(requested, capacity)
     assert most_allocated(column(requested), column(capacity))[0] == most(requested, capacity)
 
 
 @given(st.lists(st.tuples(AMOUNTS, CAPACITIES), min_size=1))
-def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs):
+def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs: list[tuple[int, int]]) -> None:
     requested, capacity = (column(*values) for values in zip(*pairs, strict=True))
     assert least_allocated(requested, capacity).tolist() == [least(*pair) for pair in pairs]
 
 
 @given(st.integers(0, 2**54 - 1), st.integers(1, 2**54 - 1))
-def test_where_no_product_overflows_plain_division_is_as_exact(requested, capacity):
+def test_where_no_product_overflows_plain_division_is_as_exact(
+    requested: int, capacity: int
+) -> None:
     used, whole = column(requested), column(capacity)
     assert least_allocated(used, whole, True)[0] == least(requested, capacity)
     assert most_allocated(used, whole, True)[0] == most(requested, capacity)
@@ -81,7 +88,9 @@ SHAPES = st.lists(
 
 
 @given(SHAPES, AMOUNTS, CAPACITIES)
-def test_a_ratio_follows_its_shape(shape, requested, capacity):
+def test_a_ratio_follows_its_shape(
+    shape: list[tuple[int, int]], requested: int, capacity: int
+) -> None:
     points = [(utilization, score * 10) for utilization, score in shape]
     percent = 100 if requested > capacity else quotient(wrapped(requested * 100), capacity)
     expected = points[-1][1]
@@ -93,10 +102,10 @@ def test_a_ratio_follows_its_shape(shape, requested, capacity):
                 rise = (score - before[1]) * (percent - before[0])
                 expected = before[1] + quotient(rise, utilization - before[0])
             break
-    score = requested_to_capacity_ratio(
+    strategy: Callable[..., Any] = requested_to_capacity_ratio(
         [UtilizationShapePoint(utilization=u, score=s) for u, s in shape]
     )
-    assert score(column(requested), column(capacity))[0] == expected
+    assert strategy(column(requested), column(capacity))[0] == expected
 
 
 @given(
@@ -107,7 +116,9 @@ def test_a_ratio_follows_its_shape(shape, requested, capacity):
     ),
     st.booleans(),
 )
-def test_the_mean_is_over_the_resources_that_a_node_has(resources, skip_zero):
+def test_the_mean_is_over_the_resources_that_a_node_has(
+    resources: list[tuple[int, ...]], skip_zero: bool
+) -> None:
     usages = [
         ResourceUsage(column(requested), column(capacity), capacity > 0)
         for requested, capacity, _ in resources

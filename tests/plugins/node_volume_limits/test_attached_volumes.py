@@ -1,9 +1,12 @@
 """Counts of attached volumes, and the names under which volumes are counted."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
@@ -13,16 +16,19 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     volume_text,
 )
 from ksched_cli.testing import cluster, find, node, pod, simulation
-from volumes import CSI, attachment, bound, claim, csi_node, storage_class, uses
+from tests.narrowing import present
+from tests.volumes import CSI, attachment, bound, claim, csi_node, storage_class, uses
 
 NAMES = [f"v{i}" for i in range(4)]
 
 
-def wants(name, *claims, **more):
+def wants(name: str, *claims: str, **more: Any) -> dict[str, Any]:
     return pod(name, spec={"volumes": uses(*claims)}, **more)
 
 
-def limited(*pods, limit=1, names=("a", "b")):
+def limited(
+    *pods: dict[str, Any], limit: int = 1, names: tuple[str, str] = ("a", "b")
+) -> ClusterState:
     return cluster(
         *(node(name) for name in names),
         *(csi_node(name, csi_example_com=limit) for name in names),
@@ -35,7 +41,9 @@ POD = st.tuples(st.lists(st.sampled_from(NAMES), max_size=3), st.integers(0, 1))
 
 
 @given(st.lists(POD, max_size=6), st.lists(st.integers(0, 5), max_size=4), st.booleans())
-def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
+def test_counts_follow_pods_as_if_counted_anew(
+    pods: list[tuple[list[str], int]], leaving: list[int], attached: bool
+) -> None:
     made = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
     run = simulation(limited(*made, *([attachment("va", "a", "v0")] if attached else [])))
     handle = run.frameworks["default-scheduler"].handle
@@ -55,26 +63,26 @@ def test_counts_follow_pods_as_if_counted_anew(pods, leaving, attached):
         assert counted.missing(NAMES).tolist() == following.missing(NAMES).tolist()
 
 
-def names_of(state, *, new=True):
+def names_of(state: ClusterState, *, new: bool = True) -> dict[str, str] | None:
     run = simulation(state)
     names = run.frameworks["default-scheduler"].handle.service(VolumeNames)
     return names.of_pod(find(run).pod, Migration(True, False), new=new)
 
 
-def test_a_bound_volume_is_named_by_driver_and_handle():
+def test_a_bound_volume_is_named_by_driver_and_handle() -> None:
     state = cluster(node("a"), *bound("v", handle="h"), wants("p", "v"))
     assert names_of(state) == {f"{CSI}/h": CSI}
 
 
-def test_a_volume_to_be_provisioned_is_named_by_its_claim():
+def test_a_volume_to_be_provisioned_is_named_by_its_claim() -> None:
     state = cluster(
         node("a"), storage_class("wait", CSI), claim("c", storage_class="wait"), wants("p", "c")
     )
-    (name,) = names_of(state)
+    (name,) = present(names_of(state))
     assert volume_text(name, CSI) == "one to be made for claim default/c"
 
 
-def test_a_missing_claim_is_an_error_for_a_new_pod_only():
+def test_a_missing_claim_is_an_error_for_a_new_pod_only() -> None:
     state = cluster(node("a"), wants("p", "gone"))
     assert names_of(state, new=False) == {}
     with pytest.raises(ClaimMissingError, match=r'looking up PVC default/gone: .*"gone" not found'):

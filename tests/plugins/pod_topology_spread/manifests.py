@@ -1,5 +1,7 @@
 """Nodes, terms and pods that the tests of PodTopologySpread share."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from ksched_cli.testing import node
@@ -14,12 +16,18 @@ NAMES = [one["metadata"]["name"] for one in NODES]
 WEB = {"matchLabels": {"app": "web"}}
 
 
-def constraint(key="zone", skew=1, when="DoNotSchedule", selector=WEB, **more):
+def constraint(
+    key: str = "zone",
+    skew: int = 1,
+    when: str = "DoNotSchedule",
+    selector: dict[str, Any] = WEB,
+    **more: Any,
+) -> dict[str, Any]:
     found = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": when}
     return found | {"labelSelector": selector} | more
 
 
-def spread(*constraints):
+def spread(*constraints: dict[str, Any]) -> dict[str, Any]:
     return {"topologySpreadConstraints": list(constraints)}
 
 

@@ -1,10 +1,13 @@
 """What PodTopologySpread explains about a node."""
 
+from typing import Any
+
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, node, pod
 from tests.plugins.pod_topology_spread.manifests import NODES, constraint, spread
 
 
-def details(state, point):
+def details(state: ClusterState, point: str) -> dict[str, Any]:
     """Node → the lines that explain PodTopologySpread's word on it."""
     record = explanation(state, pod="p")
     if point == "score":
@@ -19,11 +22,11 @@ def details(state, point):
     }
 
 
-def webs(*names):
+def webs(*names: str) -> list[dict[str, Any]]:
     return [pod(f"w{i}", node=name, labels={"app": "web"}) for i, name in enumerate(names)]
 
 
-def test_explain_names_the_counts_of_the_domains():
+def test_explain_names_the_counts_of_the_domains() -> None:
     p = pod("p", labels={"app": "web"}, spec=spread(constraint()))
     lines = details(cluster(*NODES, *webs("n0", "n1", "n1", "n2"), p), "filter")
     line = (
@@ -34,7 +37,7 @@ def test_explain_names_the_counts_of_the_domains():
     assert lines["n3"] == []
 
 
-def test_explain_says_when_there_are_too_few_domains():
+def test_explain_says_when_there_are_too_few_domains() -> None:
     p = pod("p", labels={"app": "web"}, spec=spread(constraint(minDomains=5)))
     lines = details(cluster(*NODES, *webs("n0", "n2", "n3"), p), "filter")
     assert lines["n0"] == [
@@ -43,19 +46,19 @@ def test_explain_says_when_there_are_too_few_domains():
     ]
 
 
-def test_explain_says_which_label_the_node_lacks():
+def test_explain_says_which_label_the_node_lacks() -> None:
     p = pod("p", spec=spread(constraint(key="rack")))
     assert details(cluster(*NODES, p), "filter")["n3"] == ["the node has no label rack"]
 
 
-def test_explain_gives_the_range_where_there_are_many_domains():
+def test_explain_gives_the_range_where_there_are_many_domains() -> None:
     nodes = [node(f"n{i}", labels={"host": f"h{i}"}) for i in range(12)]
     p = pod("p", labels={"app": "web"}, spec=spread(constraint(key="host")))
     lines = details(cluster(*nodes, *webs("n0", "n0"), p), "filter")
     assert lines["n0"][0].endswith("max skew 1. All: 12 domains, 0 to 2 each")
 
 
-def test_explain_shows_where_a_score_comes_from():
+def test_explain_shows_where_a_score_comes_from() -> None:
     soft = constraint(key="rack", skew=3, when="ScheduleAnyway")
     lines = details(cluster(*NODES, *webs("n0", "n2", "n1"), pod("p", spec=spread(soft))), "score")
     assert lines["n0"] == ["rack r1 has 2 pods with app=web: 2 x 1.386 + 2, fewer is better"]

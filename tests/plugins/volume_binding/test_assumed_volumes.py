@@ -1,12 +1,15 @@
 """The assume cache: what it hides of the stored objects, and that it can be restored."""
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
-from ksched_cli.plugins.volumes.persistent_volumes import PersistentVolumes
+from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
+from ksched_cli.plugins.volumes.persistent_volumes import ClassVolumes, PersistentVolumes
 from ksched_cli.testing import cluster, node, pod, simulation
-from volumes import claim, storage_class, uses, volume
+from tests.narrowing import plugin_of, present
+from tests.volumes import claim, storage_class, uses, volume
 
 
-def stored():
+def stored() -> tuple[AssumedVolumes, ClassVolumes, ClusterState]:
     """An empty cache over two volumes, one of which has a claim; its state."""
     state = cluster(
         node("a"), volume("free"), volume("taken", claim="c1"), claim("c0"), claim("c1")
@@ -15,12 +18,12 @@ def stored():
     return AssumedVolumes(volumes), volumes.of_class("local"), state
 
 
-def test_an_assumed_volume_is_its_claims_until_it_is_restored():
+def test_an_assumed_volume_is_its_claims_until_it_is_restored() -> None:
     assumed, table, state = stored()
     free, asking = state.persistent_volumes["free"], state.persistent_volume_claims["default", "c0"]
     assert assumed.taken("local").tolist() == [False, True]
     assumed.assume_bound(free, asking)
-    assert assumed.claim_ref(free).name == "c0"
+    assert present(assumed.claim_ref(free)).name == "c0"
     assert assumed.bound_to(asking, table) == [0]
     assert assumed.taken("local").tolist() == [True, True]
     assumed.restore_volume(free)
@@ -29,7 +32,7 @@ def test_an_assumed_volume_is_its_claims_until_it_is_restored():
     assert assumed.taken("local").tolist() == [False, True]
 
 
-def test_a_volume_that_is_the_claims_already_is_not_assumed():
+def test_a_volume_that_is_the_claims_already_is_not_assumed() -> None:
     assumed, table, state = stored()
     bound = state.persistent_volume_claims["default", "c1"]
     assumed.assume_bound(state.persistent_volumes["taken"], bound)
@@ -37,7 +40,7 @@ def test_a_volume_that_is_the_claims_already_is_not_assumed():
     assert assumed.bound_to(bound, table) == [1]
 
 
-def test_a_selected_node_replaces_the_annotation_until_it_is_restored():
+def test_a_selected_node_replaces_the_annotation_until_it_is_restored() -> None:
     state = cluster(claim("c", selected_node="a"))
     assumed = AssumedVolumes(
         PersistentVolumes(simulation(state).frameworks["default-scheduler"].handle)
@@ -49,7 +52,7 @@ def test_a_selected_node_replaces_the_annotation_until_it_is_restored():
     assert assumed.selected_node(asking) == "a"
 
 
-def test_of_equal_volumes_the_first_by_name_is_taken():
+def test_of_equal_volumes_the_first_by_name_is_taken() -> None:
     state = cluster(
         node("a"),
         storage_class("local"),
@@ -59,5 +62,5 @@ def test_of_equal_volumes_the_first_by_name_is_taken():
     )
     run = simulation(state)
     run.run()
-    assumed = run.frameworks["default-scheduler"].plugin("VolumeBinding").binder.assumed
+    assumed = plugin_of(run, VolumeBinding).binder.assumed
     assert set(assumed.claim_refs) == {"v1"}

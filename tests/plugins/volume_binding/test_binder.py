@@ -1,12 +1,18 @@
 """Every node gets what FindMatchingVolume chooses for it alone; assuming is reversible."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.objects.storage import PersistentVolume, PersistentVolumeClaim
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.plugins.volume_binding.binder import VolumeBinder
 from ksched_cli.plugins.volumes.persistent_volumes import capacity, is_bound_to, requested
 from ksched_cli.testing import cluster, find, node, pod, simulation
-from volumes import claim, storage_class, uses, volume
+from tests.narrowing import present
+from tests.volumes import claim, storage_class, uses, volume
 
 HOSTS = ["a", "b", "c", "d"]
 ZONES = {"a": "north", "b": "north", "c": "south", "d": ""}
@@ -18,7 +24,7 @@ NAMES = [f"c{i}" for i in range(4)]
 
 
 @st.composite
-def volumes(draw, name):
+def volumes(draw: st.DrawFn, name: str) -> dict[str, Any]:
     reach = draw(
         st.one_of(
             st.just({}),
@@ -39,14 +45,15 @@ def volumes(draw, name):
 
 
 @st.composite
-def claims(draw, name):
-    selector = draw(st.sampled_from([{}, {}, {"selector": {"matchLabels": {"disk": "ssd"}}}]))
+def claims(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    selectors: list[dict[str, Any]] = [{}, {}, {"selector": {"matchLabels": {"disk": "ssd"}}}]
+    selector = draw(st.sampled_from(selectors))
     chosen = draw(st.sampled_from(["local", "local", "other"]))
     return claim(name, draw(SIZES), chosen, modes=draw(MODES), **selector)
 
 
 @st.composite
-def states(draw):
+def states(draw: st.DrawFn) -> ClusterState:
     nodes = []
     for host in HOSTS:
         labels = {"kubernetes.io/hostname": host}
@@ -64,16 +71,19 @@ def states(draw):
     )
 
 
-def reaches(volume, host):
+def reaches(volume: PersistentVolume, host: str) -> bool:
     """The affinities made here have one requirement at most."""
     if volume.spec.node_affinity is None:
         return True
-    (wanted,) = volume.spec.node_affinity.required.node_selector_terms[0].match_expressions
-    label = host if wanted.key == "kubernetes.io/hostname" else ZONES[host]
-    return label in wanted.values
+    selector = present(volume.spec.node_affinity.required)
+    (requirement,) = selector.node_selector_terms[0].match_expressions
+    label = host if requirement.key == "kubernetes.io/hostname" else ZONES[host]
+    return label in requirement.values
 
 
-def smallest(claim, volumes, host, chosen):
+def smallest(
+    claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume], host: str, chosen: set[str]
+) -> PersistentVolume | None:
     """FindMatchingVolume for one claim and one node, word for word."""
     best = None
     for one in sorted(volumes, key=lambda one: (capacity(one), one.name)):
@@ -96,13 +106,13 @@ def smallest(claim, volumes, host, chosen):
 
 
 @given(states())
-def test_every_node_gets_what_a_look_at_it_alone_would_choose(state):
+def test_every_node_gets_what_a_look_at_it_alone_would_choose(state: ClusterState) -> None:
     run = simulation(state)
     binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
     asked = binder.claims(find(run).pod)
     found = binder.find(asked)
     for row, host in enumerate(HOSTS):
-        chosen = {}
+        chosen: dict[Any, Any] = {}
         for one in sorted(asked.delayed_binding, key=requested):
             best = smallest(one, state.persistent_volumes.values(), host, set(chosen.values()))
             if best is not None:
@@ -112,7 +122,7 @@ def test_every_node_gets_what_a_look_at_it_alone_would_choose(state):
 
 
 @given(states())
-def test_taking_and_giving_back_changes_nothing(state):
+def test_taking_and_giving_back_changes_nothing(state: ClusterState) -> None:
     run = simulation(state)
     binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
     found = binder.find(binder.claims(find(run).pod))
@@ -120,5 +130,5 @@ def test_taking_and_giving_back_changes_nothing(state):
     for row in range(len(HOSTS)):
         binder.assume(found, row)
         binder.revert(found, row)
-    assert binder.assumed.claim_refs == binder.assumed.selected_nodes == {}
+    assert (binder.assumed.claim_refs, binder.assumed.selected_nodes) == ({}, {})
     assert [binder.assumed.taken(name).tolist() for name in ("local", "other")] == before

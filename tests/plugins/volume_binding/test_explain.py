@@ -1,10 +1,12 @@
 """What explain says about a node that VolumeBinding rejects. More of it: volume_binding.yaml."""
 
+from typing import Any
+
 from ksched_cli.testing import cluster, explanation, node, pod
-from volumes import CSI, capacity, claim, csi_driver, storage_class, uses, volume
+from tests.volumes import CSI, capacity, claim, csi_driver, storage_class, uses, volume
 
 
-def details(*objects, claims=("c",)):
+def details(*objects: dict[str, Any], claims: tuple[str] = ("c",)) -> list[str]:
     state = cluster(
         node("a", labels={"kubernetes.io/hostname": "a"}),
         *objects,
@@ -14,7 +16,7 @@ def details(*objects, claims=("c",)):
     return [line for rejection in explained.rejections for line in rejection.details]
 
 
-def test_the_volumes_of_the_class_are_counted_by_what_does_not_match():
+def test_the_volumes_of_the_class_are_counted_by_what_does_not_match() -> None:
     assert details(
         storage_class("local"),
         volume("small", "1Gi"),
@@ -28,7 +30,7 @@ def test_the_volumes_of_the_class_are_counted_by_what_does_not_match():
     ]
 
 
-def test_the_capacity_that_the_node_can_get_is_named():
+def test_the_capacity_that_the_node_can_get_is_named() -> None:
     assert details(
         storage_class("fast", CSI),
         csi_driver(storageCapacity=True),

@@ -1,30 +1,38 @@
 """VolumeBinding in a run: what Reserve takes, who sees it, and that all of it can be given back."""
 
+from typing import Any
+
 import pytest
 
-from framework.toys import Toy
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import PermitPlugin, ReservePlugin
+from ksched_cli.framework.interface import PermitPlugin, Plugin, ReservePlugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes
+from ksched_cli.plugins.volume_binding.binder import VolumeBinder
+from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
-from volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
+from tests.framework.toys import Toy
+from tests.narrowing import plugin_of, present
+from tests.volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
 
 DEFAULT = "default-scheduler"
 ON_B = {"kubernetes.io/hostname": "b"}
 
 
-def host(name, **more):
+def host(name: str, **more: Any) -> dict[str, Any]:
     return node(name, labels={"kubernetes.io/hostname": name}, **more)
 
 
-def wants(name, *claims, **more):
+def wants(name: str, *claims: str, **more: Any) -> dict[str, Any]:
     return pod(name, cpu="1", spec={"volumes": uses(*claims)}, **more)
 
 
-def local_disks(*pods):
+def local_disks(*pods: dict[str, Any]) -> ClusterState:
     """Two nodes with a local volume each; the one on b is smaller."""
     return cluster(
         host("a"),
@@ -40,13 +48,13 @@ def local_disks(*pods):
 # -- what one pod takes, the next does not get -----------------------------------------------------
 
 
-def test_a_volume_that_one_pod_took_is_not_there_for_the_next():
+def test_a_volume_that_one_pod_took_is_not_there_for_the_next() -> None:
     run = simulate(local_disks(wants("p0", "c0"), wants("p1", "c1"), wants("p2", "c2")))
     assert run.placements == {"default/p0": "a", "default/p1": "b"}
     assert run.pending == ("default/p2",)
 
 
-def test_the_smallest_volume_of_a_node_is_taken():
+def test_the_smallest_volume_of_a_node_is_taken() -> None:
     state = cluster(
         host("a"),
         storage_class("local"),
@@ -59,12 +67,12 @@ def test_the_smallest_volume_of_a_node_is_taken():
     assert set(binder(run).assumed.claim_refs) == {"v3"}
 
 
-def test_pods_that_share_a_claim_go_where_its_volume_was_found():
+def test_pods_that_share_a_claim_go_where_its_volume_was_found() -> None:
     run = simulate(local_disks(wants("p0", "c0", node_selector=ON_B), wants("p1", "c0")))
     assert run.placements == {"default/p0": "b", "default/p1": "b"}
 
 
-def test_pods_that_share_a_claim_go_where_its_volume_is_to_be_made():
+def test_pods_that_share_a_claim_go_where_its_volume_is_to_be_made() -> None:
     state = cluster(
         host("a"),
         host("b"),
@@ -78,13 +86,14 @@ def test_pods_that_share_a_claim_go_where_its_volume_is_to_be_made():
     assert binder(run).assumed.selected_nodes == {("default", "c"): "b"}
 
 
-def test_a_pod_whose_claims_are_bound_takes_nothing():
+def test_a_pod_whose_claims_are_bound_takes_nothing() -> None:
     run = simulation(cluster(host("a"), *bound("v"), wants("p", "v")))
     assert run.run().placements == {"default/p": "a"}
-    assert binder(run).assumed.claim_refs == binder(run).assumed.selected_nodes == {}
+    assumed = binder(run).assumed
+    assert (assumed.claim_refs, assumed.selected_nodes) == ({}, {})
 
 
-def test_one_profile_does_not_see_what_another_has_assumed():
+def test_one_profile_does_not_see_what_another_has_assumed() -> None:
     profiles = {"profiles": [{"schedulerName": DEFAULT}, {"schedulerName": "other"}]}
     state = cluster(
         host("a"),
@@ -101,41 +110,41 @@ def test_one_profile_does_not_see_what_another_has_assumed():
 # -- what was taken is given back ------------------------------------------------------------------
 
 
-def refusing(point, status):
-    """Says `status` at Reserve or Permit about every pod but the first one."""
+def refusing(point: type[Plugin], status: Status) -> type[Plugin]:
+    """Answers `status` at Reserve or Permit about every pod but the first one."""
 
-    class Refusing(Toy, point):
-        name = "Refusing"
+    def reserve(self: Plugin, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if pod.name == "first" else status
 
-        def reserve(self, state, pod, node):
-            return SUCCESS if pod.name == "first" else status
+    def unreserve(self: Plugin, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        pass
 
-        def unreserve(self, state, pod, node):
-            pass
+    def permit(
+        self: Plugin, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> tuple[Status, float]:
+        return reserve(self, state, pod, node), 0.0
 
-        def permit(self, state, pod, node):
-            return self.reserve(state, pod, node), 0.0
-
-    return Refusing
+    methods = {"reserve": reserve, "unreserve": unreserve, "permit": permit}
+    return type("Refusing", (Toy, point), {"name": "Refusing", **methods})
 
 
-class Defective(refusing(ReservePlugin, SUCCESS)):
+class Defective(Toy, ReservePlugin):
     name = "Defective"
 
-    def reserve(self, state, pod, node):
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if pod.name != "first":
             raise RuntimeError("in Reserve")
         return SUCCESS
 
-    def unreserve(self, state, pod, node):
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         raise RuntimeError("in Unreserve")
 
 
-def binder(run):
-    return run.frameworks[DEFAULT].plugin("VolumeBinding").binder
+def binder(run: Simulation) -> VolumeBinder:
+    return plugin_of(run, VolumeBinding).binder
 
 
-def picture(run):
+def picture(run: Simulation) -> dict[str, Any]:
     """Everything that a placed pod changes."""
     snapshot, assumed = run.snapshot, binder(run).assumed
     use = snapshot.index(DiskUse.following)
@@ -156,7 +165,7 @@ def picture(run):
     }
 
 
-def greedy(name):
+def greedy(name: str) -> list[dict[str, Any]]:
     """Takes a volume that is there, one to be made, bound ones, a disk, a port. With its claims."""
     disk = {"name": "disk", "gcePersistentDisk": {"pdName": name}}
     tmp = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
@@ -169,7 +178,7 @@ def greedy(name):
     ]
 
 
-def crowded():
+def crowded() -> ClusterState:
     """`first` can take what it wants, and `second` too: there is one of everything on each node."""
     return cluster(
         host("a"),
@@ -187,7 +196,7 @@ def crowded():
     )
 
 
-def refusals():
+def refusals() -> list[Any]:
     found = [pytest.param(Defective, id="ReservePlugin: a defect")]
     for point in (ReservePlugin, PermitPlugin):
         for status in (Status.unschedulable("no"), Status.error("broken")):
@@ -197,7 +206,7 @@ def refusals():
 
 
 @pytest.mark.parametrize("plugin", refusals())
-def test_a_plugin_that_refuses_after_the_choice_leaves_no_trace(plugin):
+def test_a_plugin_that_refuses_after_the_choice_leaves_no_trace(plugin: type[Any]) -> None:
     run = simulation(crowded(), plugins=[plugin])
     first, second = run.pending()
     assert run.try_pod(first)[-1].node == "a"
@@ -210,7 +219,7 @@ def test_a_plugin_that_refuses_after_the_choice_leaves_no_trace(plugin):
     assert picture(run) == before
 
 
-def test_without_the_plugin_that_refuses_the_same_pod_changes_all_of_it():
+def test_without_the_plugin_that_refuses_the_same_pod_changes_all_of_it() -> None:
     run = simulation(crowded())
     first, second = run.pending()
     run.try_pod(first)
@@ -219,10 +228,15 @@ def test_without_the_plugin_that_refuses_the_same_pod_changes_all_of_it():
     assert [name for name, was in before.items() if picture(run)[name] == was] == []
 
 
-def test_what_a_refused_pod_gave_back_is_there_for_the_next():
-    class Picky(refusing(ReservePlugin, SUCCESS)):
-        def reserve(self, state, pod, node):
+def test_what_a_refused_pod_gave_back_is_there_for_the_next() -> None:
+    class Picky(Toy, ReservePlugin):
+        name = "Picky"
+
+        def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return Status.unschedulable("no") if pod.name == "p0" else SUCCESS
+
+        def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+            pass
 
     state = cluster(
         host("a"),
@@ -236,7 +250,7 @@ def test_what_a_refused_pod_gave_back_is_there_for_the_next():
     assert simulate(state, plugins=[Picky]).placements == {"default/p1": "a"}
 
 
-def test_unreserve_where_nothing_was_reserved_is_no_harm():
+def test_unreserve_where_nothing_was_reserved_is_no_harm() -> None:
     run = simulation(local_disks(wants("p", "c0")))
     framework, asked = run.frameworks[DEFAULT], find(run)
     place = NodeInfo(run.snapshot, 0)
@@ -247,19 +261,19 @@ def test_unreserve_where_nothing_was_reserved_is_no_harm():
     assert not run.caller.defects
 
 
-def test_giving_back_a_shared_claim_takes_it_from_the_pod_that_has_it_too():
+def test_giving_back_a_shared_claim_takes_it_from_the_pod_that_has_it_too() -> None:
     """Upstream's way: what is restored is what the API server knows."""
     refused = refusing(ReservePlugin, Status.unschedulable("no"))
     run = simulation(local_disks(wants("first", "c0"), wants("second", "c0")), plugins=[refused])
     first, second = run.pending()
     assert run.try_pod(first)[-1].node == "a"
-    assert run.try_pod(second)[-1].reserve.message == "no"
+    assert present(run.try_pod(second)[-1].reserve).message == "no"
     assert binder(run).assumed.claim_refs == {}
 
 
-def test_reserve_fails_where_prefilter_is_switched_off():
+def test_reserve_fails_where_prefilter_is_switched_off() -> None:
     disabled = {"disabled": [{"name": "VolumeBinding"}]}
     config = {"profiles": [{"plugins": {"preFilter": disabled, "filter": disabled}}]}
     run = simulate(cluster(host("a"), pod("p")), config)
     refusal = run.last["default/p"].reserve
-    assert refusal.message == 'running Reserve plugin "VolumeBinding": not found'
+    assert present(refusal).message == 'running Reserve plugin "VolumeBinding": not found'

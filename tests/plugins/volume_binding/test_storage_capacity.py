@@ -1,11 +1,13 @@
 """CSIStorageCapacity objects as columns."""
 
+from typing import Any
+
 from ksched_cli.plugins.volume_binding.storage_capacity import NO_CAPACITY, StorageCapacity
 from ksched_cli.testing import cluster, node, simulation
-from volumes import CSI, capacity, csi_driver, storage_class
+from tests.volumes import CSI, capacity, csi_driver, storage_class
 
 
-def largest(*objects):
+def largest(*objects: dict[str, Any]) -> list[int] | None:
     state = cluster(
         node("a", labels={"zone": "x"}), node("b"), storage_class("fast", CSI), *objects
     )
@@ -14,7 +16,7 @@ def largest(*objects):
     return None if column is None else column.tolist()
 
 
-def test_a_node_gets_the_largest_capacity_of_its_topology():
+def test_a_node_gets_the_largest_capacity_of_its_topology() -> None:
     in_x = {"nodeTopology": {"matchLabels": {"zone": "x"}}}
     driver = csi_driver(storageCapacity=True)
     assert largest(
@@ -22,16 +24,16 @@ def test_a_node_gets_the_largest_capacity_of_its_topology():
     ) == [2048, 1024]
 
 
-def test_the_maximum_volume_size_goes_before_the_capacity():
+def test_the_maximum_volume_size_goes_before_the_capacity() -> None:
     driver = csi_driver(storageCapacity=True)
     assert largest(driver, capacity("all", "fast", "2Ki", maximumVolumeSize="1Ki")) == [1024] * 2
 
 
-def test_a_class_without_capacity_objects_has_none():
+def test_a_class_without_capacity_objects_has_none() -> None:
     driver = csi_driver(storageCapacity=True)
     assert largest(driver, capacity("other", "slow", "1Ki")) == [NO_CAPACITY] * 2
 
 
-def test_a_driver_that_publishes_no_capacity_is_unlimited():
+def test_a_driver_that_publishes_no_capacity_is_unlimited() -> None:
     assert largest(csi_driver(storageCapacity=False), capacity("all", "fast", "1Ki")) is None
     assert largest(capacity("all", "fast", "1Ki")) is None

@@ -1,20 +1,22 @@
 """Disks and claims in use, and which uses of a disk conflict."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of
 from ksched_cli.testing import cluster, find, node, pod, simulation
-from volumes import bound, uses
+from tests.volumes import bound, uses
 
 SINGLE = bound("single", modes=("ReadWriteOncePod",))
 DISK = {"name": "disk", "gcePersistentDisk": {"pdName": "d"}}
 
 
-def wants(name, *claims, disk=False, **more):
+def wants(name: str, *claims: str, disk: bool = False, **more: Any) -> dict[str, Any]:
     return pod(name, spec={"volumes": uses(*claims) + ([DISK] if disk else [])}, **more)
 
 
-def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
+def test_use_is_counted_per_node_and_forgotten_with_the_last_pod() -> None:
     pods = [wants(f"x{i}", "single", disk=True, node="a") for i in range(2)]
     run = simulation(cluster(node("a"), *SINGLE, *pods))
     use = run.snapshot.index(DiskUse.following)
@@ -25,11 +27,11 @@ def test_use_is_counted_per_node_and_forgotten_with_the_last_pod():
         assert list(use.disks.values()) == [{0: (left, left)} if left else {}]
 
 
-def rbd(*monitors, read_only=False):
+def rbd(*monitors: str, read_only: bool = False) -> dict[str, Any]:
     return {"rbd": {"monitors": monitors, "image": "i", "pool": "p", "readOnly": read_only}}
 
 
-def gce(*, read_only=False):
+def gce(*, read_only: bool = False) -> dict[str, dict[str, Any]]:
     return {"gcePersistentDisk": {"pdName": "d", "readOnly": read_only}}
 
 
@@ -50,7 +52,9 @@ def gce(*, read_only=False):
         (gce(), rbd("m1"), False),
     ],
 )
-def test_a_disk_is_shared_by_readers_only(present, requested, conflict):
+def test_a_disk_is_shared_by_readers_only(
+    present: dict[str, Any], requested: dict[str, Any], conflict: bool
+) -> None:
     pods = [
         pod(name, spec={"volumes": [{"name": "v", **disk}]}, node=host)
         for name, disk, host in (("x", present, "a"), ("p", requested, ""))

@@ -1,22 +1,25 @@
 """VolumeRestrictions where pods come and go: preemption, nominations, trials."""
 
+from typing import Any
+
 import pytest
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY
+from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY, VolumeRestrictions
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
-from volumes import bound, uses
+from tests.narrowing import plugin_of
+from tests.volumes import bound, uses
 
 SINGLE = bound("single", modes=("ReadWriteOncePod",))
 DISK = {"name": "disk", "gcePersistentDisk": {"pdName": "d"}}
 
 
-def wants(name, *claims, disk=False, **more):
+def wants(name: str, *claims: str, disk: bool = False, **more: Any) -> dict[str, Any]:
     return pod(name, spec={"volumes": uses(*claims) + ([DISK] if disk else [])}, **more)
 
 
-def test_preemption_frees_a_claim_for_a_single_pod():
+def test_preemption_frees_a_claim_for_a_single_pod() -> None:
     state = cluster(
         node("a"),
         node("b"),
@@ -25,11 +28,11 @@ def test_preemption_frees_a_claim_for_a_single_pod():
         wants("high", "single", priority=9),
     )
     run = simulate(state)
-    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert [eviction.pod for eviction in run.evicted] == ["default/low"]
     assert run.placements == {"default/high": "a"}
 
 
-def test_evicting_pods_elsewhere_does_not_free_a_claim():
+def test_evicting_pods_elsewhere_does_not_free_a_claim() -> None:
     """The pod that has the claim is as important."""
     state = cluster(
         node("a"),
@@ -44,7 +47,7 @@ def test_evicting_pods_elsewhere_does_not_free_a_claim():
     assert run.pending == ("default/high",)
 
 
-def test_preemption_frees_a_disk():
+def test_preemption_frees_a_disk() -> None:
     state = cluster(
         node("a"),
         wants("low", disk=True, node="a"),
@@ -52,27 +55,27 @@ def test_preemption_frees_a_disk():
         wants("high", disk=True, priority=9),
     )
     run = simulate(state)
-    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert [eviction.pod for eviction in run.evicted] == ["default/low"]
     assert run.placements == {"default/high": "a"}
 
 
-def test_a_disk_that_was_placed_in_the_run_is_in_use():
+def test_a_disk_that_was_placed_in_the_run_is_in_use() -> None:
     run = simulate(cluster(node("a"), node("b"), *(wants(f"p{i}", disk=True) for i in range(3))))
     assert sorted(run.placements.values()) == ["a", "b"]
     assert len(run.pending) == 1
 
 
-def test_a_claim_that_was_placed_in_the_run_is_in_use():
+def test_a_claim_that_was_placed_in_the_run_is_in_use() -> None:
     run = simulate(cluster(node("a"), *SINGLE, wants("p0", "single"), wants("p1", "single")))
     assert run.placements == {"default/p0": "a"}
 
 
 @pytest.mark.parametrize("namespace", ["default", "other"])
-def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(namespace):
+def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(namespace: str) -> None:
     mover = wants("mover", "single", "single", namespace=namespace, node="a")
     state = cluster(node("a"), *SINGLE, wants("x", "single", node="a"), wants("p", "single"), mover)
     run = simulation(state)
-    plugin = run.frameworks["default-scheduler"].plugin("VolumeRestrictions")
+    plugin = plugin_of(run, VolumeRestrictions)
     original, asked = CycleState(), find(run)
     run.frameworks["default-scheduler"].pre_filter(original, asked)
     trial = original.clone()
@@ -84,7 +87,7 @@ def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(name
     assert original.read(STATE_KEY).conflicts == 1
 
 
-def test_without_prefilter_every_node_that_has_no_conflict_is_an_error():
+def test_without_prefilter_every_node_that_has_no_conflict_is_an_error() -> None:
     off = {"disabled": [{"name": "VolumeRestrictions"}]}
     state = cluster(node("a"), node("b"), wants("x", disk=True, node="a"), wants("p", disk=True))
     run = simulate(state, {"profiles": [{"plugins": {"preFilter": off}}]})

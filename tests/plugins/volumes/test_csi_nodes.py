@@ -2,10 +2,11 @@
 
 from ksched_cli.plugins.volumes.csi_nodes import CSINodes
 from ksched_cli.testing import cluster, node, simulation
-from volumes import csi_node
+from tests.narrowing import present
+from tests.volumes import csi_node
 
 
-def columns():
+def columns() -> CSINodes:
     state = cluster(
         node("a"),
         node("b"),
@@ -16,19 +17,19 @@ def columns():
     return CSINodes(simulation(state).frameworks["default-scheduler"].handle)
 
 
-def test_a_driver_has_a_limit_per_node_or_none():
+def test_a_driver_has_a_limit_per_node_or_none() -> None:
     nodes = columns()
-    assert nodes.limits("csi.example.com").tolist() == [2, -1, -1]
+    assert present(nodes.limits("csi.example.com")).tolist() == [2, -1, -1]
     assert nodes.limits("other") is None
 
 
-def test_nodes_with_a_csi_node_and_with_a_limit():
+def test_nodes_with_a_csi_node_and_with_a_limit() -> None:
     nodes = columns()
     assert nodes.has_csi_node.tolist() == [True, True, False]
     assert nodes.limited.tolist() == [True, False, False]
 
 
-def test_migrated_plugins_are_those_of_the_annotation():
+def test_migrated_plugins_are_those_of_the_annotation() -> None:
     nodes = columns()
     assert nodes.migrated("kubernetes.io/y").tolist() == [True, False, False]
     assert nodes.migrated("kubernetes.io/z").tolist() == [False, False, False]

@@ -8,12 +8,12 @@ from ksched_cli.plugins.volumes.pod_claims import (
     ownership_error,
 )
 from ksched_cli.testing import cluster, find, pod, simulation
-from volumes import claim, uses
+from tests.volumes import claim, uses
 
 EPHEMERAL = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 
 
-def test_claims_come_in_the_order_of_the_volumes_and_as_often():
+def test_claims_come_in_the_order_of_the_volumes_and_as_often() -> None:
     state = cluster(pod("p", spec={"volumes": [*uses("a"), EPHEMERAL, *uses("a")]}))
     assert list(claim_uses(find(simulation(state)).pod)) == [
         ClaimUse("a", False),
@@ -22,7 +22,7 @@ def test_claims_come_in_the_order_of_the_volumes_and_as_often():
     ]
 
 
-def test_an_ephemeral_claim_must_be_the_pods_own():
+def test_an_ephemeral_claim_must_be_the_pods_own() -> None:
     state = cluster(pod("p"), claim("mine", owner="p"), claim("other", owner="q"))
     asked = find(simulation(state)).pod
     claims = state.persistent_volume_claims
@@ -32,7 +32,7 @@ def test_an_ephemeral_claim_must_be_the_pods_own():
     )
 
 
-def test_the_beta_annotation_takes_precedence_over_the_class():
+def test_the_beta_annotation_takes_precedence_over_the_class() -> None:
     annotations = {"volume.beta.kubernetes.io/storage-class": "old"}
     state = cluster(
         claim("a", metadata={"name": "a", "annotations": annotations}),
@@ -43,5 +43,5 @@ def test_the_beta_annotation_takes_precedence_over_the_class():
     assert {each.name: claim_class(each) for each in claims} == {"a": "old", "b": "local", "c": ""}
 
 
-def test_a_message_is_the_api_servers():
+def test_a_message_is_the_api_servers() -> None:
     assert not_found_message("persistentvolume", "v") == 'persistentvolume "v" not found'
