@@ -1,17 +1,20 @@
 """States for tests of changes, and what a change makes of them."""
 
+from typing import Any
+
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
-from ksched_cli.testing import pod
+from ksched_cli.testing import Manifest, pod
 
 
-def changed(state, *lines):
+def changed(state: ClusterState, *lines: str) -> tuple[ClusterState, list[str]]:
     """The state after these lines, and all that they did."""
     state, records = apply_changes(state, [parse_change(line) for line in lines])
     return state, [text for record in records for text in record.did]
 
 
-def owned(name, kind="ReplicaSet", owner="web", **fields):
+def owned(name: str, kind: str = "ReplicaSet", owner: str = "web", **fields: Any) -> Manifest:
     """A pod with a controller. status, annotations, created: beside what `pod` takes."""
     status, annotations = fields.pop("status", {}), fields.pop("annotations", {})
     created = fields.pop("created", "")
@@ -24,11 +27,11 @@ def owned(name, kind="ReplicaSet", owner="web", **fields):
     return {**manifest, "status": {**manifest.get("status", {}), **status}}
 
 
-def ready():
+def ready() -> Manifest:
     return {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
-def budget(name, labels, **status):
+def budget(name: str, labels: dict[str, str], **status: object) -> Manifest:
     return {
         "kind": "PodDisruptionBudget",
         "apiVersion": "policy/v1",
@@ -38,17 +41,19 @@ def budget(name, labels, **status):
     }
 
 
-def nodes_of(state):
+def nodes_of(state: ClusterState) -> dict[str, str]:
     """Pod → node, "" for one that is pending."""
     return {pod.key: pod.node_name for pod in state.pods}
 
 
-def template(**spec):
+def template(**spec: object) -> Manifest:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container], **spec}}
 
 
-def workload(kind, name="web", *, status=None, **spec):
+def workload(
+    kind: str, name: str = "web", *, status: Manifest | None = None, **spec: object
+) -> Manifest:
     """A workload with a template; a CronJob's is in its jobTemplate."""
     version = {"ReplicationController": "v1", "Job": "batch/v1", "CronJob": "batch/v1"}
     if kind not in ("Job", "CronJob"):

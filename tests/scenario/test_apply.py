@@ -1,10 +1,14 @@
 """apply, patch, delete, set resources, rollout restart."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, KschedError
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.file import read_scenario
@@ -12,18 +16,18 @@ from ksched_cli.testing import cluster, node, pod
 from tests.scenario.build import changed, nodes_of, owned, workload
 
 
-def cpu_of(pod):
+def cpu_of(pod: Pod) -> str:
     return str(pod.spec.containers[0].resources.requests["cpu"])
 
 
-def web(*extra, replicas=2):
+def web(*extra: str, replicas: int = 2) -> ClusterState:
     """A state with a deployment whose pods run."""
     state, _ = changed(cluster(node("n1"), workload("Deployment", replicas=replicas)), "cordon n1")
     state, _ = changed(state, "uncordon n1", *extra)
     return state
 
 
-def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path):
+def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path: Path) -> None:
     path = tmp_path / "web.yaml"
     path.write_text(json.dumps({"kind": "List", "items": [workload("Deployment"), {"kind": "X"}]}))
     state, did = changed(cluster(node("n1")), f"apply -f {path} -n prod")
@@ -42,14 +46,14 @@ def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path):
     assert [cpu_of(pod) for pod in state.pods] == ["3", "3", "3"]
 
 
-def test_a_stateful_set_without_replicas_is_applied_with_one(tmp_path):
+def test_a_stateful_set_without_replicas_is_applied_with_one(tmp_path: Path) -> None:
     path = tmp_path / "web.json"
     path.write_text(json.dumps(workload("StatefulSet")))
     state, _ = changed(cluster(node("n1")), f"apply -f {path}")
     assert list(nodes_of(state)) == ["default/web-0"]
 
 
-def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path):
+def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("a")))
     scenario = tmp_path / "scenario.yaml"
     changes = ["apply -f pod.yaml", {"apply": pod("b")}]
@@ -61,7 +65,7 @@ def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path):
     assert list(nodes_of(state)) == ["default/a", "default/b"]
 
 
-def test_an_object_that_is_not_valid_is_an_error(tmp_path):
+def test_an_object_that_is_not_valid_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "web.json"
     path.write_text(json.dumps(pod("a", cpu="many")))
     with pytest.raises(InputError, match="many"):
@@ -95,7 +99,7 @@ def test_an_object_that_is_not_valid_is_an_error(tmp_path):
         ),
     ],
 )
-def test_patches_change_what_they_name(line, check):
+def test_patches_change_what_they_name(line: str, check: Callable[[ClusterState], bool]) -> None:
     state = web()
     assert not check(state)
     assert check(changed(state, line)[0])
@@ -120,20 +124,20 @@ def test_patches_change_what_they_name(line, check):
         ("set resources deploy/web --requests=cpu=1 -c x", 'has no container "x"'),
     ],
 )
-def test_what_cannot_be_done_is_an_error(line, message):
+def test_what_cannot_be_done_is_an_error(line: str, message: str) -> None:
     with pytest.raises(KschedError) as error:
         changed(web(), line)
     assert message in str(error.value)
 
 
-def test_a_rollout_restarts_every_running_pod():
+def test_a_rollout_restarts_every_running_pod() -> None:
     pods = [owned(f"web-{i}", "StatefulSet", node="n1") for i in range(2)]
     state, did = changed(cluster(node("n1"), *pods, owned("other")), "rollout restart sts/web")
     assert did == [f"default/web-{i}: pending again (was on n1)" for i in range(2)]
     assert set(nodes_of(state).values()) == {""}
 
 
-def test_resources_are_set_in_pods_and_template():
+def test_resources_are_set_in_pods_and_template() -> None:
     labels = {"pod-template-hash": "abc"}
     pods = [
         owned(f"web-abc-{i}", owner="web-abc", node="n1", cpu=1, labels=labels) for i in range(2)
@@ -150,13 +154,13 @@ def test_resources_are_set_in_pods_and_template():
     assert [cpu_of(pod) for pod in after.pods] == ["3", "3", "3"]
 
 
-def test_deleting_a_workload_deletes_its_pods():
+def test_deleting_a_workload_deletes_its_pods() -> None:
     state, did = changed(web(), "delete deployment web")
     assert (state.pods, dict(state.replica_sets), dict(state.deployments)) == ((), {}, {})
     assert len(did) == 3
 
 
-def test_deleted_pods_come_back_if_somebody_makes_them():
+def test_deleted_pods_come_back_if_somebody_makes_them() -> None:
     pods = (pod("alone", node="n1"), owned("web-1", node="n1"))
     state, did = changed(cluster(node("n1"), *pods), "delete pod alone web-1")
     assert nodes_of(state) == {"default/web-1": ""}
@@ -166,14 +170,14 @@ def test_deleted_pods_come_back_if_somebody_makes_them():
     ]
 
 
-def test_a_deleted_node_takes_its_own_pods_with_it():
+def test_a_deleted_node_takes_its_own_pods_with_it() -> None:
     pods = (owned("ds-1", "DaemonSet", "ds", node="n1"), owned("web-1", node="n1"))
     state, _ = changed(cluster(node("n1"), node("n2"), *pods), "delete node/n1")
     assert [node.name for node in state.nodes] == ["n2"]
     assert nodes_of(state) == {"default/web-1": ""}
 
 
-def test_a_name_in_several_namespaces_needs_one():
+def test_a_name_in_several_namespaces_needs_one() -> None:
     other = workload("Deployment")
     other["metadata"]["namespace"] = "prod"
     state = cluster(node("n1"), workload("Deployment"), other)

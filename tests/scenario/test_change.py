@@ -8,12 +8,12 @@ from ksched_cli.testing import cluster, node, pod
 from tests.scenario.build import changed, nodes_of
 
 
-def test_no_change_leaves_the_very_state():
+def test_no_change_leaves_the_very_state() -> None:
     state = cluster(node("n1"))
     assert apply_changes(state, []) == (state, ())
 
 
-def test_each_change_sees_what_the_ones_before_it_did():
+def test_each_change_sees_what_the_ones_before_it_did() -> None:
     state, did = changed(cluster(node("n1")), "add-nodes x --like n1 --count 1", "cordon x-1")
     assert did == ["x-1: added (like n1)", "x-1: cordoned"]
     assert [record.text for record in state.changes] == [
@@ -22,7 +22,7 @@ def test_each_change_sees_what_the_ones_before_it_did():
     ]
 
 
-def test_objects_that_do_not_change_are_shared():
+def test_objects_that_do_not_change_are_shared() -> None:
     state = cluster(node("n1"), node("n2"), pod("a", node="n1"), pod("b", node="n2"))
     after, _ = changed(state, "drain n1")
     assert after.nodes[1] is state.nodes[1]
@@ -30,7 +30,7 @@ def test_objects_that_do_not_change_are_shared():
     assert after.pods[1].spec is state.pods[0].spec
 
 
-def test_a_large_state_changes_at_once():
+def test_a_large_state_changes_at_once() -> None:
     count = 200
     nodes = [node(f"n{i}") for i in range(count)]
     pods = [pod(f"p{i}", node=f"n{i % count}") for i in range(count * 30)]

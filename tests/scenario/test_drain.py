@@ -1,12 +1,17 @@
 """drain, against what kubectl drain and the eviction API do."""
 
+from typing import Any
+
 import pytest
 
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.testing import Manifest, cluster, node, pod, simulate
 from tests.scenario.build import budget, changed, nodes_of, owned, ready
 
 
-def drained(*objects, line="drain n1"):
+def drained(
+    *objects: Manifest, line: str = "drain n1"
+) -> tuple[dict[str, str], list[str], ClusterState]:
     state, did = changed(cluster(node("n1"), node("n2"), *objects), line)
     return nodes_of(state), did[1:], state
 
@@ -42,19 +47,21 @@ def drained(*objects, line="drain n1"):
         ),
     ],
 )
-def test_each_kind_of_pod_is_treated_as_by_kubectl(manifest, node_after, did):
+def test_each_kind_of_pod_is_treated_as_by_kubectl(
+    manifest: Manifest, node_after: str, did: list[str]
+) -> None:
     nodes, effects, _ = drained(manifest)
     assert nodes == {"default/p": node_after}
     assert effects == did
 
 
-def test_with_force_a_pod_without_a_controller_is_gone():
+def test_with_force_a_pod_without_a_controller_is_gone() -> None:
     nodes, did, _ = drained(pod("p", node="n1"), owned("q", node="n1"), line="drain n1 --force")
     assert nodes == {"default/q": ""}
     assert did[0] == "default/p: deleted (was on n1; no controller)"
 
 
-def test_local_storage_is_told_unless_kubectl_was_told_to_delete_it():
+def test_local_storage_is_told_unless_kubectl_was_told_to_delete_it() -> None:
     manifest = owned("p", node="n1")
     manifest["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}]
     _, did, _ = drained(manifest)
@@ -63,7 +70,7 @@ def test_local_storage_is_told_unless_kubectl_was_told_to_delete_it():
     assert did == ["default/p: pending again (was on n1)"]
 
 
-def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest():
+def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest() -> None:
     pods = [
         owned(name, node="n1", labels={"app": "web"}, status=ready()) for name in ("c", "a", "b")
     ]
@@ -88,7 +95,9 @@ def test_budgets_are_used_up_in_order_of_name_and_refuse_the_rest():
         ({"unhealthyPodEvictionPolicy": "AlwaysAllow"}, {"disruptionsAllowed": 0}, True),
     ],
 )
-def test_pods_that_are_not_ready_may_leave_as_the_policy_says(spec, status, leaves):
+def test_pods_that_are_not_ready_may_leave_as_the_policy_says(
+    spec: Manifest, status: Manifest, leaves: bool
+) -> None:
     web = budget("web", {"app": "web"}, **status)
     web["spec"] |= spec
     running = owned("p", node="n1", labels={"app": "web"}, status={"phase": "Running"})
@@ -96,15 +105,15 @@ def test_pods_that_are_not_ready_may_leave_as_the_policy_says(spec, status, leav
     assert nodes == {"default/p": "" if leaves else "n1"}
 
 
-def test_a_pod_with_two_budgets_cannot_be_evicted():
+def test_a_pod_with_two_budgets_cannot_be_evicted() -> None:
     budgets = [budget(name, {"app": "web"}, disruptionsAllowed=1) for name in ("x", "y")]
     nodes, did, _ = drained(owned("p", node="n1", labels={"app": "web"}), *budgets)
     assert nodes == {"default/p": "n1"}
     assert "matches several disruption budgets (x, y)" in did[0]
 
 
-def test_drained_pods_queue_after_those_that_wait_already():
-    def request(name, created, **fields):
+def test_drained_pods_queue_after_those_that_wait_already() -> None:
+    def request(name: str, created: str, **fields: Any) -> Manifest:
         return owned(name, cpu=3, created=created, **fields)
 
     state, _ = changed(

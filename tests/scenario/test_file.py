@@ -1,21 +1,24 @@
 """Scenario files."""
 
+from pathlib import Path
+
 import pytest
 
 from ksched_cli.errors import InputError
+from ksched_cli.scenario.change import Change
 from ksched_cli.scenario.file import read_scenario
 from ksched_cli.scenario.nodes import Cordon
 
 HEAD = "apiVersion: ksched/v1\nkind: Scenario\n"
 
 
-def read(tmp_path, text):
+def read(tmp_path: Path, text: str) -> tuple[Change, ...]:
     path = tmp_path / "scenario.yaml"
     path.write_text(text)
     return read_scenario(str(path))
 
 
-def test_a_scenario_is_a_list_of_changes(tmp_path):
+def test_a_scenario_is_a_list_of_changes(tmp_path: Path) -> None:
     changes = read(tmp_path, HEAD + "changes:\n- cordon n1\n- cordon n2\n")
     assert changes == (Cordon("cordon n1", ("n1",)), Cordon("cordon n2", ("n2",)))
 
@@ -32,7 +35,9 @@ def test_a_scenario_is_a_list_of_changes(tmp_path):
         ("[1", "not JSON"),
     ],
 )
-def test_what_is_no_scenario_is_an_error_with_its_place(tmp_path, text, message):
+def test_what_is_no_scenario_is_an_error_with_its_place(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, text)
     assert message in str(error.value)

@@ -1,14 +1,17 @@
 """label nodes|pods."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
+from ksched_cli.cluster.objects import Node, Pod
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.testing import cluster, node, pod
+from ksched_cli.testing import Manifest, cluster, node, pod
 from tests.scenario.build import changed
 
 
-def in_namespace(name, namespace, **fields):
+def in_namespace(name: str, namespace: str, **fields: Any) -> Manifest:
     manifest = pod(name, **fields)
     manifest["metadata"]["namespace"] = namespace
     return manifest
@@ -39,20 +42,22 @@ STATE = cluster(
         ("label pods q app- k=v", ["default/q"], ["default/q: labelled k=v"]),
     ],
 )
-def test_labels_are_set_on_what_is_named_or_selected(line, labelled, did):
+def test_labels_are_set_on_what_is_named_or_selected(
+    line: str, labelled: list[str] | None, did: list[str]
+) -> None:
     if labelled is None:
         with pytest.raises(ChangeError):
             changed(STATE, line)
         return
     state, effects = changed(STATE, line)
-    objects = (*state.nodes, *state.pods)
+    objects: tuple[Node | Pod, ...] = (*state.nodes, *state.pods)
     assert [o.key for o in objects if o.metadata.labels.get("k") == "v"] == labelled
     assert effects[: len(did)] == did
     for obj in objects:
         assert msgspec.json.decode(obj.raw)["metadata"].get("labels", {}) == obj.metadata.labels
 
 
-def test_a_label_is_removed_and_one_that_is_not_there_is_said():
+def test_a_label_is_removed_and_one_that_is_not_there_is_said() -> None:
     state, did = changed(STATE, "label nodes n1 zone- other-")
     assert did == ["n1: label zone removed (was a)", "n1: has no label other"]
     assert state.nodes[0].metadata.labels == {}
@@ -70,7 +75,7 @@ def test_a_label_is_removed_and_one_that_is_not_there_is_said():
         ("label pods -l 'a b' k=v", '"a b" is no selector'),
     ],
 )
-def test_what_cannot_be_labelled_is_an_error(line, message):
+def test_what_cannot_be_labelled_is_an_error(line: str, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         changed(STATE, line)
     assert message in str(error.value)

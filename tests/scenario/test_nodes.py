@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.testing import cluster, node, pod, simulate
 from tests.scenario.build import changed
@@ -12,12 +13,12 @@ from tests.scenario.build import changed
 TAINTED = node("n1", taints=["a=b:NoSchedule", "a:NoExecute", "c:NoSchedule"])
 
 
-def taints(state, name="n1"):
+def taints(state: ClusterState, name: str = "n1") -> list[str]:
     taken = next(node for node in state.nodes if node.name == name).spec.taints
     return [f"{t.key}={t.value}:{t.effect}" for t in taken]
 
 
-def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does():
+def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does() -> None:
     state = cluster(node("n1"), pod("p"))
     cordoned, did = changed(state, "cordon n1")
     assert did == ["n1: cordoned"]
@@ -40,14 +41,14 @@ def test_a_cordoned_node_takes_no_pod_and_an_uncordoned_one_does():
         ("taint nodes --all x:PreferNoSchedule c-", ["x=:PreferNoSchedule", "a=b:NoSchedule"]),
     ],
 )
-def test_taints_are_added_replaced_and_removed(line, left):
+def test_taints_are_added_replaced_and_removed(line: str, left: list[str]) -> None:
     state, _ = changed(cluster(TAINTED), line)
     assert taints(state)[: len(left)] == left
     raw = msgspec.json.decode(state.nodes[0].raw)["spec"]["taints"]
     assert [taint["key"] for taint in raw] == [text.split("=")[0] for text in taints(state)]
 
 
-def test_new_nodes_are_copies_with_nothing_on_them():
+def test_new_nodes_are_copies_with_nothing_on_them() -> None:
     model = node(
         "m", cpu=8, labels={"kubernetes.io/hostname": "m", "zone": "a"}, taints=["x:NoSchedule"]
     )
@@ -78,7 +79,7 @@ def test_new_nodes_are_copies_with_nothing_on_them():
         ("add-nodes n", 'expected "add-nodes NAME --like NODE --count N"'),
     ],
 )
-def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line, message):
+def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line: str, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         changed(cluster(node("n1"), node("n-1")) if "n-1" in message else cluster(node("n1")), line)
     assert message in str(error.value)
@@ -87,7 +88,7 @@ def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line, message):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(["n1", "n2", "n3"]), min_size=1, unique=True))
-def test_uncordon_undoes_cordon(names):
+def test_uncordon_undoes_cordon(names: list[str]) -> None:
     state = cluster(node("n1", taints=["x:NoSchedule"]), node("n2"), node("n3", labels={"a": "b"}))
     after, _ = changed(state, f"cordon {' '.join(names)}", f"uncordon {' '.join(names)}")
     assert [n.spec for n in after.nodes] == [n.spec for n in state.nodes]

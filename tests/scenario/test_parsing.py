@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.scenario.change import ChangeError
+from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.drain import Drain
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.scenario.parsing import parse_change
@@ -20,7 +20,7 @@ from ksched_cli.scenario.reschedule import Reschedule
         ("reschedule -la=b", Reschedule("reschedule -la=b", (), "a=b", "ns")),
     ],
 )
-def test_a_line_is_a_change(line, change):
+def test_a_line_is_a_change(line: str, change: Change) -> None:
     assert parse_change(line, "ns") == change
 
 
@@ -35,7 +35,7 @@ def test_a_line_is_a_change(line, change):
         ("reschedule -l", "-l takes a value"),
     ],
 )
-def test_what_is_no_change_is_an_error(line, message):
+def test_what_is_no_change_is_an_error(line: str, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         parse_change(line)
     assert message in str(error.value)

@@ -3,8 +3,9 @@
 import pytest
 from hypothesis import given, settings
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.testing import Manifest, cluster, node, pod, simulate
 from tests.clusters import states
 from tests.scenario.build import changed, nodes_of, owned
 
@@ -18,7 +19,7 @@ from tests.scenario.build import changed, nodes_of, owned
         ("reschedule --all -n other", []),
     ],
 )
-def test_the_chosen_running_pods_are_pending_again(line, pending):
+def test_the_chosen_running_pods_are_pending_again(line: str, pending: list[str]) -> None:
     state = cluster(
         node("n1"),
         pod("a", node="n1", labels={"app": "a"}),
@@ -31,14 +32,14 @@ def test_the_chosen_running_pods_are_pending_again(line, pending):
     assert did == [f"{key}: pending again (was on n1)" for key in pending]
 
 
-def test_it_takes_pods_or_all():
+def test_it_takes_pods_or_all() -> None:
     with pytest.raises(ChangeError, match="reschedule --all"):
         changed(cluster(node("n1")), "reschedule")
 
 
 @settings(max_examples=25, deadline=None)
 @given(states())
-def test_everything_rescheduled_is_as_if_nothing_had_ever_run(state):
+def test_everything_rescheduled_is_as_if_nothing_had_ever_run(state: ClusterState) -> None:
     after, _ = changed(state, "reschedule --all")
     unplaced = [pod for pod in state.pods if pod.node_name]
     assert all(not pod.node_name for pod in after.pods)
@@ -46,8 +47,8 @@ def test_everything_rescheduled_is_as_if_nothing_had_ever_run(state):
     assert len(simulate(after).last) == len(simulate(state).last) + len(unplaced)
 
 
-def test_claims_that_nobody_reserves_any_more_are_deallocated():
-    def claim(name, *uids):
+def test_claims_that_nobody_reserves_any_more_are_deallocated() -> None:
+    def claim(name: str, *uids: str) -> Manifest:
         users = [{"resource": "pods", "name": uid, "uid": uid} for uid in uids]
         return {
             "kind": "ResourceClaim",

@@ -3,7 +3,7 @@
 import pytest
 
 from ksched_cli.scenario.change import ChangeError
-from ksched_cli.testing import cluster, node
+from ksched_cli.testing import Manifest, cluster, node
 from tests.scenario.build import changed, nodes_of, owned, ready, workload
 
 RUNNING = {"phase": "Running"}
@@ -33,26 +33,26 @@ COST = "controller.kubernetes.io/pod-deletion-cost"
         ),
     ],
 )
-def test_the_first_of_the_ranking_is_removed(first, second):
+def test_the_first_of_the_ranking_is_removed(first: Manifest, second: Manifest) -> None:
     for pods in ((first, second), (second, first)):
         state, did = changed(cluster(node("n1"), *pods), "scale rs/web --replicas=1")
         assert list(nodes_of(state)) == ["default/b"]
         assert did[0] == "ReplicaSet default/web: scaled (2 → 1 pods)"
 
 
-def test_doubled_up_pods_go_before_those_that_are_alone():
+def test_doubled_up_pods_go_before_those_that_are_alone() -> None:
     pods = [owned(f"{n}-{i}", node=n, status=ready()) for n, i in (("n1", 0), ("n2", 0), ("n2", 1))]
     state, _ = changed(cluster(node("n1"), node("n2"), *pods), "scale rs/web --replicas=2")
     assert sorted(nodes_of(state).values()) == ["n1", "n2"]
 
 
-def test_a_stateful_set_loses_its_highest_ordinal():
+def test_a_stateful_set_loses_its_highest_ordinal() -> None:
     pods = [owned(f"web-{i}", "StatefulSet", node="n1") for i in (0, 10, 2)]
     state, _ = changed(cluster(node("n1"), *pods), "scale sts/web --replicas=2")
     assert list(nodes_of(state)) == ["default/web-0", "default/web-2"]
 
 
-def test_scaling_up_makes_pods_of_the_template():
+def test_scaling_up_makes_pods_of_the_template() -> None:
     state, did = changed(cluster(node("n1"), workload("Deployment", replicas=1)), *["cordon n1"])
     state, did = changed(state, "scale deployment/web --replicas=3")
     assert len(state.pods) == 3
@@ -62,7 +62,7 @@ def test_scaling_up_makes_pods_of_the_template():
     assert len(state.pods) == 0
 
 
-def test_pods_alone_are_copied_where_the_state_has_no_template():
+def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
     labels = {"pod-template-hash": "abc"}
     running = owned("web-abc-x", owner="web-abc", node="n1", cpu=2, labels=labels)
     state, did = changed(cluster(node("n1"), running), "scale deployment/web --replicas=2")
@@ -82,7 +82,7 @@ def test_pods_alone_are_copied_where_the_state_has_no_template():
         ("scale deployment/web -n other --replicas=2", 'no Deployment "web" in the state'),
     ],
 )
-def test_what_cannot_be_scaled_is_an_error(line, message):
+def test_what_cannot_be_scaled_is_an_error(line: str, message: str) -> None:
     with pytest.raises(ChangeError) as error:
         changed(cluster(node("n1"), workload("Deployment")), line)
     assert message in str(error.value)

@@ -3,12 +3,13 @@
 import msgspec
 import pytest
 
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.workloads import make_pods, with_workloads
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.testing import Manifest, cluster, node, pod, simulate
 from tests.scenario.build import owned, template, workload
 
 
-def made(*objects):
+def with_pods(*objects: Manifest) -> ClusterState:
     state, effects = make_pods(cluster(*objects))
     again, more = make_pods(state)
     assert (again, more) == (state, [])
@@ -45,8 +46,8 @@ def made(*objects):
         ),
     ],
 )
-def test_missing_pods_are_made(objects, names):
-    assert [pod.name for pod in made(node("n1"), *objects).pods] == names
+def test_missing_pods_are_made(objects: list[Manifest], names: list[str]) -> None:
+    assert [pod.name for pod in with_pods(node("n1"), *objects).pods] == names
 
 
 @pytest.mark.parametrize(
@@ -59,26 +60,27 @@ def test_missing_pods_are_made(objects, names):
         (pod("web-x", labels={"app": "other"}), 3),
     ],
 )
-def test_what_is_there_already_is_not_made_again(there, count):
-    state = made(node("n1"), there, workload("ReplicaSet", replicas=3))
+def test_what_is_there_already_is_not_made_again(there: Manifest, count: int) -> None:
+    state = with_pods(node("n1"), there, workload("ReplicaSet", replicas=3))
     assert len(state.pods) == 1 + count
 
 
-def test_a_deployment_makes_a_replica_set_and_its_pods():
-    state = made(node("n1"), workload("Deployment", replicas=2))
+def test_a_deployment_makes_a_replica_set_and_its_pods() -> None:
+    state = with_pods(node("n1"), workload("Deployment", replicas=2))
     (replica_set,) = state.replica_sets.values()
     template_hash = replica_set.metadata.labels["pod-template-hash"]
     assert replica_set.name == f"web-{template_hash}"
-    for made_pod in state.pods:
-        assert made_pod.metadata.labels == {"app": "web", "pod-template-hash": template_hash}
-        owner = made_pod.metadata.controller
+    for created in state.pods:
+        assert created.metadata.labels == {"app": "web", "pod-template-hash": template_hash}
+        owner = created.metadata.controller
+        assert owner is not None
         assert (owner.kind, owner.name) == ("ReplicaSet", replica_set.name)
     assert state.pods[0].spec is state.pods[1].spec
     assert msgspec.json.decode(state.pods[0].raw)["metadata"]["name"] == state.pods[0].name
     assert len(simulate(state).placements) == 2
 
 
-def test_a_deployment_whose_replica_set_is_there_leaves_pods_to_it():
+def test_a_deployment_whose_replica_set_is_there_leaves_pods_to_it() -> None:
     replica_set = workload("ReplicaSet", name="web-abc", replicas=1)
     replica_set["metadata"]["ownerReferences"] = [
         {"kind": "Deployment", "name": "web", "controller": True}
@@ -86,26 +88,29 @@ def test_a_deployment_whose_replica_set_is_there_leaves_pods_to_it():
     labels = {"app": "web", "pod-template-hash": "abc"}
     running = owned("web-abc-x", owner="web-abc", node="n1", labels=labels)
     deployment = workload("Deployment", replicas=3)
-    assert len(made(node("n1"), deployment, replica_set, running).pods) == 1
+    assert len(with_pods(node("n1"), deployment, replica_set, running).pods) == 1
     # Without the ReplicaSet the deployment counts the pods, and makes the others like them.
-    state = made(node("n1"), deployment, running)
+    state = with_pods(node("n1"), deployment, running)
     assert len(state.pods) == 3
-    assert {p.metadata.controller.name for p in state.pods} == {"web-abc"}
+    owners = [p.metadata.controller for p in state.pods]
+    assert {owner and owner.name for owner in owners} == {"web-abc"}
 
 
-def test_a_stateful_pod_has_its_names_and_claims():
+def test_a_stateful_pod_has_its_names_and_claims() -> None:
     claims = [{"metadata": {"name": "data"}, "spec": {"storageClassName": "fast"}}]
-    state = made(node("n1"), workload("StatefulSet", replicas=1, volumeClaimTemplates=claims))
+    state = with_pods(node("n1"), workload("StatefulSet", replicas=1, volumeClaimTemplates=claims))
     (stateful,) = state.pods
     assert stateful.metadata.labels["apps.kubernetes.io/pod-index"] == "0"
     assert stateful.metadata.labels["statefulset.kubernetes.io/pod-name"] == "web-0"
-    assert stateful.spec.volumes[0].persistent_volume_claim.claim_name == "data-web-0"
+    source = stateful.spec.volumes[0].persistent_volume_claim
+    assert source is not None
+    assert source.claim_name == "data-web-0"
     claim = state.persistent_volume_claims["default", "data-web-0"]
     assert claim.spec.storage_class_name == "fast"
 
 
-def test_a_job_labels_its_pods():
-    labels = made(node("n1"), workload("Job")).pods[0].metadata.labels
+def test_a_job_labels_its_pods() -> None:
+    labels = with_pods(node("n1"), workload("Job")).pods[0].metadata.labels
     assert labels["job-name"] == labels["batch.kubernetes.io/job-name"] == "web"
 
 
@@ -134,19 +139,21 @@ def test_a_job_labels_its_pods():
         ({}, {"nodeName": "n2"}, False),
     ],
 )
-def test_a_daemon_set_runs_where_its_controller_says(fields, spec, runs):
-    state = made(node("n1", **fields), workload("DaemonSet", template=template(**spec)))
+def test_a_daemon_set_runs_where_its_controller_says(
+    fields: Manifest, spec: Manifest, runs: bool
+) -> None:
+    state = with_pods(node("n1", **fields), workload("DaemonSet", template=template(**spec)))
     assert len(state.pods) == runs
 
 
-def test_each_daemon_pod_is_for_its_node_and_none_is_made_twice():
+def test_each_daemon_pod_is_for_its_node_and_none_is_made_twice() -> None:
     daemons = workload("DaemonSet")
     there = owned("web-x", "DaemonSet", node="n1")
-    state = made(node("n1"), node("n2"), node("n3"), daemons, there)
+    state = with_pods(node("n1"), node("n2"), node("n3"), daemons, there)
     assert simulate(state).placements == {"default/web-bbbbb": "n2", "default/web-bbbbc": "n3"}
 
 
-def test_pods_made_for_workloads_are_warned_of():
+def test_pods_made_for_workloads_are_warned_of() -> None:
     state = with_workloads(cluster(node("n1"), workload("Deployment")))
     assert state.warnings == (
         "1 pod that its workload lacks is taken as pending: 1 for Deployment default/web "
