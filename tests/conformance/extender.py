@@ -26,20 +26,20 @@ import re
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
-BINDS = []
+BINDS: list[dict[str, Any]] = []
 
 
-def number(name):
+def number(name: str) -> int:
     m = re.search(r"(\d+)$", name)
     return int(m.group(1)) if m else 0
 
 
-def answer(mode, verb, args):
+def answer(mode: str, verb: str, args: dict[str, Any]) -> Any:
     nodes = ((args.get("Nodes") or {}).get("items")) or []
-    names = args.get("NodeNames")
-    cached = names is not None
-    names = names if cached else [n["metadata"]["name"] for n in nodes]
+    cached = args.get("NodeNames") is not None
+    names = args["NodeNames"] if cached else [n["metadata"]["name"] for n in nodes]
     pod = args.get("Pod") or {}
     if mode == "error":
         return {"Error": "the extender says no"} if verb != "prioritize" else None
@@ -91,29 +91,31 @@ def answer(mode, verb, args):
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def say(self, code, body):
+    def say(self, code: int, body: bytes) -> None:
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         self.say(200, json.dumps(BINDS if self.path == "/log" else []).encode())
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = self.path.strip("/").split("/")
         mode, verb = parts[0], parts[-1]
         if mode == "broken":
-            return self.say(500, b"boom")
+            self.say(500, b"boom")
+            return
         if mode == "garbage":
-            return self.say(200, b"<html>not json</html>")
+            self.say(200, b"<html>not json</html>")
+            return
         if mode == "slow":
             time.sleep(2)
         self.say(200, json.dumps(answer(mode, verb, json.loads(raw or b"{}"))).encode())
 
-    def log_message(self, *a):
+    def log_message(self, *a: object) -> None:
         pass
 
 

@@ -6,9 +6,12 @@ import threading
 from functools import cache
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from _pytest.mark import ParameterSet
+from cases import differs
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
@@ -17,11 +20,10 @@ from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import schedule
 from ksched_cli.testing import check
-from oracle.cases import differs
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
-KNOWN = Registry(IN_TREE)
+REGISTRY = Registry(IN_TREE)
 EXTENDER_PORT = "18700"
 
 # Cases that kube-scheduler itself decides now so, now otherwise, and why.
@@ -32,7 +34,7 @@ UNSTEADY = {
 CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
 
 
-def parameter(case):
+def parameter(case: Path) -> ParameterSet:
     family = case.parent.name
     reason = UNSTEADY.get((family, case.name))
     marks = [pytest.mark.skip(reason=reason)] if reason else []
@@ -40,7 +42,7 @@ def parameter(case):
 
 
 @cache
-def extender_port():
+def extender_port() -> str:
     """Where the cases' extender answers in this process: workers side by side need a port each."""
     handler = runpy.run_path(str(HERE / "extender.py"))["Handler"]
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -48,37 +50,38 @@ def extender_port():
     return str(server.server_port)
 
 
-def text_of(file):
+def text_of(file: Path) -> str:
     """A file's text, with the port of this process's extender in it."""
     text = file.read_text()
-    found = f"127.0.0.1:{EXTENDER_PORT}"
-    return text.replace(found, f"127.0.0.1:{extender_port()}") if found in text else text
+    address = f"127.0.0.1:{EXTENDER_PORT}"
+    return text.replace(address, f"127.0.0.1:{extender_port()}") if address in text else text
 
 
 @cache
-def validator():
+def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
-def decide(case):
+def decide(case: Path) -> dict[str, Any]:
     """What ksched decides, as its JSON has it."""
     config = case / "config.yaml"
     text = text_of(config) if config.exists() else None
-    configuration = load_configuration(text, "config.yaml", KNOWN)
+    configuration = load_configuration(text, "config.yaml", REGISTRY)
     state = load_state([str(case / "state.yaml")])
-    simulation = Simulation(state, configuration, KNOWN, Options(detailed=True))
-    found = schedule.document(simulation.run(), trace=True)
+    simulation = Simulation(state, configuration, REGISTRY, Options(detailed=True))
+    document = schedule.document(simulation.run(), trace=True)
     check(simulation)
-    return json.loads(json.dumps(found))
+    decision: dict[str, Any] = json.loads(json.dumps(document))
+    return decision
 
 
 @pytest.mark.parametrize("case", [parameter(case) for case in CASES])
-def test_a_state_is_decided_as_kube_scheduler_decided_it(case):
-    found = decide(case)
-    difference = differs(json.loads(text_of(case / "expected.json")), found, is_config=False)
+def test_a_state_is_decided_as_kube_scheduler_decided_it(case: Path) -> None:
+    decision = decide(case)
+    difference = differs(json.loads(text_of(case / "expected.json")), decision, is_config=False)
     assert difference is None
-    validator().validate(found)
+    validator().validate(decision)
 
 
-def test_what_is_left_out_is_there():
+def test_what_is_left_out_is_there() -> None:
     assert {(case.parent.name, case.name) for case in CASES} >= set(UNSTEADY)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,11 @@ from ksched_cli.framework.registry import Registry
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import configuration as shown
 
-KNOWN = Registry(IN_TREE)
+REGISTRY = Registry(IN_TREE)
 CASES = sorted(Path(__file__).with_name("configs").iterdir())
 
 
-def plain(data):
+def plain(data: Any) -> Any:
     """Drops what is empty, as check.py does, so that only meaning is compared."""
     if isinstance(data, dict):
         return {key: plain(value) for key, value in data.items() if value not in (None, "", [], {})}
@@ -22,11 +23,11 @@ def plain(data):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case):
+def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case: Path) -> None:
     expected = json.loads((case / "expected.json").read_text())
     raw = (case / "config.yaml").read_bytes()
-    reviewed = review_bytes(raw, "config.yaml", KNOWN)
-    judgement = judge(raw.decode(), KNOWN)
+    reviewed = review_bytes(raw, "config.yaml", REGISTRY)
+    judgement = judge(raw.decode(), REGISTRY)
     verdict = judgement.verdict
     assert verdict == reviewed.verdict
     assert reviewed.valid is verdict.accepts

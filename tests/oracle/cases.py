@@ -33,13 +33,13 @@ class Case:
         return decided
 
 
-def families(folder: Path, wanted: list[str]) -> dict[str, list[Case]]:
-    found = {
+def families(folder: Path, selected: list[str]) -> dict[str, list[Case]]:
+    by_family = {
         family.name: [Case(case, False) for case in sorted(family.iterdir())]
         for family in sorted((folder / "cases").glob("*"))
     }
-    found["configs"] = [Case(case, True) for case in sorted((folder / "configs").glob("*"))]
-    return {name: cases for name, cases in found.items() if not wanted or name in wanted}
+    by_family["configs"] = [Case(case, True) for case in sorted((folder / "configs").glob("*"))]
+    return {name: cases for name, cases in by_family.items() if not selected or name in selected}
 
 
 def plain(value: Any) -> Any:
@@ -61,13 +61,13 @@ def first_difference(want: Any, got: Any, path: str) -> str | None:
         for key in [*want, *(key for key in got if key not in want)]:
             if key not in want or key not in got:
                 return f"{path}.{key}: {short(want.get(key))} or {short(got.get(key))}"
-            if found := first_difference(want[key], got[key], f"{path}.{key}"):
-                return found
+            if difference := first_difference(want[key], got[key], f"{path}.{key}"):
+                return difference
         return None
     if isinstance(want, list) and isinstance(got, list):
         for i, pair in enumerate(zip(want, got, strict=False)):
-            if found := first_difference(*pair, f"{path}[{i}]"):
-                return found
+            if difference := first_difference(*pair, f"{path}[{i}]"):
+                return difference
         return None if len(want) == len(got) else f"{path}: {len(want)} or {len(got)} items"
     return None if want == got else f"{path}: {short(want)} or {short(got)}"
 
@@ -89,8 +89,8 @@ def differs(want: dict[str, Any], got: dict[str, Any], is_config: bool) -> str |
         if w.get("error") or g.get("error"):
             if not (w.get("error") and g.get("error")):
                 return f"{path}.error: {short(w.get('error'))} or {short(g.get('error'))}"
-        elif found := first_difference(only(ATTEMPT, w), only(ATTEMPT, g), path):
-            return found
+        elif difference := first_difference(only(ATTEMPT, w), only(ATTEMPT, g), path):
+            return difference
     if len(wants) != len(gots):
         return f"{len(wants)} or {len(gots)} attempts"
     return first_difference(only(RUN, want), only(RUN, got), "result")
@@ -107,5 +107,5 @@ def differs_config(want: dict[str, Any], got: dict[str, Any]) -> str | None:
 
 
 def only(keys: tuple[str, ...], value: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = plain({key: value.get(key) for key in keys})
-    return kept
+    compared: dict[str, Any] = plain({key: value.get(key) for key in keys})
+    return compared

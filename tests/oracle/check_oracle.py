@@ -28,11 +28,11 @@ def disagrees(oracle: Oracle, case: Case) -> str | None:
 
 def check(oracle: Oracle, case: Case) -> tuple[str | None, bool]:
     """The first disagreement that stays, and whether upstream decides now so, now otherwise."""
-    found = disagrees(oracle, case)
-    if found is None:
+    difference = disagrees(oracle, case)
+    if difference is None:
         return None, False
     agreed = any(disagrees(oracle, case) is None for _ in range(TRIES))
-    return (None, True) if agreed else (found, False)
+    return (None, True) if agreed else (difference, False)
 
 
 def main() -> int:
@@ -46,11 +46,11 @@ def main() -> int:
     right = total = 0
     with Oracle() as oracle, extender_server(options.cases):
         for family, cases in families(options.cases, options.families).items():
-            found = [(case, *check(oracle, case)) for case in cases]
-            agree = sum(wrong is None for _, wrong, _ in found)
+            checks = [(case, *check(oracle, case)) for case in cases]
+            agree = sum(wrong is None for _, wrong, _ in checks)
             right, total = right + agree, total + len(cases)
             print(f"{family:20s} {agree:4d} of {len(cases):4d}", flush=True)
-            for case, wrong, unsteady in found:
+            for case, wrong, unsteady in checks:
                 if unsteady:
                     print(f"    {case.folder.name}: upstream decides now so, now otherwise")
                 elif wrong and options.verbose:

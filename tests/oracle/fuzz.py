@@ -23,7 +23,8 @@ from typing import Any
 
 import subject
 from cases import differs
-from generate import FAMILIES, Case, case
+from generate import FAMILIES, Case
+from generate import case as random_case
 from shrink import Shrinker
 
 from oracle import Oracle, UnavailableError, build, extender_server
@@ -49,46 +50,46 @@ class Verdict:
     difference: str = ""
 
 
-def ask_oracle(one: Case) -> dict[str, Any]:
-    if one.is_config:
-        return oracle().config(one.config or "")
-    return oracle().run(one.state, one.config)
+def ask_oracle(case: Case) -> dict[str, Any]:
+    if case.is_config:
+        return oracle().config(case.config or "")
+    return oracle().run(case.state, case.config)
 
 
-def ask_ksched(one: Case) -> dict[str, Any]:
+def ask_ksched(case: Case) -> dict[str, Any]:
     return (
-        subject.describe(one.config or "")
-        if one.is_config
-        else subject.decide(one.state, one.config)
+        subject.describe(case.config or "")
+        if case.is_config
+        else subject.decide(case.state, case.config)
     )
 
 
-def compare(one: Case, oracle_only: bool = False) -> tuple[str, str]:
+def compare(case: Case, oracle_only: bool = False) -> tuple[str, str]:
     """The kind of a verdict, and the difference if there is one."""
-    upstream = ask_oracle(one)
+    upstream = ask_oracle(case)
     if "result" not in upstream:
         return "refused", upstream["error"]
-    wanted = upstream["result"]
+    expected = upstream["result"]
     if oracle_only:
-        return ("agrees" if steady(one, wanted, 1) else "unsteady"), ""
-    got = ask_ksched(one)
-    found = got.get("error") if not one.is_config and "attempts" not in got else None
-    found = found or differs(wanted, got, one.is_config)
-    if not found:
+        return ("agrees" if steady(case, expected, 1) else "unsteady"), ""
+    got = ask_ksched(case)
+    difference = got.get("error") if not case.is_config and "attempts" not in got else None
+    difference = difference or differs(expected, got, case.is_config)
+    if not difference:
         return "agrees", ""
-    return ("differs" if steady(one, wanted, AGAIN) else "unsteady"), found
+    return ("differs" if steady(case, expected, AGAIN) else "unsteady"), difference
 
 
-def steady(one: Case, wanted: dict[str, Any], times: int) -> bool:
+def steady(case: Case, expected: dict[str, Any], times: int) -> bool:
     return all(
-        differs(wanted, ask_oracle(one).get("result", {}), one.is_config) is None
+        differs(expected, ask_oracle(case).get("result", {}), case.is_config) is None
         for _ in range(times)
     )
 
 
 def examine(task: tuple[str, int], oracle_only: bool) -> Verdict:
     family, seed = task
-    return Verdict(family, seed, *compare(case(family, seed), oracle_only))
+    return Verdict(family, seed, *compare(random_case(family, seed), oracle_only))
 
 
 def signature(difference: str) -> str:
@@ -100,23 +101,23 @@ def signature(difference: str) -> str:
     return ".".join([*steps[:2], *steps[3:4]]) if steps[0] == "attempt" else steps[0]
 
 
-def shrunk(one: Case, difference: str, seconds: float) -> Case:
+def shrunk(case: Case, difference: str, seconds: float) -> Case:
     def same(smaller: Case) -> bool:
-        kind, found = compare(smaller)
-        return kind == "differs" and signature(found) == signature(difference)
+        kind, smaller_difference = compare(smaller)
+        return kind == "differs" and signature(smaller_difference) == signature(difference)
 
-    return Shrinker(same, seconds).shrink(one)
+    return Shrinker(same, seconds).shrink(case)
 
 
-def save(one: Case, name: str, conformance: Path = CONFORMANCE) -> Path:
-    place = ("configs",) if one.is_config else ("cases", one.family)
+def save(case: Case, name: str, conformance: Path = CONFORMANCE) -> Path:
+    place = ("configs",) if case.is_config else ("cases", case.family)
     folder = conformance.joinpath(*place, name)
     folder.mkdir(parents=True, exist_ok=True)
-    if not one.is_config:
-        (folder / "state.yaml").write_text(one.state)
-    if one.config is not None:
-        (folder / "config.yaml").write_text(one.config + "\n")
-    result = json.dumps(ask_oracle(one)["result"], separators=(",", ":"))
+    if not case.is_config:
+        (folder / "state.yaml").write_text(case.state)
+    if case.config is not None:
+        (folder / "config.yaml").write_text(case.config + "\n")
+    result = json.dumps(ask_oracle(case)["result"], separators=(",", ":"))
     (folder / "expected.json").write_text(result + "\n")
     return folder
 
@@ -151,11 +152,11 @@ def report(options: argparse.Namespace, verdict: Verdict, seen: Counter[str]) ->
     print(f"{verdict.family} seed {verdict.seed}: {verdict.kind}: {verdict.difference}", flush=True)
     if verdict.kind != "differs":
         return
-    one = shrunk(case(verdict.family, verdict.seed), verdict.difference, options.shrink)
-    _, difference = compare(one)
-    print(f"    small: {len(one.objects)} objects: {difference}")
+    small = shrunk(random_case(verdict.family, verdict.seed), verdict.difference, options.shrink)
+    _, difference = compare(small)
+    print(f"    small: {len(small.objects)} objects: {difference}")
     if not options.no_save:
-        print(f"    saved: {save(one, f'fuzz-{verdict.seed}', options.conformance)}", flush=True)
+        print(f"    saved: {save(small, f'fuzz-{verdict.seed}', options.conformance)}", flush=True)
 
 
 def main() -> int:

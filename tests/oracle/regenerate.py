@@ -14,7 +14,8 @@ from pathlib import Path
 
 import fuzz
 from cases import Case, differs, families
-from generate import FAMILIES, case
+from generate import FAMILIES
+from generate import case as random_case
 
 from oracle import Oracle, UnavailableError, extender_server
 
@@ -22,26 +23,26 @@ from oracle import Oracle, UnavailableError, extender_server
 def add(family: str, count: int, seed: int, folder: Path) -> None:
     """Adds the first so many cases from a seed on that upstream decides the same every time."""
     while count:
-        one = case(family, seed)
-        answer = fuzz.ask_oracle(one)
-        if "result" in answer and fuzz.steady(one, answer["result"], fuzz.AGAIN):
-            fuzz.save(one, f"{seed:03d}", folder)
+        candidate = random_case(family, seed)
+        answer = fuzz.ask_oracle(candidate)
+        if "result" in answer and fuzz.steady(candidate, answer["result"], fuzz.AGAIN):
+            fuzz.save(candidate, f"{seed:03d}", folder)
             count -= 1
         seed += 1
 
 
-def regenerate(oracle: Oracle, one: Case) -> str:
+def regenerate(oracle: Oracle, case: Case) -> str:
     """Says what became of a case's expected.json."""
-    answers = [oracle.ask(one) for _ in range(4)]
+    answers = [oracle.ask(case) for _ in range(4)]
     if "result" not in answers[0]:
         return f"refused: {answers[0]['error']}"
-    wanted = answers[0]["result"]
-    if any(differs(wanted, a.get("result", {}), one.is_config) for a in answers):
+    decided = answers[0]["result"]
+    if any(differs(decided, a.get("result", {}), case.is_config) for a in answers):
         return "unsteady, kept"
-    file = one.folder / "expected.json"
-    if file.exists() and differs(one.expected(), wanted, one.is_config) is None:
+    file = case.folder / "expected.json"
+    if file.exists() and differs(case.expected(), decided, case.is_config) is None:
         return ""
-    file.write_text(json.dumps(wanted, separators=(",", ":")) + "\n")
+    file.write_text(json.dumps(decided, separators=(",", ":")) + "\n")
     return "written"
 
 
@@ -57,12 +58,12 @@ def main() -> int:
     with Oracle() as oracle, extender_server(options.cases):
         for family in options.families or FAMILIES:
             add(family, options.add, options.seed, options.cases)
-        for family, found in families(options.cases, options.families).items():
-            news = [(one, regenerate(oracle, one)) for one in found]
-            print(f"{family:20s} {len(found):4d} cases")
-            for one, what in news:
+        for family, family_cases in families(options.cases, options.families).items():
+            news = [(case, regenerate(oracle, case)) for case in family_cases]
+            print(f"{family:20s} {len(family_cases):4d} cases")
+            for case, what in news:
                 if what:
-                    print(f"    {one.folder.name}: {what}")
+                    print(f"    {case.folder.name}: {what}")
     return 0
 
 

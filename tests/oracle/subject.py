@@ -30,12 +30,12 @@ def decide(state: str, config: str | None) -> dict[str, Any]:
 def describe(config: str) -> dict[str, Any]:
     """What ksched says that kube-scheduler makes of a configuration."""
     with files(config=config) as paths:
-        found = call("validate", paths["config"], "--output", "json")
-        said = found.get("kubeScheduler")
-        if said is None:
-            return {"stage": "none", **found}
-        if not said.get("accepts"):
-            return {"stage": said.get("stage") or "unknown", "error": said.get("error")}
+        printed = call("validate", paths["config"], "--output", "json")
+        verdict = printed.get("kubeScheduler")
+        if verdict is None:
+            return {"stage": "none", **printed}
+        if not verdict.get("accepts"):
+            return {"stage": verdict.get("stage") or "unknown", "error": verdict.get("error")}
         return call("config", "show", paths["config"], "--output", "json")
 
 

@@ -56,7 +56,7 @@ class Case:
 
     @property
     def state(self) -> str:
-        items = "".join(f"- {json.dumps(one)}\n" for one in self.objects)
+        items = "".join(f"- {json.dumps(obj)}\n" for obj in self.objects)
         return f"apiVersion: v1\nkind: List\nitems:\n{items}" if items else ""
 
 

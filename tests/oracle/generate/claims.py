@@ -63,15 +63,15 @@ def gpus(draw: Draw) -> list[Object]:
         {
             "name": f"gpu-{i}",
             "attributes": {
-                "model": {"string": draw.one(("h100", "a100", "t4"))},
+                "model": {"string": draw.pick(("h100", "a100", "t4"))},
                 "index": {"int": i},
                 "ecc": {"bool": draw.maybe(0.6)},
                 "numa": {"int": i // 2},
                 "driverVersion": {"version": "1.2.3"},
             },
-            "capacity": {"memory": {"value": draw.one(("16Gi", "40Gi", "80Gi"))}},
+            "capacity": {"memory": {"value": draw.pick(("16Gi", "40Gi", "80Gi"))}},
         }
-        for i in range(draw.one((1, 2, 4)))
+        for i in range(draw.pick((1, 2, 4)))
     ]
 
 
@@ -85,34 +85,34 @@ def request(draw: Draw) -> Object:
         best = {"name": "best", "deviceClassName": "a100", "allocationMode": "ExactCount"}
         many = {"name": "many", "deviceClassName": "any-gpu", "allocationMode": "ExactCount"}
         return {"name": "g", "firstAvailable": [{**best, "count": 1}, {**many, "count": 2}]}
-    name = "missing" if draw.maybe(0.05) else draw.one(("any-gpu", "any-gpu", "a100", "big"))
+    name = "missing" if draw.maybe(0.05) else draw.pick(("any-gpu", "any-gpu", "a100", "big"))
     exactly: Object = {"deviceClassName": name}
     if draw.maybe(0.15):
         exactly["allocationMode"] = "All"
     else:
-        exactly |= {"allocationMode": "ExactCount", "count": draw.one((1, 1, 1, 2))}
+        exactly |= {"allocationMode": "ExactCount", "count": draw.pick((1, 1, 1, 2))}
     if draw.maybe(0.35):
-        exactly["selectors"] = [{"cel": {"expression": draw.one(SELECTORS)}}]
+        exactly["selectors"] = [{"cel": {"expression": draw.pick(SELECTORS)}}]
     return {"name": "g", "exactly": exactly}
 
 
 def claim(world: World, name: str) -> Object:
     draw = world.draw
-    wanted = [request(draw)]
+    requests = [request(draw)]
     if draw.maybe(0.2):
         nic = {"deviceClassName": "nic", "allocationMode": "ExactCount", "count": 1}
-        wanted.append({"name": "n", "exactly": nic})
-    devices: Object = {"requests": wanted}
+        requests.append({"name": "n", "exactly": nic})
+    devices: Object = {"requests": requests}
     if draw.maybe(0.2):
-        attribute = draw.one(("numa", "model"))
+        attribute = draw.pick(("numa", "model"))
         match: Object = {"matchAttribute": f"{GPU}/{attribute}"}
-        if len(wanted) == 1 or draw.maybe(0.7):
+        if len(requests) == 1 or draw.maybe(0.7):
             match["requests"] = ["g"]
         devices["constraints"] = [match]
-    one = thing("ResourceClaim", name, {"devices": devices})
-    one["metadata"] |= {"namespace": "default", "uid": name}
-    world.others.append(one)
-    return one
+    manifest = thing("ResourceClaim", name, {"devices": devices})
+    manifest["metadata"] |= {"namespace": "default", "uid": name}
+    world.others.append(manifest)
+    return manifest
 
 
 def claiming(world: World, pod: Object) -> None:
@@ -120,24 +120,24 @@ def claiming(world: World, pod: Object) -> None:
     draw = world.draw
     if is_bound(pod):
         return
-    wanted: list[Object] = []
+    references: list[Object] = []
     statuses = []
-    for i in range(draw.one((1, 1, 1, 2))):
+    for i in range(draw.pick((1, 1, 1, 2))):
         reference, name = f"r{i}", f"{pod['metadata']['name']}-c{i}"
-        if draw.maybe(0.25) and not any(w.get("resourceClaimName") == "shared" for w in wanted):
+        if draw.maybe(0.25) and not any(w.get("resourceClaimName") == "shared" for w in references):
             if not any(o["metadata"]["name"] == "shared" for o in world.others):
                 claim(world, "shared")
-            wanted.append({"name": reference, "resourceClaimName": "shared"})
+            references.append({"name": reference, "resourceClaimName": "shared"})
         elif draw.maybe(0.3):
-            wanted.append({"name": reference, "resourceClaimTemplateName": "t"})
+            references.append({"name": reference, "resourceClaimTemplateName": "t"})
             if draw.maybe(0.92):
                 owned_claim(world, pod, name)
                 statuses.append({"name": reference, "resourceClaimName": name})
         else:
-            wanted.append({"name": reference, "resourceClaimName": name})
+            references.append({"name": reference, "resourceClaimName": name})
             if draw.maybe(0.94):
                 claim(world, name)
-    pod["spec"]["resourceClaims"] = wanted
+    pod["spec"]["resourceClaims"] = references
     if statuses:
         pod["status"]["resourceClaimStatuses"] = statuses
 
@@ -152,28 +152,28 @@ def allocate_some(world: World) -> None:
     """Gives a few claims devices beforehand, reserved for a running pod or for nobody."""
     slices = [o for o in world.others if o["kind"] == "ResourceSlice" and "nodeName" in o["spec"]]
     taken: set[tuple[str, str]] = set()
-    for one in world.others:
-        if one["kind"] != "ResourceClaim" or not slices or not world.draw.maybe(0.12):
+    for obj in world.others:
+        if obj["kind"] != "ResourceClaim" or not slices or not world.draw.maybe(0.12):
             continue
-        spec = world.draw.one(slices)["spec"]
+        spec = world.draw.pick(slices)["spec"]
         device = (spec["nodeName"], spec["devices"][0]["name"])
-        if device in taken or len(one["spec"]["devices"]["requests"]) > 1:
+        if device in taken or len(obj["spec"]["devices"]["requests"]) > 1:
             continue
         taken.add(device)
         result = {"request": "g", "driver": spec["driver"], "pool": device[0], "device": device[1]}
         field = {"key": "metadata.name", "operator": "In", "values": [device[0]]}
         allocation: Object = {"devices": {"results": [result]}}
         allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-        one["status"] = {"allocation": allocation}
+        obj["status"] = {"allocation": allocation}
         running = [pod for pod in world.pods if is_bound(pod)]
         if running and world.draw.maybe(0.4):
-            meta = world.draw.one(running)["metadata"]
+            meta = world.draw.pick(running)["metadata"]
             user = {"resource": "pods", "name": meta["name"], "uid": meta["uid"]}
-            one["status"]["reservedFor"] = [user]
+            obj["status"]["reservedFor"] = [user]
 
 
 def small(world: World, pod: Object) -> None:
-    requests(pod)["cpu"] = world.draw.one(("100m", "100m", "300m"))
+    requests(pod)["cpu"] = world.draw.pick(("100m", "100m", "300m"))
 
 
 def generate(draw: Draw) -> Draft:

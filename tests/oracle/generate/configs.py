@@ -45,28 +45,28 @@ def plugins(draw: Draw) -> Object:
 
 def plugin_set(draw: Draw, point: str) -> Object:
     """Mostly plugins that extend the point; now and then any, or one that there is not."""
-    one: Object = {}
-    known = POINTS[point]
+    fields: Object = {}
+    plugins_at_point = POINTS[point]
 
     def entry() -> Object:
-        strange = draw.wrong(0.06) or not known
-        name = draw.one((*PLUGINS, "Nope")) if strange else draw.one(known)
+        strange = draw.wrong(0.06) or not plugins_at_point
+        name = draw.pick((*PLUGINS, "Nope")) if strange else draw.pick(plugins_at_point)
         if draw.maybe(0.4):
-            return {"name": name, "weight": draw.one((0, 1, 2, 5, 10, 100))}
+            return {"name": name, "weight": draw.pick((0, 1, 2, 5, 10, 100))}
         return {"name": name}
 
     if draw.maybe(0.45):
-        one["disabled"] = [{"name": "*"}] if draw.maybe(0.4) else [entry()]
+        fields["disabled"] = [{"name": "*"}] if draw.maybe(0.4) else [entry()]
         needed = point in ("queueSort", "bind") and not draw.wrong(0.3)
         if needed:  # switched off for all, they must be switched on again
-            one["enabled"] = [{"name": name} for name in known]
-            return one
+            fields["enabled"] = [{"name": name} for name in plugins_at_point]
+            return fields
     if draw.maybe(0.7):
         entries = [entry() for _ in range(draw.randint(1, 3))]
         if not draw.wrong(0.1):  # a plugin twice is an error, which should not drown the rest
             entries = list({e["name"]: e for e in entries}.values())
-        one["enabled"] = entries
-    return one
+        fields["enabled"] = entries
+    return fields
 
 
 def args(draw: Draw) -> list[Object]:
@@ -93,7 +93,7 @@ def args(draw: Draw) -> list[Object]:
     for name in draw.some(tuple(makers), 0, 3):
         value = makers[name](draw)
         if draw.wrong(0.1):
-            value[draw.one(("nonsense", "Weight", "resource"))] = 1
+            value[draw.pick(("nonsense", "Weight", "resource"))] = 1
         if draw.maybe(0.15) and name != "Nope":
             value |= {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": f"{name}Args"}
         chosen.append({"name": name, "args": value})
@@ -103,7 +103,7 @@ def args(draw: Draw) -> list[Object]:
 
 
 def number(draw: Draw, right: tuple[Any, ...], wrong: tuple[Any, ...]) -> Any:
-    return draw.one(wrong if draw.wrong(0.35) else right)
+    return draw.pick(wrong if draw.wrong(0.35) else right)
 
 
 def fit(draw: Draw) -> Object:
@@ -116,23 +116,23 @@ def fit(draw: Draw) -> Object:
         if draw.wrong(0.3):
             draw.shuffle(points)
         if draw.wrong(0.2):
-            point = {"utilization": draw.one((-1, 50, 101)), "score": draw.one((-1, 5, 11))}
+            point = {"utilization": draw.pick((-1, 50, 101)), "score": draw.pick((-1, 5, 11))}
             points.append(point)
         strategy["requestedToCapacityRatio"] = {"shape": points}
-    one: Object = {"scoringStrategy": strategy} if draw.maybe(0.9) else {}
+    fit: Object = {"scoringStrategy": strategy} if draw.maybe(0.9) else {}
     if draw.maybe(0.3):
-        one["ignoredResources"] = [number(draw, ("example.com/x",), ("cpu", "bad name", "a/b/c"))]
+        fit["ignoredResources"] = [number(draw, ("example.com/x",), ("cpu", "bad name", "a/b/c"))]
     if draw.maybe(0.3):
         groups = number(draw, ("example.com", "other.org"), ("bad/group", ""))
-        one["ignoredResourceGroups"] = [groups]
-    return one
+        fit["ignoredResourceGroups"] = [groups]
+    return fit
 
 
 def weighted(draw: Draw) -> list[Object]:
     chosen = resources.resources(draw)
-    for one in chosen:
+    for resource in chosen:
         if draw.maybe(0.15):
-            one["weight"] = number(draw, (1, 100), (-1, 0, 101))
+            resource["weight"] = number(draw, (1, 100), (-1, 0, 101))
     if draw.wrong(0.1):
         chosen.append(dict(chosen[0]))
     return chosen
@@ -140,62 +140,64 @@ def weighted(draw: Draw) -> list[Object]:
 
 def default_spread(draw: Draw) -> Object:
     config = spread.defaults(draw)
-    one: Object = config["profiles"][0]["pluginConfig"][0]["args"]
-    for rule in one.get("defaultConstraints", []):
+    spread_args: Object = config["profiles"][0]["pluginConfig"][0]["args"]
+    for rule in spread_args.get("defaultConstraints", []):
         if draw.wrong(0.15):
-            rule["maxSkew"] = draw.one((0, -1))
+            rule["maxSkew"] = draw.pick((0, -1))
         if draw.wrong(0.1):
             rule["labelSelector"] = {"matchLabels": {"a": "b"}}
         if draw.wrong(0.1):
-            rule["topologyKey"] = draw.one(("", "bad key", "a/b/c"))
+            rule["topologyKey"] = draw.pick(("", "bad key", "a/b/c"))
         if draw.wrong(0.1):
-            rule["whenUnsatisfiable"] = draw.one(("", "Never"))
+            rule["whenUnsatisfiable"] = draw.pick(("", "Never"))
     if draw.wrong(0.1):
-        one["defaultingType"] = draw.one(("System", "Nope"))
-    return one
+        spread_args["defaultingType"] = draw.pick(("System", "Nope"))
+    return spread_args
 
 
 def added(draw: Draw) -> Object:
     world = World(draw)
     world.add_nodes(3, 3)
     config = node_affinity.added(world)
-    one: Object = config["profiles"][0]["pluginConfig"][0]["args"]
-    for term in one["addedAffinity"].get("preferredDuringSchedulingIgnoredDuringExecution", []):
+    affinity_args: Object = config["profiles"][0]["pluginConfig"][0]["args"]
+    for term in affinity_args["addedAffinity"].get(
+        "preferredDuringSchedulingIgnoredDuringExecution", []
+    ):
         if draw.wrong(0.2):
-            term["weight"] = draw.one((0, 101, -5))
-    return one
+            term["weight"] = draw.pick((0, 101, -5))
+    return affinity_args
 
 
 def volume_binding(draw: Draw) -> Object:
-    one: Object = {}
+    binding: Object = {}
     if draw.maybe(0.7):
-        one["bindTimeoutSeconds"] = number(draw, (0, 1, 600), (-1,))
+        binding["bindTimeoutSeconds"] = number(draw, (0, 1, 600), (-1,))
     if draw.wrong(0.3):
-        one["shape"] = resources.shape(draw)
-    return one
+        binding["shape"] = resources.shape(draw)
+    return binding
 
 
 def extender(draw: Draw) -> Object:
-    one: Object = {
+    fields: Object = {
         "urlPrefix": number(draw, ("http://a.example/", "https://b.example"), ("", "::"))
     }
     for verb in ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb"):
         if draw.maybe(0.4):
-            one[verb] = verb.removesuffix("Verb")
-    if "prioritizeVerb" in one or draw.maybe(0.3):
-        one["weight"] = number(draw, (1, 5), (-1, 0))
+            fields[verb] = verb.removesuffix("Verb")
+    if "prioritizeVerb" in fields or draw.maybe(0.3):
+        fields["weight"] = number(draw, (1, 5), (-1, 0))
     if draw.maybe(0.3):
         names = ["example.com/foo", number(draw, ("other.org/bar",), ("cpu", "kubernetes.io/x"))]
-        one["managedResources"] = [
+        fields["managedResources"] = [
             {"name": name, **({"ignoredByScheduler": True} if draw.maybe(0.5) else {})}
             for name in names
         ]
     for name in ("enableHTTPS", "nodeCacheCapable", "ignorable"):
         if draw.maybe(0.2):
-            one[name] = True
+            fields[name] = True
     if draw.maybe(0.3):
-        one["httpTimeout"] = draw.one(("100ms", "0s", "5s"))
-    return one
+        fields["httpTimeout"] = draw.pick(("100ms", "0s", "5s"))
+    return fields
 
 
 def top(draw: Draw) -> Object:
@@ -220,24 +222,24 @@ def top(draw: Draw) -> Object:
 
 
 def profile(draw: Draw, name: str | None) -> Object:
-    one: Object = {} if name is None else {"schedulerName": name}
+    fields: Object = {} if name is None else {"schedulerName": name}
     if draw.maybe(0.7):
-        one["plugins"] = plugins(draw)
+        fields["plugins"] = plugins(draw)
     if draw.maybe(0.6):
-        one["pluginConfig"] = args(draw)
+        fields["pluginConfig"] = args(draw)
     if draw.maybe(0.1):
-        one["percentageOfNodesToScore"] = number(draw, (0, 50), (101,))
-    return one
+        fields["percentageOfNodesToScore"] = number(draw, (0, 50), (101,))
+    return fields
 
 
 def generate(draw: Draw) -> Draft:
-    draw.trouble = draw.one((0.0, 0.0, 0.2, 1.0))
-    named = [profile(draw, draw.one(("default-scheduler", "default-scheduler", None)))]
+    draw.trouble = draw.pick((0.0, 0.0, 0.2, 1.0))
+    named = [profile(draw, draw.pick(("default-scheduler", "default-scheduler", None)))]
     if draw.maybe(0.3):
         named.append(profile(draw, number(draw, ("other",), ("default-scheduler", ""))))
     config = configuration(*named, **top(draw))
     if draw.wrong(0.03):
-        config["apiVersion"] = draw.one(("kubescheduler.config.k8s.io/v1beta3", "v1", ""))
+        config["apiVersion"] = draw.pick(("kubescheduler.config.k8s.io/v1beta3", "v1", ""))
     if draw.wrong(0.03):
-        config["kind"] = draw.one(("Pod", "kubeSchedulerConfiguration", ""))
+        config["kind"] = draw.pick(("Pod", "kubeSchedulerConfiguration", ""))
     return Draft(config=json.dumps(config, indent=1))

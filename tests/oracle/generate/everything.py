@@ -19,7 +19,7 @@ def generate(draw: Draw) -> Draft:
     world = World(draw)
     world.add_nodes(3, 8)
     node_affinity.label_nodes(world)
-    features: list[Feature] = [draw.one((resources.light, resources.plain, preempt.amounts))]
+    features: list[Feature] = [draw.pick((resources.light, resources.plain, preempt.amounts))]
     # Twice in the list is a better chance, not twice in a case.
     for add in dict.fromkeys(draw.some(PARTS, 3, 6)):
         features += add(world)

@@ -10,17 +10,17 @@ SCORERS = ("number", "number", "few", "broken", "garbage")
 PREEMPTERS = ("evenvictims", "evenvictims", "novictims", "broken")
 
 
-def one(draw: Draw, crowded: bool) -> Object:
+def random_extender(draw: Draw, crowded: bool) -> Object:
     extender: Object = {"httpTimeout": "500ms", "nodeCacheCapable": draw.maybe(0.5)}
     if draw.maybe(0.5):
         extender["ignorable"] = draw.maybe(0.6)
     if crowded and draw.maybe(0.6):
-        extender |= {"urlPrefix": f"{HOST}/{draw.one(PREEMPTERS)}", "preemptVerb": "preempt"}
+        extender |= {"urlPrefix": f"{HOST}/{draw.pick(PREEMPTERS)}", "preemptVerb": "preempt"}
     elif draw.maybe(0.5):
-        extender |= {"urlPrefix": f"{HOST}/{draw.one(FILTERS)}", "filterVerb": "filter"}
+        extender |= {"urlPrefix": f"{HOST}/{draw.pick(FILTERS)}", "filterVerb": "filter"}
     else:
-        extender |= {"urlPrefix": f"{HOST}/{draw.one(SCORERS)}", "prioritizeVerb": "prioritize"}
-        extender["weight"] = draw.one((1, 2, 5))
+        extender |= {"urlPrefix": f"{HOST}/{draw.pick(SCORERS)}", "prioritizeVerb": "prioritize"}
+        extender["weight"] = draw.pick((1, 2, 5))
     if draw.maybe(0.3):
         managed = {"name": "example.com/foo", "ignoredByScheduler": draw.maybe(0.6)}
         extender["managedResources"] = [managed]
@@ -41,7 +41,7 @@ def generate(draw: Draw) -> Draft:
         taints.taint_nodes(world, 0.3)
         world.add_pods(draw.randint(0, 3), draw.randint(3, 7), light, sometimes(0.3, foo))
         draft = world.draft()
-    extenders = [one(draw, crowded) for _ in range(draw.one((1, 1, 2)))]
+    extenders = [random_extender(draw, crowded) for _ in range(draw.pick((1, 1, 2)))]
     for extender in extenders[1:]:
         extender.pop("managedResources", None)  # no two may manage the same
     draft.config = configuration(extenders=extenders)

@@ -9,34 +9,34 @@ KEYS = (ZONE, ZONE, HOST, "rack", "disk")
 def label_pods(world: World, pod: Object) -> None:
     draw, labels = world.draw, pod["metadata"].setdefault("labels", {})
     if draw.maybe(0.5):
-        labels["rev"] = draw.one("12")
+        labels["rev"] = draw.pick("12")
     if draw.maybe(0.25):
-        labels["tier"] = draw.one("xy")
+        labels["tier"] = draw.pick("xy")
     if draw.maybe(0.04):
         pod["metadata"].pop("labels")
 
 
 def label_selector(draw: Draw) -> Object:
     if draw.maybe(0.55):
-        return {"matchLabels": {"app": draw.one(APPS)}}
+        return {"matchLabels": {"app": draw.pick(APPS)}}
     if draw.maybe(0.05):
         return {}
-    key = draw.one(("app", "tier"))
+    key = draw.pick(("app", "tier"))
     values = APPS if key == "app" else "xy"
-    operator = draw.one(("In", "NotIn", "NotIn", "Exists", "DoesNotExist"))
-    one: Object = {"key": key, "operator": operator}
+    operator = draw.pick(("In", "NotIn", "NotIn", "Exists", "DoesNotExist"))
+    expression: Object = {"key": key, "operator": operator}
     if operator in ("In", "NotIn"):
-        one["values"] = draw.some(values, 1, 2)
-    return {"matchExpressions": [one]}
+        expression["values"] = draw.some(values, 1, 2)
+    return {"matchExpressions": [expression]}
 
 
 def term(world: World) -> Object:
     draw = world.draw
-    one: Object = {"topologyKey": draw.one(KEYS), "labelSelector": label_selector(draw)}
+    fields: Object = {"topologyKey": draw.pick(KEYS), "labelSelector": label_selector(draw)}
     if draw.maybe(0.2):
-        one["namespaces"] = draw.some(world.namespaces, 1, 2)
+        fields["namespaces"] = draw.some(world.namespaces, 1, 2)
     if draw.maybe(0.15):
-        one["namespaceSelector"] = draw.one(
+        fields["namespaceSelector"] = draw.pick(
             (
                 {},
                 {"matchLabels": {"team": "x"}},
@@ -44,8 +44,8 @@ def term(world: World) -> Object:
             )
         )
     if draw.maybe(0.15):
-        one[draw.one(("matchLabelKeys", "mismatchLabelKeys"))] = ["rev"]
-    return one
+        fields[draw.pick(("matchLabelKeys", "mismatchLabelKeys"))] = ["rev"]
+    return fields
 
 
 def required(kind: str) -> "Term":
@@ -87,7 +87,7 @@ def generate(draw: Draw) -> Draft:
     config = None
     if draw.maybe(0.5):
         args = {
-            "hardPodAffinityWeight": draw.one((0, 1, 5, 100)),
+            "hardPodAffinityWeight": draw.pick((0, 1, 5, 100)),
             "ignorePreferredTermsOfExistingPods": draw.maybe(0.4),
         }
         config = with_args(InterPodAffinity=args)

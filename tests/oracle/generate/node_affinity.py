@@ -16,15 +16,15 @@ def label_nodes(world: World) -> None:
     for node in world.nodes:
         for key, values in LABELS.items():
             if world.draw.maybe(0.6):
-                node["metadata"]["labels"][key] = world.draw.one(values)
+                node["metadata"]["labels"][key] = world.draw.pick(values)
 
 
 def requirement(draw: Draw) -> Object:
-    key = draw.one((ZONE, "disk", "disk", "cores", "gpu", "tier"))
+    key = draw.pick((ZONE, "disk", "disk", "cores", "gpu", "tier"))
     if key == "cores" and draw.maybe(0.6):
-        values = [draw.one(("2", "4", "8"))]
-        return {"key": key, "operator": draw.one(("Gt", "Lt")), "values": values}
-    operator = draw.one(("In", "In", "NotIn", "Exists", "DoesNotExist"))
+        values = [draw.pick(("2", "4", "8"))]
+        return {"key": key, "operator": draw.pick(("Gt", "Lt")), "values": values}
+    operator = draw.pick(("In", "In", "NotIn", "Exists", "DoesNotExist"))
     if operator in ("Exists", "DoesNotExist"):
         return {"key": key, "operator": operator}
     values = draw.some("abc" if key == ZONE else LABELS[key], 1, 2)
@@ -33,15 +33,15 @@ def requirement(draw: Draw) -> Object:
 
 def term(world: World) -> Object:
     draw = world.draw
-    one: Object = {}
+    fields: Object = {}
     if draw.maybe(0.8):
-        one["matchExpressions"] = [requirement(draw) for _ in range(draw.randint(1, 2))]
-    if draw.maybe(0.3) or (not one and draw.maybe(0.8)):
+        fields["matchExpressions"] = [requirement(draw) for _ in range(draw.randint(1, 2))]
+    if draw.maybe(0.3) or (not fields and draw.maybe(0.8)):
         name = world.node_name() if draw.maybe(0.85) else "n99"
-        operator = draw.one(("In", "In", "In", "NotIn"))
+        operator = draw.pick(("In", "In", "In", "NotIn"))
         field = {"key": "metadata.name", "operator": operator, "values": [name]}
-        one["matchFields"] = [field]
-    return one
+        fields["matchFields"] = [field]
+    return fields
 
 
 def affinity(world: World, pod: Object) -> None:
@@ -64,12 +64,12 @@ def named(world: World, pod: Object) -> None:
     terms = []
     for _ in range(draw.randint(1, 3)):
         name = world.node_name() if draw.maybe(0.9) else "n99"
-        one: Object = {
+        fields: Object = {
             "matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]
         }
         if draw.maybe(0.3):
-            one["matchExpressions"] = [requirement(draw)]
-        terms.append(one)
+            fields["matchExpressions"] = [requirement(draw)]
+        terms.append(fields)
     required = {"nodeSelectorTerms": terms}
     rules = pod["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
     rules["requiredDuringSchedulingIgnoredDuringExecution"] = required
@@ -77,7 +77,7 @@ def named(world: World, pod: Object) -> None:
 
 def selector(world: World, pod: Object) -> None:
     draw = world.draw
-    key, value = draw.one(((ZONE, draw.one("abc")), ("disk", draw.one(LABELS["disk"]))))
+    key, value = draw.pick(((ZONE, draw.pick("abc")), ("disk", draw.pick(LABELS["disk"]))))
     if draw.maybe(0.08):
         key, value = "nope", "x"
     pod["spec"]["nodeSelector"] = {key: value}
@@ -89,12 +89,13 @@ def added(world: World) -> Object:
     if draw.maybe(0.6):
         terms = [term(world) for _ in range(draw.randint(1, 2))]
         rules["requiredDuringSchedulingIgnoredDuringExecution"] = {
-            "nodeSelectorTerms": [one for one in terms if one] or [{"matchExpressions": []}]
+            "nodeSelectorTerms": [preferred for preferred in terms if preferred]
+            or [{"matchExpressions": []}]
         }
     if draw.maybe(0.6):
         preference = term(world) or {"matchExpressions": [requirement(draw)]}
-        one = {"weight": draw.randint(1, 100), "preference": preference}
-        rules["preferredDuringSchedulingIgnoredDuringExecution"] = [one]
+        preferred = {"weight": draw.randint(1, 100), "preference": preference}
+        rules["preferredDuringSchedulingIgnoredDuringExecution"] = [preferred]
     return with_args(NodeAffinity={"addedAffinity": rules})
 
 
@@ -103,7 +104,7 @@ def generate(draw: Draw) -> Draft:
     world.add_nodes(3, 8)
     label_nodes(world)
     features = (
-        draw.one((plain, light)),
+        draw.pick((plain, light)),
         sometimes(0.75, affinity),
         sometimes(0.15, named),
         sometimes(0.3, selector),

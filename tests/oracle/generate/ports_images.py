@@ -28,9 +28,11 @@ def image_nodes(world: World) -> None:
             names = [name]
             if draw.maybe(0.2):
                 names.append(
-                    draw.one(("nginx:alias", "registry.k8s.io/big:v2", "docker.io/library/redis:8"))
+                    draw.pick(
+                        ("nginx:alias", "registry.k8s.io/big:v2", "docker.io/library/redis:8")
+                    )
                 )
-            images.append({"names": names, "sizeBytes": draw.one(SIZES)})
+            images.append({"names": names, "sizeBytes": draw.pick(SIZES)})
         node["status"]["images"] = images
 
 
@@ -39,13 +41,13 @@ def containers(world: World, pod: Object) -> None:
     pod["spec"]["containers"] = [
         {
             "name": f"c{i}",
-            "image": draw.one(IN_PODS),
+            "image": draw.pick(IN_PODS),
             "resources": {"requests": {"cpu": "50m"}},
         }
         for i in range(draw.randint(1, 3))
     ]
     if draw.maybe(0.2):
-        image = draw.one(IN_PODS)
+        image = draw.pick(IN_PODS)
         pod["spec"]["initContainers"] = [{"name": "i", "image": image}]
 
 
@@ -57,28 +59,31 @@ def ports(world: World, pod: Object) -> None:
     if draw.maybe(0.15):
         pod["spec"]["hostNetwork"] = True
         for container in containers:
-            for one in container.get("ports", []):
+            for declared in container.get("ports", []):
                 # The API server insists that they be equal under hostNetwork, or fills them in.
-                if "hostPort" in one:
-                    one["containerPort"] = one["hostPort"]
+                if "hostPort" in declared:
+                    declared["containerPort"] = declared["hostPort"]
 
 
 def port(draw: Draw) -> Object:
-    one: Object = {"containerPort": draw.one((80, 9090)), "hostPort": draw.one((80, 8080, 9090))}
+    fields: Object = {
+        "containerPort": draw.pick((80, 9090)),
+        "hostPort": draw.pick((80, 8080, 9090)),
+    }
     if draw.maybe(0.5):
-        one["protocol"] = draw.one(("TCP", "UDP", "SCTP"))
+        fields["protocol"] = draw.pick(("TCP", "UDP", "SCTP"))
     if draw.maybe(0.5):
-        one["hostIP"] = draw.one(("127.0.0.1", "10.0.0.1", "0.0.0.0"))
+        fields["hostIP"] = draw.pick(("127.0.0.1", "10.0.0.1", "0.0.0.0"))
     if draw.maybe(0.15):
-        del one["hostPort"]
-    return one
+        del fields["hostPort"]
+    return fields
 
 
 def sidecar(world: World, pod: Object) -> None:
     """Ports of a sidecar count as those of a container do."""
-    one: Object = {"name": "s", "image": "nginx", "restartPolicy": "Always"}
-    one["ports"] = [port(world.draw)]
-    pod["spec"].setdefault("initContainers", []).append(one)
+    container: Object = {"name": "s", "image": "nginx", "restartPolicy": "Always"}
+    container["ports"] = [port(world.draw)]
+    pod["spec"].setdefault("initContainers", []).append(container)
 
 
 FEATURES = (containers, sometimes(0.6, ports), sometimes(0.15, sidecar))

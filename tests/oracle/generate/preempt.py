@@ -24,20 +24,20 @@ LEAVING = "2026-01-01T10:00:00Z"
 def add_classes(world: World, default: float = 0.3) -> None:
     for name, value in CLASSES.items():
         meta = {"name": name}
-        one: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-        one |= {"metadata": meta, "value": value}
+        priority_class: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        priority_class |= {"metadata": meta, "value": value}
         if name == "polite":
-            one["preemptionPolicy"] = "Never"
+            priority_class["preemptionPolicy"] = "Never"
         if name == "low" and world.draw.maybe(default):
-            one["globalDefault"] = True
-        world.others.append(one)
+            priority_class["globalDefault"] = True
+        world.others.append(priority_class)
 
 
 def add_budgets(world: World) -> None:
     draw = world.draw
     for app in draw.some(APPS, 0, 3):
         selector = {"matchLabels": {"app": app}} if draw.maybe(0.7) else label_selector(draw)
-        status: Object = {"disruptionsAllowed": draw.one((0, 0, 1, 2))}
+        status: Object = {"disruptionsAllowed": draw.pick((0, 0, 1, 2))}
         status |= {"currentHealthy": 3, "desiredHealthy": 2, "expectedPods": 3}
         if draw.maybe(0.3):
             names = [f"b{draw.randint(0, 20):02d}" for _ in range(2)]
@@ -54,7 +54,7 @@ def full_nodes(world: World) -> None:
     for node in world.nodes:
         for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
             amounts |= {"cpu": "4", "memory": "8Gi"}
-        pods, cpu = draw.one(("4", "6", "10", "110")), draw.one(("2", "3", "4", "4"))
+        pods, cpu = draw.pick(("4", "6", "10", "110")), draw.pick(("2", "3", "4", "4"))
         for amounts in (node["status"]["allocatable"], node["status"]["capacity"]):
             amounts |= {"pods": pods, "cpu": cpu}
         if draw.maybe(0.1):
@@ -65,17 +65,17 @@ def priority(world: World, pod: Object) -> None:
     draw = world.draw
     if draw.maybe(0.5):
         names = ("low", "low", "mid") if is_bound(pod) else ("high", "high", "mid", "polite")
-        pod["spec"]["priorityClassName"] = draw.one(names)
+        pod["spec"]["priorityClassName"] = draw.pick(names)
     elif draw.maybe(0.8):
-        pod["spec"]["priority"] = draw.one((-5, 0, 5, 10, 10, 500))
+        pod["spec"]["priority"] = draw.pick((-5, 0, 5, 10, 10, 500))
 
 
 def amounts(world: World, pod: Object) -> None:
     draw = world.draw
     if is_bound(pod):
-        requests(pod).update(cpu=draw.one(("300m", "500m", "700m", "1000m")), memory="128Mi")
+        requests(pod).update(cpu=draw.pick(("300m", "500m", "700m", "1000m")), memory="128Mi")
     else:
-        requests(pod).update(cpu=draw.one(("1", "1500m", "2", "100m", "3")), memory="256Mi")
+        requests(pod).update(cpu=draw.pick(("1", "1500m", "2", "100m", "3")), memory="256Mi")
 
 
 def leaving(world: World, pod: Object) -> None:
@@ -84,14 +84,14 @@ def leaving(world: World, pod: Object) -> None:
         return
     pod["metadata"] |= {"deletionTimestamp": LEAVING, "finalizers": ["x/y"]}
     if world.draw.maybe(0.6):
-        reason = world.draw.one(("PreemptionByScheduler", "EvictionByEvictionAPI"))
+        reason = world.draw.pick(("PreemptionByScheduler", "EvictionByEvictionAPI"))
         condition = {"type": "DisruptionTarget", "status": "True", "reason": reason}
         pod["status"]["conditions"] = [condition]
 
 
 def anti_affinity(world: World, pod: Object) -> None:
     term = {
-        "topologyKey": world.draw.one((ZONE, HOST)),
+        "topologyKey": world.draw.pick((ZONE, HOST)),
         "labelSelector": label_selector(world.draw),
     }
     rules = pod["spec"].setdefault("affinity", {}).setdefault("podAntiAffinity", {})
@@ -109,7 +109,7 @@ def host_port(world: World, pod: Object) -> None:
 
 
 def in_zone(world: World, pod: Object) -> None:
-    pod["spec"]["nodeSelector"] = {ZONE: world.draw.one("abc")}
+    pod["spec"]["nodeSelector"] = {ZONE: world.draw.pick("abc")}
 
 
 def nominated(world: World, pod: Object) -> None:
@@ -147,9 +147,9 @@ def add_solo(world: World) -> None:
     ]
 
 
-def few_candidates(draw: Draw) -> Object:
-    percentage = draw.one((0, 10, 50))
-    absolute = draw.one((1, 2, 100)) if percentage else draw.one((1, 2, 3))
+def candidate_limits(draw: Draw) -> Object:
+    percentage = draw.pick((0, 10, 50))
+    absolute = draw.pick((1, 2, 100)) if percentage else draw.pick((1, 2, 3))
     candidates = {
         "minCandidateNodesPercentage": percentage,
         "minCandidateNodesAbsolute": absolute,
@@ -185,7 +185,7 @@ def crowded(draw: Draw, nominations: float) -> Draft:
             pod["spec"].pop("priorityClassName", None)
             pod["spec"]["priority"] = 0
             requests(pod)["cpu"] = "1000m"
-    return world.draft(few_candidates(draw) if draw.maybe(0.35) else None)
+    return world.draft(candidate_limits(draw) if draw.maybe(0.35) else None)
 
 
 def generate(draw: Draw) -> Draft:
@@ -199,9 +199,9 @@ def generate_nominated(draw: Draw) -> Draft:
 def follower(world: World, pod: Object) -> None:
     """A pod that wants to be with pods which may not have been placed yet."""
     draw = world.draw
-    kind = draw.one(("podAffinity", "podAffinity", "podAffinity", "podAntiAffinity"))
-    term: Object = {"topologyKey": draw.one((ZONE, HOST))}
-    term["labelSelector"] = {"matchLabels": {"app": draw.one(APPS)}}
+    kind = draw.pick(("podAffinity", "podAffinity", "podAffinity", "podAntiAffinity"))
+    term: Object = {"topologyKey": draw.pick((ZONE, HOST))}
+    term["labelSelector"] = {"matchLabels": {"app": draw.pick(APPS)}}
     strength = "requiredDuringSchedulingIgnoredDuringExecution"
     pod["spec"].setdefault("affinity", {})[kind] = {strength: [term]}
 
@@ -212,9 +212,9 @@ def generate_retries(draw: Draw) -> Draft:
     label_nodes(world)
 
     def basics(world: World, pod: Object) -> None:
-        requests(pod).update(cpu=draw.one(("300m", "300m", "1")), memory="64Mi")
-        pod["spec"]["priority"] = draw.one((0, 10))
+        requests(pod).update(cpu=draw.pick(("300m", "300m", "1")), memory="64Mi")
+        pod["spec"]["priority"] = draw.pick((0, 10))
 
     features = (basics, sometimes(0.65, follower), sometimes(0.15, spread))
-    world.add_pods(draw.one((0, 0, 2)), draw.randint(6, 12), *features)
+    world.add_pods(draw.pick((0, 0, 2)), draw.randint(6, 12), *features)
     return world.draft()

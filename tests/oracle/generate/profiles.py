@@ -35,7 +35,7 @@ def packing(draw: Draw) -> Object:
     profile: Object = {"schedulerName": "packing"}
     profile["pluginConfig"] = [{"name": "NodeResourcesFit", "args": args}]
     if draw.maybe(0.85):
-        profile["plugins"] = draw.one(VARIANTS)(draw)
+        profile["plugins"] = draw.pick(VARIANTS)(draw)
     return profile
 
 
@@ -69,8 +69,8 @@ VARIANTS: tuple[Callable[[Draw], Object], ...] = (
     lambda draw: {"filter": off("*"), "preFilter": off("*")},
     lambda draw: {"preFilter": off("*")},
     lambda draw: {"preFilter": off(*draw.some(BOTH, 1, 2))},
-    lambda draw: {"postFilter": off(draw.one(("DefaultPreemption", "*")))},
-    lambda draw: {"preEnqueue": off(draw.one(("SchedulingGates", "*")))},
+    lambda draw: {"postFilter": off(draw.pick(("DefaultPreemption", "*")))},
+    lambda draw: {"preEnqueue": off(draw.pick(("SchedulingGates", "*")))},
     lambda draw: {"multiPoint": off(*draw.some(FILTERS, 1, 3))},
 )
 
@@ -81,12 +81,12 @@ def gated(world: World, pod: Object) -> None:
 
 def of_profile(world: World, pod: Object) -> None:
     names = ("default-scheduler", "packing", "packing", "packing")
-    name = "nobody" if world.draw.maybe(0.06) else world.draw.one(names)
+    name = "nobody" if world.draw.maybe(0.06) else world.draw.pick(names)
     pod["spec"]["schedulerName"] = name
 
 
 def some_priority(world: World, pod: Object) -> None:
-    pod["spec"]["priority"] = world.draw.one((0, 0, 0, 5, 10))
+    pod["spec"]["priority"] = world.draw.pick((0, 0, 0, 5, 10))
 
 
 def generate(draw: Draw) -> Draft:
@@ -95,7 +95,7 @@ def generate(draw: Draw) -> Draft:
     node_affinity.label_nodes(world)
     taints.taint_nodes(world, 0.3)
     features = (
-        draw.one((plain, light)),
+        draw.pick((plain, light)),
         some_priority,
         sometimes(0.15, gated),
         of_profile,
@@ -113,9 +113,9 @@ def generate(draw: Draw) -> Draft:
 def generate_sampling(draw: Draw) -> Draft:
     """More than a hundred nodes, so that not all of them are looked at."""
     world = World(draw)
-    world.add_nodes(101, draw.one((130, 180, 260)), zoned=draw.one((1.0, 0.8)))
+    world.add_nodes(101, draw.pick((130, 180, 260)), zoned=draw.pick((1.0, 0.8)))
     for node in world.nodes:
-        status, cpu = node["status"], draw.one(("2", "2", "4"))
+        status, cpu = node["status"], draw.pick(("2", "2", "4"))
         status["allocatable"] = {"cpu": cpu, "memory": "4Gi", "pods": "10"}
         status["capacity"] = dict(status["allocatable"])
         if draw.maybe(0.05):
@@ -124,15 +124,15 @@ def generate_sampling(draw: Draw) -> Draft:
             node["spec"]["taints"] = [taints.taint(draw)]
 
     def ask(world: World, pod: Object) -> None:
-        requests(pod).update(cpu=draw.one(("500m", "1500m", "1500m", "3")), memory="256Mi")
+        requests(pod).update(cpu=draw.pick(("500m", "1500m", "1500m", "3")), memory="256Mi")
 
     features: list[Feature] = [ask]
     if draw.maybe(0.3):
         features.append(sometimes(0.3, spread.constraints))
     if draw.maybe(0.3):
         features.append(sometimes(0.3, inter_pod.required("podAntiAffinity")))
-    world.add_pods(draw.one((0, 0, 40)), draw.randint(4, 8), *features)
-    percentage = draw.one((None, None, 5, 40, 60, 100))
+    world.add_pods(draw.pick((0, 0, 40)), draw.randint(4, 8), *features)
+    percentage = draw.pick((None, None, 5, 40, 60, 100))
     profile: Object = {"schedulerName": "default-scheduler"}
     if percentage is None:
         return world.draft(configuration(profile))

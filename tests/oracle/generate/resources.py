@@ -8,18 +8,18 @@ GPU = "example.com/gpu"
 def plain(world: World, pod: Object) -> None:
     draw, amounts = world.draw, requests(pod)
     if draw.maybe(0.92):
-        amounts["cpu"] = draw.one(
+        amounts["cpu"] = draw.pick(
             ("50m", "100m", "250m", "300m", "500m", "1", "1500m", "2", "3", "4", "0")
         )
     if draw.maybe(0.9):
-        amounts["memory"] = draw.one(
+        amounts["memory"] = draw.pick(
             ("64Mi", "128Mi", "512Mi", "1Gi", "1500M", "2Gi", "3Gi", "7Gi", "200e6", "123456789")
         )
 
 
 def light(world: World, pod: Object) -> None:
     draw = world.draw
-    requests(pod).update(cpu=draw.one(("100m", "250m", "500m", "1")), memory="128Mi")
+    requests(pod).update(cpu=draw.pick(("100m", "250m", "500m", "1")), memory="128Mi")
 
 
 def unusual(world: World, pod: Object) -> None:
@@ -32,7 +32,7 @@ def unusual(world: World, pod: Object) -> None:
         "other.org/dev": ("1",),
     }.items():
         if draw.maybe(0.25):
-            amounts[name] = draw.one(values)
+            amounts[name] = draw.pick(values)
 
 
 def limits(world: World, pod: Object) -> None:
@@ -44,7 +44,7 @@ def limits(world: World, pod: Object) -> None:
 
 
 def second_container(world: World, pod: Object) -> None:
-    amounts = {"cpu": world.draw.one(("100m", "1")), "memory": "100Mi"}
+    amounts = {"cpu": world.draw.pick(("100m", "1")), "memory": "100Mi"}
     container = {"name": "d", "image": "img", "resources": {"requests": amounts}}
     pod["spec"]["containers"].append(container)
 
@@ -53,9 +53,9 @@ def init_containers(world: World, pod: Object) -> None:
     draw = world.draw
     containers = []
     for i in range(draw.randint(1, 3)):
-        amounts = {"cpu": draw.one(("50m", "100m", "200m", "2", "3"))}
+        amounts = {"cpu": draw.pick(("50m", "100m", "200m", "2", "3"))}
         if draw.maybe(0.7):
-            amounts["memory"] = draw.one(("64Mi", "100Mi", "200Mi", "3Gi"))
+            amounts["memory"] = draw.pick(("64Mi", "100Mi", "200Mi", "3Gi"))
         container = {"name": f"i{i}", "image": "img", "resources": {"requests": amounts}}
         if draw.maybe(0.45):
             container["restartPolicy"] = "Always"
@@ -69,9 +69,9 @@ def overhead(world: World, pod: Object) -> None:
 
 def pod_level(world: World, pod: Object) -> None:
     draw = world.draw
-    level: Object = {"requests": {"cpu": draw.one(("700m", "2", "3"))}}
+    level: Object = {"requests": {"cpu": draw.pick(("700m", "2", "3"))}}
     if draw.maybe(0.7):
-        level["requests"]["memory"] = draw.one(("1Gi", "3Gi"))
+        level["requests"]["memory"] = draw.pick(("1Gi", "3Gi"))
     if draw.maybe(0.3):
         level["limits"] = {"cpu": "4", "memory": "4Gi"}
     pod["spec"]["resources"] = level
@@ -80,7 +80,7 @@ def pod_level(world: World, pod: Object) -> None:
 def terminated(world: World, pod: Object) -> None:
     """Finished pods take no room."""
     if "nodeName" in pod["spec"]:
-        pod["status"]["phase"] = world.draw.one(("Succeeded", "Failed"))
+        pod["status"]["phase"] = world.draw.pick(("Succeeded", "Failed"))
 
 
 MORE = (
@@ -97,19 +97,19 @@ def extend_nodes(world: World) -> None:
     for node in world.nodes:
         status = node["status"]
         if world.draw.maybe(0.6):
-            status["allocatable"][GPU] = world.draw.one(("1", "2", "8"))
+            status["allocatable"][GPU] = world.draw.pick(("1", "2", "8"))
             status["capacity"][GPU] = "8"
         if world.draw.maybe(0.2):
             status["allocatable"]["hugepages-2Mi"] = status["capacity"]["hugepages-2Mi"] = "128Mi"
         if world.draw.maybe(0.2):
-            status["allocatable"]["cpu"] = world.draw.one(("1900m", "3750m", "0"))
+            status["allocatable"]["cpu"] = world.draw.pick(("1900m", "3750m", "0"))
 
 
 def strategies(draw: Draw) -> Object | None:
     if draw.maybe(0.3):
         return None
     kinds = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
-    strategy: Object = {"type": draw.one(kinds), "resources": resources(draw)}
+    strategy: Object = {"type": draw.pick(kinds), "resources": resources(draw)}
     if strategy["type"] == kinds[2]:
         strategy["requestedToCapacityRatio"] = {"shape": shape(draw)}
     fit: Object = {"scoringStrategy": strategy}
@@ -129,7 +129,7 @@ def resources(draw: Draw) -> list[Object]:
     weights = (None, 1, 1, 2, 3, 10)
     chosen = []
     for name in names:
-        weight = draw.one(weights)
+        weight = draw.pick(weights)
         chosen.append({"name": name} if weight is None else {"name": name, "weight": weight})
     return chosen
 

@@ -24,19 +24,19 @@ def constraints(world: World, pod: Object) -> None:
     seen: set[tuple[str, str]] = set()
     rules = []
     for _ in range(draw.randint(1, 3)):
-        way, key = draw.one(WAYS), draw.one(KEYS)
+        way, key = draw.pick(WAYS), draw.pick(KEYS)
         if (key, way) in seen:
             continue  # the API server takes no two of the same key and way
         seen.add((key, way))
-        rule: Object = {"maxSkew": draw.one((1, 1, 2, 3)), "topologyKey": key}
+        rule: Object = {"maxSkew": draw.pick((1, 1, 2, 3)), "topologyKey": key}
         rule["whenUnsatisfiable"] = way
         if draw.maybe(0.95):
             rule["labelSelector"] = own_or_any(draw, pod)
         if way == "DoNotSchedule" and draw.maybe(0.25):
-            rule["minDomains"] = draw.one((1, 2, 4))
+            rule["minDomains"] = draw.pick((1, 2, 4))
         for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             if draw.maybe(0.2):
-                rule[policy] = draw.one(("Honor", "Ignore"))
+                rule[policy] = draw.pick(("Honor", "Ignore"))
         if "labelSelector" in rule and draw.maybe(0.2):
             rule["matchLabelKeys"] = ["rev"]
         rules.append(rule)
@@ -63,7 +63,7 @@ def tolerant(world: World, pod: Object) -> None:
 def taint_some(world: World) -> None:
     for node in world.nodes:
         if world.draw.maybe(0.22):
-            effect = world.draw.one(("NoSchedule", "PreferNoSchedule"))
+            effect = world.draw.pick(("NoSchedule", "PreferNoSchedule"))
             node["spec"]["taints"] = [{"key": "k1", "value": "v", "effect": effect}]
 
 
@@ -72,8 +72,8 @@ def defaults(draw: Draw) -> Object:
         return with_args(PodTopologySpread={"defaultingType": "System"})
     rules, seen = [], set()
     for _ in range(draw.randint(0, 2)):
-        rule = {"maxSkew": draw.one((1, 2, 3)), "topologyKey": draw.one((ZONE, HOST, "rack"))}
-        rule["whenUnsatisfiable"] = draw.one(("DoNotSchedule", "ScheduleAnyway"))
+        rule = {"maxSkew": draw.pick((1, 2, 3)), "topologyKey": draw.pick((ZONE, HOST, "rack"))}
+        rule["whenUnsatisfiable"] = draw.pick(("DoNotSchedule", "ScheduleAnyway"))
         if (rule["topologyKey"], rule["whenUnsatisfiable"]) not in seen:
             seen.add((rule["topologyKey"], rule["whenUnsatisfiable"]))
             rules.append(rule)
@@ -102,7 +102,7 @@ def generate(draw: Draw) -> Draft:
 def owned(world: World, pod: Object) -> None:
     """The pod belongs to one of the workloads, or to something the scheduler does not know."""
     owners = [o for o in world.others if o["kind"] in ("ReplicaSet", "StatefulSet")]
-    owner = world.draw.one(owners)
+    owner = world.draw.pick(owners)
     reference = {
         "apiVersion": "apps/v1",
         "kind": owner["kind"],
@@ -126,7 +126,7 @@ def add_workloads(world: World) -> None:
     if draw.maybe(0.25):
         world.others.append(thing("v1", "Service", "bare", {"ports": [{"port": 80}]}))
     for kind, short in (("ReplicaSet", "rs"), ("StatefulSet", "ss")):
-        app = draw.one(APPS)
+        app = draw.pick(APPS)
         labels = {"app": app}
         containers = [{"name": "c", "image": "i"}]
         spec = {"selector": {"matchLabels": labels}}
@@ -139,7 +139,7 @@ def add_workloads(world: World) -> None:
             spec["serviceName"] = "x"
         world.others.append(thing("apps/v1", kind, f"{short}-{app}", spec))
     if draw.maybe(0.5):
-        spec = {"selector": {"app": draw.one(APPS)}}
+        spec = {"selector": {"app": draw.pick(APPS)}}
         world.others.append(thing("v1", "ReplicationController", "rc-x", spec))
 
 

@@ -17,10 +17,10 @@ def taint_nodes(world: World, some: float = 0.65) -> None:
 
 
 def taint(draw: Draw) -> Object:
-    one = {"key": draw.one(KEYS), "effect": draw.one(EFFECTS)}
+    fields = {"key": draw.pick(KEYS), "effect": draw.pick(EFFECTS)}
     if draw.maybe(0.6):
-        one["value"] = draw.one(("v1", "v2"))
-    return one
+        fields["value"] = draw.pick(("v1", "v2"))
+    return fields
 
 
 def tolerations(world: World, pod: Object) -> None:
@@ -33,25 +33,25 @@ def toleration(draw: Draw) -> Object:
         return {"operator": "Exists"}
     if draw.maybe(0.08):
         return {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
-    one: Object = {"key": draw.one(KEYS)}
+    fields: Object = {"key": draw.pick(KEYS)}
     if draw.maybe(0.5):
-        one["operator"] = "Exists"
+        fields["operator"] = "Exists"
     else:
         if draw.maybe(0.7):
-            one["operator"] = "Equal"
+            fields["operator"] = "Equal"
         if draw.maybe(0.85):
-            one["value"] = draw.one(("v1", "v2"))
+            fields["value"] = draw.pick(("v1", "v2"))
     if draw.maybe(0.6):
-        one["effect"] = draw.one(("NoSchedule", "PreferNoSchedule", "NoExecute"))
-    if one.get("effect") == "NoExecute" and draw.maybe(0.3):
-        one["tolerationSeconds"] = 30
-    return one
+        fields["effect"] = draw.pick(("NoSchedule", "PreferNoSchedule", "NoExecute"))
+    if fields.get("effect") == "NoExecute" and draw.maybe(0.3):
+        fields["tolerationSeconds"] = 30
+    return fields
 
 
 def generate(draw: Draw) -> Draft:
     world = World(draw)
     world.add_nodes(3, 8)
     taint_nodes(world)
-    amounts = draw.one((plain, light))
+    amounts = draw.pick((plain, light))
     world.add_pods(draw.randint(0, 5), draw.randint(4, 10), amounts, sometimes(0.85, tolerations))
     return world.draft(with_args() if draw.maybe(0.1) else None)

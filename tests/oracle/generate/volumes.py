@@ -33,17 +33,17 @@ def add_classes(world: World) -> None:
         capacity = {"storageCapacity": draw.maybe(0.9)}
         world.others.append(storage("CSIDriver", CSI, spec=capacity))
         for zone in draw.some("abc", 1, 3):
-            one = storage(
+            capacity_object = storage(
                 "CSIStorageCapacity",
                 f"cap-{zone}",
                 storageClassName="wait",
-                capacity=draw.one(("5Gi", "50Gi")),
+                capacity=draw.pick(("5Gi", "50Gi")),
                 nodeTopology={"matchLabels": {ZONE: zone}},
             )
             if draw.maybe(0.3):
-                one["maximumVolumeSize"] = draw.one(("3Gi", "20Gi"))
-            one["metadata"]["namespace"] = "default"
-            world.others.append(one)
+                capacity_object["maximumVolumeSize"] = draw.pick(("3Gi", "20Gi"))
+            capacity_object["metadata"]["namespace"] = "default"
+            world.others.append(capacity_object)
 
 
 def storage(kind: str, name: str, **fields: object) -> Object:
@@ -58,12 +58,12 @@ def add_claims(world: World) -> None:
 
 def add_claim(world: World, i: int) -> None:
     draw = world.draw
-    mode, name = draw.one(MODES), f"c{i:02d}"
+    mode, name = draw.pick(MODES), f"c{i:02d}"
     meta: Object = {"name": name, "namespace": "default", "uid": name}
     claim: Object = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta}
     spec: Object = {"accessModes": [mode]}
     spec["resources"] = {"requests": {"storage": f"{draw.randint(1, 9)}Gi"}}
-    spec["storageClassName"] = draw.one(("now", "now", "wait", "wait", "local", "local"))
+    spec["storageClassName"] = draw.pick(("now", "now", "wait", "wait", "local", "local"))
     claim |= {"spec": spec, "status": {"phase": "Pending"}}
     bound = spec["storageClassName"] == "now" and draw.maybe(0.75)
     bound = bound or (spec["storageClassName"] == "local" and draw.maybe(0.3))
@@ -79,7 +79,7 @@ def add_claim(world: World, i: int) -> None:
             world.others.remove(volume)
     elif spec["storageClassName"] == "local":
         # Sizes differ, for upstream takes one of several equally good volumes at random.
-        add_volume(world, i, "local", draw.one((mode, mode, "ReadWriteOnce")))
+        add_volume(world, i, "local", draw.pick((mode, mode, "ReadWriteOnce")))
     elif draw.maybe(0.06):
         spec["volumeName"], claim["status"] = "gone", {"phase": "Lost"}
         meta["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -95,13 +95,13 @@ def add_volume(world: World, i: int, storage_class: str, mode: str) -> Object:
     spec: Object = {"capacity": {"storage": f"{size}Gi"}, "accessModes": [mode]}
     spec |= {"persistentVolumeReclaimPolicy": "Delete", "storageClassName": storage_class}
     meta: Object = {"name": name, "labels": {}}
-    zone = draw.one("abc")
+    zone = draw.pick("abc")
     if storage_class == "local":
         spec["local"] = {"path": "/d"}
         spec["nodeAffinity"] = at(HOST, world.node_name())
     elif draw.maybe(0.12):
         spec["gcePersistentDisk"] = {"pdName": name}
-        meta["labels"][ZONE] = draw.one((zone, f"{zone}__{draw.one('abc')}"))
+        meta["labels"][ZONE] = draw.pick((zone, f"{zone}__{draw.pick('abc')}"))
     else:
         spec["csi"] = {"driver": CSI, "volumeHandle": f"h{i}"}
         if draw.maybe(0.3):
@@ -139,17 +139,17 @@ def mounted(world: World, pod: Object) -> None:
 
 
 def in_tree(draw: Draw) -> Object:
-    kind = draw.one(("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"))
+    kind = draw.pick(("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"))
     kinds: dict[str, Object] = {
-        "gcePersistentDisk": {"pdName": draw.one(("d1", "d2"))},
-        "awsElasticBlockStore": {"volumeID": draw.one(("v1", "v2"))},
-        "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.x:y", "lun": draw.one((0, 1))},
+        "gcePersistentDisk": {"pdName": draw.pick(("d1", "d2"))},
+        "awsElasticBlockStore": {"volumeID": draw.pick(("v1", "v2"))},
+        "iscsi": {"targetPortal": "1.2.3.4", "iqn": "iqn.x:y", "lun": draw.pick((0, 1))},
         "rbd": {"monitors": draw.some("abcd", 2, 3), "image": "foo", "pool": "rbd"},
     }
-    one = kinds[kind]
+    source = kinds[kind]
     if kind != "awsElasticBlockStore" and draw.maybe(0.5):
-        one["readOnly"] = True
-    return {kind: one}
+        source["readOnly"] = True
+    return {kind: source}
 
 
 def generate(draw: Draw) -> Draft:

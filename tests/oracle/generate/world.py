@@ -26,7 +26,7 @@ class Draw(random.Random):
     def maybe(self, probability: float) -> bool:
         return self.random() < probability
 
-    def one(self, items: Sequence[T]) -> T:
+    def pick(self, items: Sequence[T]) -> T:
         return items[self.randrange(len(items))]
 
     def some(self, items: Sequence[T], least: int, most: int) -> list[T]:
@@ -61,12 +61,12 @@ class World:
             name = f"n{i:0{width}d}"
             labels = {HOST: name}
             if draw.maybe(zoned):
-                labels |= {ZONE: draw.one("abc"), REGION: "r1"}
+                labels |= {ZONE: draw.pick("abc"), REGION: "r1"}
             amount = {
-                "cpu": "16" if roomy else draw.one(("2", "3500m", "4", "8", "16")),
-                "memory": draw.one(("4Gi", "7890Mi", "8Gi", "16Gi", "32Gi")),
-                "pods": "110" if roomy else draw.one(("5", "10", "110")),
-                "ephemeral-storage": draw.one(("10Gi", "50Gi")),
+                "cpu": "16" if roomy else draw.pick(("2", "3500m", "4", "8", "16")),
+                "memory": draw.pick(("4Gi", "7890Mi", "8Gi", "16Gi", "32Gi")),
+                "pods": "110" if roomy else draw.pick(("5", "10", "110")),
+                "ephemeral-storage": draw.pick(("10Gi", "50Gi")),
             }
             self.nodes.append(
                 {
@@ -87,7 +87,7 @@ class World:
             self.others.append({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
 
     def node_name(self) -> str:
-        name: str = self.draw.one(self.nodes)["metadata"]["name"]
+        name: str = self.draw.pick(self.nodes)["metadata"]["name"]
         return name
 
     def add_pods(self, bound: int, pending: int, *features: Feature) -> None:
@@ -103,12 +103,12 @@ class World:
         draw = self.draw
         namespace = "default"
         if len(self.namespaces) > 1 and draw.maybe(0.4):
-            namespace = draw.one(self.namespaces[1:])
+            namespace = draw.pick(self.namespaces[1:])
         # Some pods share their moment of creation: then the order in the file counts.
-        second += draw.one((0, 0, 0, 0, 60, -1)) if second else 0
+        second += draw.pick((0, 0, 0, 0, 60, -1)) if second else 0
         status: Object = {"phase": "Pending"}
         if node is not None:
-            started = second + draw.one((1, 1, 1, 61, 2))
+            started = second + draw.pick((1, 1, 1, 61, 2))
             status = {"phase": "Running", "startTime": moment(started)}
         pod: Object = {
             "apiVersion": "v1",
@@ -116,7 +116,7 @@ class World:
             "metadata": {
                 "name": name,
                 "namespace": namespace,
-                "labels": {"app": draw.one(APPS)},
+                "labels": {"app": draw.pick(APPS)},
                 "uid": f"uid-{namespace}-{name}",
                 "creationTimestamp": moment(second),
             },
@@ -172,7 +172,7 @@ def configuration(*profiles: Object, **more: Any) -> Object:
     }
 
 
-def with_args(**args: Object) -> Object:
+def with_args(**args: Any) -> Object:
     """A configuration of one profile with these plugins' arguments."""
     plugin_config = [{"name": name, "args": value} for name, value in args.items()]
     return configuration({"schedulerName": "default-scheduler", "pluginConfig": plugin_config})
