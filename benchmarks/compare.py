@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,39 @@ def has_oracle() -> bool:
     return subprocess.run(build, capture_output=True, check=False).returncode == 0
 
 
-def compare(state: Path, percentage: int, repeat: int, oracle: bool) -> str:
-    """One row of the table."""
+@dataclass(frozen=True)
+class Measurement:
+    """Rates are in pods per second, seconds those of the whole process."""
+
+    state: str
+    nodes: int
+    pods: int
+    percentage: int
+    rate: float
+    oracle_rate: float | None
+    seconds: float
+    peak_mib: int
+
+    @property
+    def ratio(self) -> float | None:
+        return self.rate / self.oracle_rate if self.oracle_rate else None
+
+    def row(self) -> str:
+        cells = (
+            self.state,
+            f"{self.nodes}",
+            f"{self.pods}",
+            "all" if self.percentage == 100 else "adaptive",
+            f"{self.rate:.0f}",
+            f"{self.oracle_rate:.0f}" if self.oracle_rate else "",
+            f"{self.ratio:.1f}" if self.ratio else "",
+            f"{self.seconds:.2f}",
+            f"{self.peak_mib}",
+        )
+        return f"| {' | '.join(cells)} |"
+
+
+def measure(name: str, state: Path, percentage: int, repeat: int, oracle: bool) -> Measurement:
     ours, theirs = [], []
     for _ in range(repeat):
         run = [sys.executable, str(HERE / "run.py"), str(state), "--percentage", str(percentage)]
@@ -65,21 +97,47 @@ def compare(state: Path, percentage: int, repeat: int, oracle: bool) -> str:
         if oracle:
             bench = [str(ORACLE), "bench", "--state", str(state), "--percentage", str(percentage)]
             theirs.append(run_json(bench))
-    our_rate = statistics.median(result["podsPerSecond"] for result in ours)
-    their_rate = statistics.median(result["podsPerSecond"] for result in theirs) if theirs else None
-    ratio = f"{our_rate / their_rate:.1f}" if their_rate else ""
-    return " | ".join(
-        (
-            f"{ours[0]['nodes']}",
-            f"{ours[0]['pods']}",
-            "all" if percentage == 100 else "adaptive",
-            f"{our_rate:.0f}",
-            f"{their_rate:.0f}" if their_rate else "",
-            ratio,
-            f"{whole_process(state):.2f}",
-            f"{ours[0]['peakMiB']}",
-        )
+    if theirs and theirs[0]["placed"] != ours[0]["placed"]:
+        placed = f"ksched placed {ours[0]['placed']}, Go {theirs[0]['placed']}"
+        print(f"{name}: of {ours[0]['pods']} pods {placed}", file=sys.stderr)
+    return Measurement(
+        state=name,
+        nodes=ours[0]["nodes"],
+        pods=ours[0]["pods"],
+        percentage=percentage,
+        rate=median_rate(ours),
+        oracle_rate=median_rate(theirs) if theirs else None,
+        seconds=whole_process(state),
+        peak_mib=ours[0]["peakMiB"],
     )
+
+
+def median_rate(results: list[dict[str, Any]]) -> float:
+    return statistics.median(result["podsPerSecond"] for result in results)
+
+
+class Table:
+    """Rows of measurements in Markdown, each printed as soon as it is there."""
+
+    def __init__(self, repeat: int, oracle: bool) -> None:
+        self.repeat = repeat
+        self.oracle = oracle
+        self.measurements: list[Measurement] = []
+        print(
+            "| state | nodes | pods | nodes scored | ksched pods/s | Go pods/s | ratio | s | MiB |"
+        )
+        print("| --- " * 9 + "|")
+
+    def add(self, name: str, state: Path, percentage: int) -> None:
+        measurement = measure(name, state, percentage, self.repeat, self.oracle)
+        self.measurements.append(measurement)
+        print(measurement.row(), flush=True)
+
+    def print_slowest(self) -> None:
+        """Names the three with the lowest ratio, or the lowest rate where nothing was compared."""
+        slowest = sorted(self.measurements, key=lambda each: each.ratio or each.rate)[:3]
+        names = [f"{each.state} ({each.ratio or each.rate:.1f})" for each in slowest]
+        print(f"\nSlowest: {', '.join(names)}.")
 
 
 def main() -> None:
@@ -94,17 +152,16 @@ def main() -> None:
     options = parser.parse_args()
     oracle = has_oracle()
     print(f"{describe()}\n")
-    print("| state | nodes | pods | nodes scored | ksched pods/s | Go pods/s | ratio | s | MiB |")
-    print("| --- " * 9 + "|")
+    table = Table(options.repeat, oracle)
     with tempfile.TemporaryDirectory() as name:
         for nodes in options.nodes:
             for kind in options.kinds:
                 pods = min(options.pods, PREEMPTORS) if kind == "preempt" else options.pods
                 state = make(kind, nodes, pods, Path(name))
                 for percentage in options.percentages:
-                    row = compare(state, percentage, options.repeat, oracle)
-                    print(f"| {kind} | {row} |", flush=True)
+                    table.add(kind, state, percentage)
                 state.unlink()
+    table.print_slowest()
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
@@ -26,8 +29,9 @@ type speed struct {
 }
 
 // bench lets the scheduler place the pending pods as fast as it can: its own SchedulePod with the
-// configuration's parallelism, drawing its own lots, and the cache's AssumePod. No API server is
-// asked on the way, and nothing is bound.
+// configuration's parallelism, drawing its own lots, the cache's AssumePod, and the plugins of Reserve,
+// Permit and PreBind. Of these only PreBind writes to the API server, which is a fake one, and only for
+// resource claims; nothing is bound.
 func bench(texts [][]byte, configText []byte, percentage int32) (*speed, error) {
 	cfg, err := loadConfig(configText)
 	if err != nil {
@@ -83,14 +87,7 @@ func (c *cluster) place(pod *v1.Pod) (bool, error) {
 		state := framework.NewCycleState()
 		result, err := c.sched.SchedulePod(c.ctx, fw, state, pod)
 		if err == nil {
-			assumed := pod.DeepCopy()
-			assumed.Spec.NodeName = result.SuggestedHost
-			if err := c.sched.Cache.AssumePod(logger, assumed); err != nil {
-				return false, err
-			}
-			c.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
-			c.sched.SchedulingQueue.Delete(pod)
-			return true, c.podLister.Update(assumed)
+			return c.reserve(fw, state, pod, result.SuggestedHost)
 		}
 		var misfit *framework.FitError
 		if !errors.As(err, &misfit) || second > 0 || !fw.HasPostFilterPlugins() {
@@ -109,6 +106,32 @@ func (c *cluster) place(pod *v1.Pod) (bool, error) {
 		c.sched.SchedulingQueue.Update(logger, old, pod)
 	}
 	return false, nil
+}
+
+// reserve is what follows when a node was found, up to but not with the binding itself.
+func (c *cluster) reserve(fw framework.Framework, state fwk.CycleState, pod *v1.Pod, node string) (bool, error) {
+	logger := klog.FromContext(c.ctx)
+	assumed := pod.DeepCopy()
+	assumed.Spec.NodeName = node
+	if err := c.sched.Cache.AssumePod(logger, assumed); err != nil {
+		return false, err
+	}
+	c.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
+	status := fw.RunReservePluginsReserve(c.ctx, state, assumed, node)
+	if status.IsSuccess() {
+		status = fw.RunPermitPlugins(c.ctx, state, assumed, node)
+	}
+	if status.IsSuccess() {
+		// Binding volumes would wait for a volume controller.
+		state.SetSkipPreBindPlugins(sets.New(names.VolumeBinding))
+		status = fw.RunPreBindPlugins(c.ctx, state, assumed, node)
+	}
+	if !status.IsSuccess() {
+		fw.RunReservePluginsUnreserve(c.ctx, state, assumed, node)
+		return false, c.sched.Cache.ForgetPod(logger, assumed)
+	}
+	c.sched.SchedulingQueue.Delete(pod)
+	return true, c.podLister.Update(assumed)
 }
 
 // evictAtOnce has victims leave the cache without a detour through the API server, and counts
