@@ -20,59 +20,67 @@ def drift_of(*objects: Any, config: Any = None) -> Any:
     run = simulation(cluster(*objects), config)
     answer = drift(run)
     check(run)
-    return {one.pod.removeprefix("default/"): one for one in answer.pods}
+    return {pod_drift.pod.removeprefix("default/"): pod_drift for pod_drift in answer.pods}
 
 
 def test_a_pod_on_the_best_node_is_best() -> None:
-    (found,) = drift_of(node("a"), node("b", cpu=1), pod("p", cpu="500m", node="a")).values()
-    assert (found.verdict, found.rank, found.best_node) == (Verdict.BEST, 1, "a")
+    (drifted,) = drift_of(node("a"), node("b", cpu=1), pod("p", cpu="500m", node="a")).values()
+    assert (drifted.verdict, drifted.rank, drifted.best_node) == (Verdict.BEST, 1, "a")
 
 
 def test_a_pod_on_one_of_the_best_nodes_is_tied() -> None:
-    (found,) = drift_of(node("a"), node("b"), pod("p", cpu=1, node="b")).values()
-    assert (found.verdict, found.rank, found.best_node) == (Verdict.TIED, 1, "a")
-    assert found.score == found.best_score
+    (drifted,) = drift_of(node("a"), node("b"), pod("p", cpu=1, node="b")).values()
+    assert (drifted.verdict, drifted.rank, drifted.best_node) == (Verdict.TIED, 1, "a")
+    assert drifted.score == drifted.best_score
 
 
 def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points() -> None:
-    found = drift_of(node("a"), node("b"), pod("big", cpu=3, node="a"), pod("p", cpu=1, node="a"))
-    assert (found["p"].verdict, found["p"].rank, found["p"].best_node) == (Verdict.WORSE, 2, "b")
-    assert found["p"].behind == found["p"].best_score - found["p"].score > 0
+    by_name = drift_of(node("a"), node("b"), pod("big", cpu=3, node="a"), pod("p", cpu=1, node="a"))
+    assert (by_name["p"].verdict, by_name["p"].rank, by_name["p"].best_node) == (
+        Verdict.WORSE,
+        2,
+        "b",
+    )
+    assert by_name["p"].behind == by_name["p"].best_score - by_name["p"].score > 0
 
 
 def test_a_node_that_rejects_the_pod_today_is_not_allowed() -> None:
     tainted = node("a", taints=["maintenance:NoSchedule"])
-    (found,) = drift_of(tainted, node("b"), pod("p", node="a")).values()
-    assert (found.verdict, found.rank, found.score) == (Verdict.NOT_ALLOWED, None, None)
-    assert (found.rejected_by, found.best_node) == ("TaintToleration", "b")
+    (drifted,) = drift_of(tainted, node("b"), pod("p", node="a")).values()
+    assert (drifted.verdict, drifted.rank, drifted.score) == (Verdict.NOT_ALLOWED, None, None)
+    assert (drifted.rejected_by, drifted.best_node) == ("TaintToleration", "b")
 
 
 def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:
-    (found,) = drift_of(node("a", cpu=1), pod("p", cpu=2, node="a")).values()
-    assert (found.verdict, found.best_node, found.best_score) == (Verdict.NOT_ALLOWED, "", None)
+    (drifted,) = drift_of(node("a", cpu=1), pod("p", cpu=2, node="a")).values()
+    assert (drifted.verdict, drifted.best_node, drifted.best_score) == (
+        Verdict.NOT_ALLOWED,
+        "",
+        None,
+    )
 
 
 def test_the_one_node_that_fits_is_scored_too() -> None:
-    (found,) = drift_of(node("a"), pod("p", cpu=1, node="a")).values()
-    assert found.verdict is Verdict.BEST
-    assert found.score == found.best_score > 0
+    (drifted,) = drift_of(node("a"), pod("p", cpu=1, node="a")).values()
+    assert drifted.verdict is Verdict.BEST
+    assert drifted.score == drifted.best_score > 0
 
 
 def test_pods_of_one_controller_have_one_owner() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True}
-    found = drift_of(
+    by_name = drift_of(
         node("a"), pod("p", node="a", metadata={"ownerReferences": [owner]}), pod("q", node="a")
     )
-    assert found["p"].owner == "default/web (ReplicaSet)"
-    assert found["q"].owner == "default/q (Pod)"
+    assert by_name["p"].owner == "default/web (ReplicaSet)"
+    assert by_name["q"].owner == "default/q (Pod)"
 
 
 def test_a_node_that_pre_filter_left_out_names_the_plugin() -> None:
     names = {"key": "metadata.name", "operator": "In", "values": ["b"]}
     terms = {"nodeSelectorTerms": [{"matchFields": [names]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    (found,) = drift_of(node("a"), node("b"), pod("p", node="a", affinity=affinity)).values()
-    assert (found.rejected_by, found.best_node) == ("NodeAffinity", "b")
+    (drifted,) = drift_of(node("a"), node("b"), pod("p", node="a", affinity=affinity)).values()
+    assert (drifted.rejected_by, drifted.best_node) == ("NodeAffinity", "b")
 
 
 def test_who_is_not_the_schedulers_business_is_left_out() -> None:
@@ -87,7 +95,7 @@ def test_who_is_not_the_schedulers_business_is_left_out() -> None:
     )
     answer = drift(simulation(state))
     assert answer.pods == ()
-    assert {one.pod.removeprefix("default/") for one in answer.ignored} == {
+    assert {ignored.pod.removeprefix("default/") for ignored in answer.ignored} == {
         "static",
         "foreign",
         "lost",
@@ -144,16 +152,19 @@ def agree_with_explain(state: Any, plugins: Any = ()) -> None:
     answer = drift(simulation(state, plugins=plugins))
     run = simulation(state, plugins=plugins)
     pods = {info.key: info for info in map(run.catalog.info, state.pods)}
-    for found in answer.pods:
-        explained = explain(run, pods[found.pod])
-        here = next(one for one in explained.nodes if one.node == found.node)
-        assert (found.rank, found.score) == (here.rank, here.total)
-        assert found.best_node == explained.node
-        best = next((one.total for one in explained.nodes if one.node == explained.node), None)
-        assert found.best_score == best
+    for pod_drift in answer.pods:
+        explained = explain(run, pods[pod_drift.pod])
+        here = next(candidate for candidate in explained.nodes if candidate.node == pod_drift.node)
+        assert (pod_drift.rank, pod_drift.score) == (here.rank, here.total)
+        assert pod_drift.best_node == explained.node
+        best = next(
+            (candidate.total for candidate in explained.nodes if candidate.node == explained.node),
+            None,
+        )
+        assert pod_drift.best_score == best
         plugin = here.rejections[0].status.plugin if here.rejections else ""
-        assert found.rejected_by == plugin
-        assert (found.verdict is Verdict.TIED) == (found.rank == 1 and bool(explained.ties))
+        assert pod_drift.rejected_by == plugin
+        assert (pod_drift.verdict is Verdict.TIED) == (pod_drift.rank == 1 and bool(explained.ties))
 
 
 @settings(max_examples=40)

@@ -8,7 +8,7 @@ from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
 from ksched_cli.framework.preemption import Criterion
 from ksched_cli.testing import check, cluster, find, node, simulate, simulation
 from tests.narrowing import present
-from tests.plugins.default_preemption.manifests import budget, crowded, made_pod
+from tests.plugins.default_preemption.manifests import budget, crowded, preemption_pod
 
 
 def answer_for(
@@ -28,10 +28,10 @@ def crowd() -> tuple[dict[str, Any], ...]:
     """A node with three pods, of which the middle one has to go."""
     return (
         node("a", cpu=3),
-        made_pod("large", prio=5, node="a", cpu=1, start=1),
-        made_pod("middle", prio=3, node="a", cpu=1, start=2),
-        made_pod("small", prio=1, node="a", cpu="100m", start=3),
-        made_pod(cpu="1500m"),
+        preemption_pod("large", prio=5, node="a", cpu=1, start=1),
+        preemption_pod("middle", prio=3, node="a", cpu=1, start=2),
+        preemption_pod("small", prio=1, node="a", cpu="100m", start=3),
+        preemption_pod(cpu="1500m"),
     )
 
 
@@ -60,9 +60,9 @@ def test_criteria_are_told_as_far_as_they_were_asked() -> None:
     answer = answer_for(
         node("a", cpu=1),
         node("b", cpu=1),
-        made_pod("on-a", prio=5, node="a", cpu=1, start=1),
-        made_pod("on-b", prio=3, node="b", cpu=1, start=1),
-        made_pod(cpu=1),
+        preemption_pod("on-a", prio=5, node="a", cpu=1, start=1),
+        preemption_pod("on-b", prio=3, node="b", cpu=1, start=1),
+        preemption_pod(cpu=1),
     )
     assert [(step.criterion, step.best, step.left) for step in answer.steps] == [
         (Criterion.FEWEST_VIOLATIONS, "0", 2),
@@ -74,10 +74,10 @@ def test_criteria_are_told_as_far_as_they_were_asked() -> None:
 def test_budgets_stand_beside_the_victims_that_violate_them() -> None:
     answer = answer_for(
         node("a", cpu=2),
-        made_pod("guarded", prio=1, node="a", cpu=1, start=1, labels={"app": "db"}),
-        made_pod("free", prio=1, node="a", cpu=1, start=1, labels={"app": "web"}),
+        preemption_pod("guarded", prio=1, node="a", cpu=1, start=1, labels={"app": "db"}),
+        preemption_pod("free", prio=1, node="a", cpu=1, start=1, labels={"app": "web"}),
         budget(0, 0, {"app": "db"}),
-        made_pod(cpu=2),
+        preemption_pod(cpu=2),
     )
     (candidate,) = answer.candidates
     assert {victim.pod: victim.pdb_violated_by for victim in candidate.victims} == {
@@ -92,9 +92,9 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help() -> Non
         node("hard", taints=["k=v:NoSchedule"]),
         node("empty", cpu=1),
         node("mighty", cpu=4),
-        made_pod("strong", prio=99, node="mighty", cpu=3, start=1),
-        made_pod("weak", prio=1, node="mighty", cpu=1, start=1),
-        made_pod(cpu=2),
+        preemption_pod("strong", prio=99, node="mighty", cpu=3, start=1),
+        preemption_pod("weak", prio=1, node="mighty", cpu=1, start=1),
+        preemption_pod(cpu=2),
     )
     reasons = {
         entry.node: (entry.removed, entry.rejection.status.reasons[0])
@@ -112,14 +112,16 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help() -> Non
 
 
 def test_a_pod_that_fits_is_told_so_and_nothing_else_is_asked() -> None:
-    answer = answer_for(node("a"), node("b"), node("c", cpu=1), made_pod(cpu=2))
+    answer = answer_for(node("a"), node("b"), node("c", cpu=1), preemption_pod(cpu=2))
     assert answer.fits == ("a", "b")
     assert (answer.may, answer.why_not, answer.is_yes) == (False, "it fits without evictions", True)
     assert (answer.candidates, answer.non_candidates) == ((), ())
 
 
 def test_a_pod_that_may_not_preempt_is_told_why() -> None:
-    answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", spec={"preemptionPolicy": "Never"}))
+    answer = answer_for(
+        *crowd()[:-1], preemption_pod(cpu="1500m", spec={"preemptionPolicy": "Never"})
+    )
     assert (answer.may, answer.is_yes) == (False, False)
     assert answer.why_not == "not eligible due to preemptionPolicy=Never."
 
@@ -133,12 +135,12 @@ def test_without_a_plugin_that_preempts_nobody_is_evicted() -> None:
 def many() -> tuple[dict[str, Any], ...]:
     return (
         *(node(name, cpu=1) for name in "abc"),
-        *(made_pod(f"on-{name}", prio=1, node=name, cpu=1, start=1) for name in "abc"),
-        made_pod(cpu=1),
+        *(preemption_pod(f"on-{name}", prio=1, node=name, cpu=1, start=1) for name in "abc"),
+        preemption_pod(cpu=1),
     )
 
 
-ONE_IS_ENOUGH = {
+SINGLE_IS_ENOUGH = {
     "profiles": [
         {
             "pluginConfig": [
@@ -153,28 +155,28 @@ ONE_IS_ENOUGH = {
 
 
 def test_nodes_that_were_not_looked_at_are_named() -> None:
-    answer = answer_for(*many(), config=ONE_IS_ENOUGH)
+    answer = answer_for(*many(), config=SINGLE_IS_ENOUGH)
     assert [candidate.node for candidate in answer.candidates] == ["a"]
     assert (answer.unsearched, answer.num_candidates) == (("b", "c"), 1)
 
 
 def test_the_limit_can_be_lifted() -> None:
-    answer = answer_for(*many(), config=ONE_IS_ENOUGH, everything=True)
+    answer = answer_for(*many(), config=SINGLE_IS_ENOUGH, everything=True)
     assert [candidate.node for candidate in answer.candidates] == ["a", "b", "c"]
     assert answer.unsearched == ()
 
 
 def test_nominations_of_lesser_pods_on_the_node_would_lapse() -> None:
-    answer = answer_for(*crowd(), made_pod("lesser", prio=4, cpu="100m", nominated="a"))
+    answer = answer_for(*crowd(), preemption_pod("lesser", prio=4, cpu="100m", nominated="a"))
     assert answer.lapsing == ("default/lesser",)
 
 
 def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
     answer = answer_for(
         node("a", cpu=1),
-        made_pod("low", prio=1, node="a", cpu=1, start=1),
-        made_pod("rival", prio=10, cpu=1, nominated="a"),
-        made_pod(cpu=1),
+        preemption_pod("low", prio=1, node="a", cpu=1, start=1),
+        preemption_pod("rival", prio=10, cpu=1, nominated="a"),
+        preemption_pod(cpu=1),
         alone=True,
     )
     (non_candidate,) = answer.non_candidates
@@ -190,7 +192,7 @@ def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back() -> 
 
 
 def test_a_gated_pod_is_told_what_would_be_once_it_is_not() -> None:
-    answer = answer_for(*crowd()[:-1], made_pod(cpu="1500m", gates=["example.com/wait"]))
+    answer = answer_for(*crowd()[:-1], preemption_pod(cpu="1500m", gates=["example.com/wait"]))
     assert present(answer.gated).plugin == "SchedulingGates"
     assert answer.node == "a"
 
@@ -205,7 +207,7 @@ def test_where_prefilter_rejects_the_pod_no_eviction_helps() -> None:
         }
     ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
-    answer = answer_for(node("a"), node("b"), made_pod(affinity={"nodeAffinity": required}))
+    answer = answer_for(node("a"), node("b"), preemption_pod(affinity={"nodeAffinity": required}))
     assert [entry.node for entry in answer.non_candidates] == ["a", "b"]
     assert not answer.is_yes
     # DynamicResources misses what its PreFilter had no turn to write.
@@ -220,10 +222,10 @@ def test_the_answer_is_what_a_run_does(state: Any) -> None:
     record = simulate(state)
     assert (answer.goes_to, answer.pod) == (record.last[first.key].node, first.key)
     attempts = [attempt for attempt in record.attempts if attempt.pod == first.key]
-    made_room = [
+    preempting = [
         attempt for attempt in attempts if attempt.post_filter and attempt.post_filter.node
     ]
-    attempt = made_room[-1] if made_room else attempts[-1]
+    attempt = preempting[-1] if preempting else attempts[-1]
     assert answer.evaluated == attempt.evaluated
     if answer.fits:
         assert attempt.node in answer.fits

@@ -42,15 +42,15 @@ def test_pods_that_are_on_a_best_node_are_exit_code_0(drift: Any, where: Any) ->
 
 def test_a_pod_that_would_go_elsewhere_is_exit_code_1(drift: Any) -> None:
     code, result = drift(objects=[node("a", cpu=2), node("b", cpu=9), pod("p", cpu=1, node="a")])
-    (found,) = result["pods"]
-    assert (code, found["verdict"], found["bestNode"], found["rank"]) == (1, "worse", "b", 2)
+    (drifted,) = result["pods"]
+    assert (code, drifted["verdict"], drifted["bestNode"], drifted["rank"]) == (1, "worse", "b", 2)
 
 
 def test_a_pod_that_is_no_longer_allowed_is_exit_code_1(drift: Any) -> None:
     code, result = drift(objects=[node("a", unschedulable=True), pod("p", node="a")])
-    (found,) = result["pods"]
-    assert (code, found["feasible"], found["rejectedBy"]) == (1, False, "NodeUnschedulable")
-    assert (found["rank"], found["bestNode"]) == (None, None)
+    (drifted,) = result["pods"]
+    assert (code, drifted["feasible"], drifted["rejectedBy"]) == (1, False, "NodeUnschedulable")
+    assert (drifted["rank"], drifted["bestNode"]) == (None, None)
 
 
 def test_a_change_shows_who_would_not_come_back(drift: Any) -> None:

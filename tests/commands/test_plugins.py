@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "plugins" / "template" / "packing.py"
 STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
-ONE_POD: dict[str, Any] = {
+CLUSTER: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "List",
     "items": [
@@ -39,9 +39,9 @@ def ksched(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     file = tmp_path / "state.json"
-    node = ONE_POD["items"][0]
+    node = CLUSTER["items"][0]
     node["status"] = {"allocatable": {"cpu": "4", "memory": "4Gi", "pods": "9"}}
-    file.write_text(json.dumps(ONE_POD))
+    file.write_text(json.dumps(CLUSTER))
     return file
 
 

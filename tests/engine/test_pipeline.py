@@ -142,7 +142,7 @@ def test_the_profiles_percentage_goes_before_the_configurations() -> None:
     }
     run = simulation(cluster(node("a")), config)
     profiles = [run.frameworks[name].profile for name in (PROFILE, "other")]
-    assert [one.percentage_of_nodes_to_score for one in profiles] == [90, 50]
+    assert [profile.percentage_of_nodes_to_score for profile in profiles] == [90, 50]
 
 
 def test_postfilter_gives_the_search_for_victims_where_a_plugin_made_one() -> None:

@@ -61,19 +61,19 @@ def doing(method: str, act: Callable[..., Any]) -> type[Any]:
 
 
 def run(plugin: type[Any], *more: Any) -> tuple[Simulation, RunRecord]:
-    one = simulation(
+    simulated = simulation(
         cluster(node("n", labels={"l": "v"}), node("m"), pod("p", cpu=1, labels={"app": "a"})),
         plugins=[plugin, *more],
     )
-    return one, one.run()
+    return simulated, simulated.run()
 
 
-def words(record: RunRecord) -> str:
+def messages_of(record: RunRecord) -> str:
     last = record.last.get("default/p")
     if last is None:
         return record.gated["default/p"].message
-    found = (last.error, *(s.message for s in (last.reserve, last.permit, last.bind) if s))
-    return " ".join(found)
+    messages = (last.error, *(s.message for s in (last.reserve, last.permit, last.bind) if s))
+    return " ".join(messages)
 
 
 @pytest.mark.parametrize("method", BASES)
@@ -81,10 +81,10 @@ def test_an_exception_is_told_with_plugin_point_and_cause(method: str) -> None:
     def act(*given: Any) -> None:
         raise KeyError("odd")
 
-    one, record = run(doing(method, act))
-    assert "plugin P failed in" in words(record)
-    assert "KeyError: 'odd'" in words(record)
-    (defect,) = one.caller.defects.values()
+    simulated, record = run(doing(method, act))
+    assert "plugin P failed in" in messages_of(record)
+    assert "KeyError: 'odd'" in messages_of(record)
+    (defect,) = simulated.caller.defects.values()
     assert "in act" in defect.detail
     assert record.placements == {}
 
@@ -92,11 +92,11 @@ def test_an_exception_is_told_with_plugin_point_and_cause(method: str) -> None:
 @pytest.mark.parametrize("method", BASES)
 def test_nothing_is_no_answer(method: str) -> None:
     _, record = run(doing(method, lambda *given: None))
-    assert "returned NoneType" in words(record)
+    assert "returned NoneType" in messages_of(record)
 
 
 @pytest.mark.parametrize(
-    ("method", "answer", "said"),
+    ("method", "answer", "message"),
     [
         ("filter", True, "filter returned bool for node m, expected Status"),
         ("filter_nodes", [SUCCESS, SUCCESS], "filter_nodes returned list, expected Verdicts"),
@@ -108,10 +108,12 @@ def test_nothing_is_no_answer(method: str) -> None:
         ("permit", (SUCCESS, "soon"), "could not convert string to float"),
     ],
 )
-def test_answers_of_the_wrong_type_or_length_are_told(method: str, answer: Any, said: str) -> None:
-    one, record = run(doing(method, lambda *given: answer))
-    assert said in words(record)
-    assert len(one.caller.defects) == 1
+def test_answers_of_the_wrong_type_or_length_are_told(
+    method: str, answer: Any, message: str
+) -> None:
+    simulated, record = run(doing(method, lambda *given: answer))
+    assert message in messages_of(record)
+    assert len(simulated.caller.defects) == 1
 
 
 def mutations() -> Iterator[Any]:
@@ -130,7 +132,7 @@ def mutations() -> Iterator[Any]:
 @pytest.mark.parametrize("act", list(mutations()))
 def test_a_pod_may_not_be_changed(act: Callable[..., Any]) -> None:
     _, record = run(doing("filter", lambda state, pod, node: act(pod) or SUCCESS))
-    assert "plugin P failed in filter: it changed the pod default/p" in words(record)
+    assert "plugin P failed in filter: it changed the pod default/p" in messages_of(record)
 
 
 def columns() -> Iterator[Any]:
@@ -145,10 +147,10 @@ def test_columns_may_not_be_written_to(act: Callable[..., Any]) -> None:
         act(nodes)
         return np.zeros(len(nodes), dtype=np.int64)
 
-    one, record = run(doing("score_nodes", score))
-    assert "plugin P failed in score" in words(record)
-    assert one.snapshot.allocatable("cpu").tolist() == [4000, 4000]
-    assert one.snapshot.pod_count.tolist() == [0, 0]
+    simulated, record = run(doing("score_nodes", score))
+    assert "plugin P failed in score" in messages_of(record)
+    assert simulated.snapshot.allocatable("cpu").tolist() == [4000, 4000]
+    assert simulated.snapshot.pod_count.tolist() == [0, 0]
 
 
 def test_pods_may_not_be_moved() -> None:
@@ -156,9 +158,9 @@ def test_pods_may_not_be_moved() -> None:
         node.snapshot.add(pod, node.row)
         return SUCCESS
 
-    one, record = run(doing("filter", act))
-    assert "plugins may not put pods on nodes" in words(record)
-    assert one.snapshot.pod_count.tolist() == [0, 0]
+    simulated, record = run(doing("filter", act))
+    assert "plugins may not put pods on nodes" in messages_of(record)
+    assert simulated.snapshot.pod_count.tolist() == [0, 0]
 
 
 def test_a_nodes_labels_may_not_be_changed() -> None:
@@ -167,7 +169,7 @@ def test_a_nodes_labels_may_not_be_changed() -> None:
         return SUCCESS
 
     _, record = run(doing("filter", act))
-    assert "plugin P failed in filter: TypeError" in words(record)
+    assert "plugin P failed in filter: TypeError" in messages_of(record)
 
 
 def test_raw_scores_may_not_be_changed_while_they_are_normalised() -> None:
@@ -184,13 +186,13 @@ def test_raw_scores_may_not_be_changed_while_they_are_normalised() -> None:
             return scores
 
     _, record = run(Scaling)
-    assert "plugin P failed in normalizeScore: ValueError" in words(record)
+    assert "plugin P failed in normalizeScore: ValueError" in messages_of(record)
 
 
 def test_a_score_out_of_range_names_plugin_and_node() -> None:
     _, record = run(doing("score", lambda state, pod, node: 101))
-    said = 'plugin "P" returns an invalid score 101 for node "m"'
-    assert said in words(record)
+    message = 'plugin "P" returns an invalid score 101 for node "m"'
+    assert message in messages_of(record)
 
 
 def test_other_plugins_and_other_pods_go_on() -> None:
@@ -199,8 +201,10 @@ def test_other_plugins_and_other_pods_go_on() -> None:
             raise ValueError("odd")
         return SUCCESS
 
-    one = simulation(cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)])
-    record = one.run()
+    simulated = simulation(
+        cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)]
+    )
+    record = simulated.run()
     assert record.placements == {"default/q": "n"}
     assert record.failed == ("default/p",)
 
@@ -214,8 +218,10 @@ def test_a_failure_that_passes_is_no_failure_in_the_end() -> None:
             raise ValueError("odd")
         return SUCCESS
 
-    one = simulation(cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)])
-    record = one.run()
+    simulated = simulation(
+        cluster(node("n"), pod("p", cpu=1), pod("q")), plugins=[doing("filter", act)]
+    )
+    record = simulated.run()
     assert set(record.placements) == {"default/p", "default/q"}
     assert record.failed == ()
 
@@ -227,10 +233,10 @@ def test_a_queue_sort_that_fails_leaves_the_order_of_the_state() -> None:
         def less(self, first: QueuedPod, second: QueuedPod) -> bool:
             raise ValueError("odd")
 
-    one = simulation(cluster(node("n"), pod("b", cpu=1), pod("a")), plugins=[Confused])
-    record = one.run()
+    simulated = simulation(cluster(node("n"), pod("b", cpu=1), pod("a")), plugins=[Confused])
+    record = simulated.run()
     assert list(record.placements) == ["default/b", "default/a"]
-    assert [defect.point for defect in one.caller.defects.values()] == ["queueSort"]
+    assert [defect.point for defect in simulated.caller.defects.values()] == ["queueSort"]
 
 
 def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept() -> None:
@@ -245,9 +251,9 @@ def test_a_scope_that_cannot_be_told_means_that_nothing_is_kept() -> None:
             return SUCCESS
 
     state = cluster(node("n"), pod("a"), pod("b"))
-    one = simulation(state, profile(Unsure), [Unsure])
-    assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.caller.defects.values()] == ["scope_for"]
+    simulated = simulation(state, profile(Unsure), [Unsure])
+    assert len(simulated.run().placements) == 2
+    assert [defect.point for defect in simulated.caller.defects.values()] == ["scope_for"]
 
 
 @pytest.mark.parametrize("look", [lambda pod: 1 / 0, lambda pod: []], ids=["raises", "no key"])
@@ -263,9 +269,9 @@ def test_a_plugin_that_cannot_say_what_it_looks_at_shares_nothing(look: Callable
             return SUCCESS
 
     state = cluster(node("n"), pod("a"), pod("b"))
-    one = simulation(state, profile(Vague), [Vague])
-    assert len(one.run().placements) == 2
-    assert [defect.point for defect in one.caller.defects.values()] == ["cache_key"]
+    simulated = simulation(state, profile(Vague), [Vague])
+    assert len(simulated.run().placements) == 2
+    assert [defect.point for defect in simulated.caller.defects.values()] == ["cache_key"]
 
 
 def test_explaining_goes_on_where_a_plugin_cannot_explain_itself() -> None:

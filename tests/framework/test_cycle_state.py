@@ -53,10 +53,10 @@ def test_pods_promised_a_node_come_in_the_order_of_their_promises(
     pods: tuple[PodInfo, PodInfo],
 ) -> None:
     nominator = Nominator()
-    for one in pods:
-        nominator.nominate(one, "a")
+    for info in pods:
+        nominator.nominate(info, "a")
     nominator.nominate(pods[0], "a")
-    assert [one.name for one in nominator.on_node("a")] == ["q", "p"]
+    assert [info.name for info in nominator.on_node("a")] == ["q", "p"]
 
 
 def test_a_promise_can_be_taken_back_more_than_once(pods: tuple[PodInfo, PodInfo]) -> None:

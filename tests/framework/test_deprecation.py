@@ -37,11 +37,11 @@ def test_take_is_gather() -> None:
 def test_the_shared_dict_is_one_for_all_profiles() -> None:
     profiles = [{"schedulerName": "one"}, {"schedulerName": "two"}]
     run = simulation(cluster(node("a")), {"profiles": profiles})
-    one, two = (run.frameworks[name].handle for name in ("one", "two"))
+    first, second = (run.frameworks[name].handle for name in ("one", "two"))
     with pytest.warns(FutureWarning, match=r"Handle\.service\(factory\)"):
-        one.shared["key"] = "value"
+        first.shared["key"] = "value"
     with pytest.warns(FutureWarning, match=r"Handle\.shared"):
-        assert two.shared == {"key": "value"}
+        assert second.shared == {"key": "value"}
 
 
 def test_who_appends_to_the_watchers_is_told_of_pods() -> None:

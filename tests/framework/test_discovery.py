@@ -62,10 +62,10 @@ def discover(**modules: Any) -> Discovery:
     """modules: entry point name → what it loads, or the exception that loading raises."""
 
     def load(point: Any) -> Any:
-        found = modules[point.name]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        loaded = modules[point.name]
+        if isinstance(loaded, Exception):
+            raise loaded
+        return loaded
 
     points = [EntryPoint(name, "somewhere", PROJECT) for name in modules]
     with (
@@ -86,16 +86,18 @@ def cause(**modules: Any) -> str:
 
 
 def test_in_tree_plugins_come_first_and_in_their_order() -> None:
-    found = discover(mine=module(Mine=filtering("Mine", {})))
-    assert list(found.registry) == [*(entry.name for entry in IN_TREE), "Mine"]
-    assert found.registry["Mine"].points == {"filter"}
-    assert found.broken == ()
+    discovered = discover(mine=module(Mine=filtering("Mine", {})))
+    assert list(discovered.registry) == [*(entry.name for entry in IN_TREE), "Mine"]
+    assert discovered.registry["Mine"].points == {"filter"}
+    assert discovered.broken == ()
 
 
 def test_a_distribution_that_cannot_be_loaded_is_reported_and_the_others_work() -> None:
-    found = discover(bad=ImportError("no such module"), mine=module(Mine=filtering("Mine", {})))
-    assert "Mine" in found.registry
-    assert [one.cause for one in found.broken] == ["ImportError: no such module"]
+    discovered = discover(
+        bad=ImportError("no such module"), mine=module(Mine=filtering("Mine", {}))
+    )
+    assert "Mine" in discovered.registry
+    assert [source.cause for source in discovered.broken] == ["ImportError: no such module"]
 
 
 def test_a_hook_that_raises_is_reported() -> None:
@@ -110,8 +112,8 @@ def test_a_hook_that_raises_is_reported() -> None:
 
 
 def test_a_distribution_for_another_api_is_reported() -> None:
-    said = cause(bad=module(api=API_VERSION + 1, Mine=filtering("Mine", {})))
-    assert said == f"it is for plugin API {API_VERSION + 1}; this ksched has {API_VERSION}"
+    message = cause(bad=module(api=API_VERSION + 1, Mine=filtering("Mine", {})))
+    assert message == f"it is for plugin API {API_VERSION + 1}; this ksched has {API_VERSION}"
 
 
 def test_a_distribution_has_to_say_which_api_it_is_for() -> None:
@@ -136,7 +138,7 @@ class Scoped(Toy, FilterPlugin):
 
 
 @pytest.mark.parametrize(
-    ("plugin", "said"),
+    ("plugin", "message"),
     [
         (object(), "expected a class that extends Plugin"),
         (Pointless, "expected a class that extends Plugin"),
@@ -145,8 +147,8 @@ class Scoped(Toy, FilterPlugin):
         (Scoped, "P's scope is 'node', expected a Scope"),
     ],
 )
-def test_what_is_no_plugin_is_reported(plugin: object | type[Any], said: str) -> None:
-    assert said in cause(bad=module(P=plugin))
+def test_what_is_no_plugin_is_reported(plugin: object | type[Any], message: str) -> None:
+    assert message in cause(bad=module(P=plugin))
 
 
 def test_two_plugins_of_one_name_are_refused_with_both_origins() -> None:
@@ -165,18 +167,18 @@ def test_the_origin_is_the_distribution_and_its_version() -> None:
 def test_a_file_brings_all_its_plugins(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    found = by_hand(str(file)).registry
-    assert found["Mine"].points == {"filter"}
-    assert found["Other"].origin == str(file)
-    assert found["Mine"].is_foreign
+    registry = by_hand(str(file)).registry
+    assert registry["Mine"].points == {"filter"}
+    assert registry["Other"].origin == str(file)
+    assert registry["Mine"].is_foreign
 
 
 def test_a_file_may_be_asked_for_one_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
-    found = by_hand(f"{file}:Other").registry
-    assert "Other" in found
-    assert "Mine" not in found
+    registry = by_hand(f"{file}:Other").registry
+    assert "Other" in registry
+    assert "Mine" not in registry
 
 
 def test_a_module_beside_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +199,7 @@ def test_a_file_that_reads_its_neighbour_finds_it(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("import nothing_of_this_name", "ModuleNotFoundError"),
         ("def broken(:", "SyntaxError"),
@@ -205,25 +207,25 @@ def test_a_file_that_reads_its_neighbour_finds_it(
         (f"KSCHED_API = 9\nksched_plugins = None\n{PLUGIN}", "it is for plugin API 9"),
     ],
 )
-def test_a_file_that_brings_none_is_reported(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_brings_none_is_reported(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(text)
     (broken,) = by_hand(str(file)).broken
-    assert said in broken.cause
+    assert message in broken.cause
     assert broken.is_requested
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("nowhere.py", "there is no such file"),
         ("math:Mine", "math has no Mine"),
         ("mine", "expected MODULE:NAME or FILE.py"),
     ],
 )
-def test_what_cannot_be_found_is_reported(source: str, said: str) -> None:
+def test_what_cannot_be_found_is_reported(source: str, message: str) -> None:
     (broken,) = by_hand(source).broken
-    assert broken.cause == said
+    assert broken.cause == message
 
 
 def test_a_file_may_not_take_the_name_of_another(tmp_path: Path) -> None:
@@ -252,9 +254,9 @@ def making(problem: PluginError | ValueError, **more: Any) -> type[ScorePlugin]:
 
 
 def test_a_plugin_that_cannot_be_made_is_broken() -> None:
-    found = discovery.tried(discover(mine=module(Fragile=making(ValueError("odd")))))
-    assert "Fragile" not in found.registry
-    assert [one.cause for one in found.broken] == ["Fragile cannot be made: ValueError: odd"]
+    tried = discovery.tried(discover(mine=module(Fragile=making(ValueError("odd")))))
+    assert "Fragile" not in tried.registry
+    assert [source.cause for source in tried.broken] == ["Fragile cannot be made: ValueError: odd"]
 
 
 @pytest.mark.parametrize(
@@ -265,5 +267,5 @@ def test_a_plugin_that_cannot_be_made_is_broken() -> None:
     ],
 )
 def test_a_plugin_that_wants_args_is_taken_at_its_word(plugin: type[ScorePlugin]) -> None:
-    found = discovery.tried(discover(mine=module(Fragile=plugin)))
-    assert "Fragile" in found.registry
+    tried = discovery.tried(discover(mine=module(Fragile=plugin)))
+    assert "Fragile" in tried.registry

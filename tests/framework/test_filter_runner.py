@@ -36,27 +36,27 @@ def error_of(plugin: type[Toy]) -> tuple[str, list[str]]:
     """What ends the attempt, of a plugin that may do anything."""
     state = cluster(*(node(name) for name in NAMES), pod("p"))
     run = simulation(state, profile(plugin, SCORING), [plugin, SCORING])
-    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
-    assert found.node == ""
-    return found.error, [defect.problem for defect in run.caller.defects.values()]
+    outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert outcome.node == ""
+    return outcome.error, [defect.problem for defect in run.caller.defects.values()]
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4))
 def test_the_first_plugin_that_rejects_has_the_word_and_the_later_ones_are_not_asked(
     tables: list[dict[str, Status]],
 ) -> None:
-    asked: list[list[str]] = [[] for _ in tables]
-    plugins = [filtering(f"P{i}", table, asked[i]) for i, table in enumerate(tables)]
-    found = attempt(*plugins)
-    wanted: dict[str, Status] = {}
+    queried: list[list[str]] = [[] for _ in tables]
+    plugins = [filtering(f"P{i}", table, queried[i]) for i, table in enumerate(tables)]
+    outcome = attempt(*plugins)
+    rejections: dict[str, Status] = {}
     left = list(NAMES)
     for i, table in enumerate(tables):
-        assert asked[i] == left
-        wanted |= {name: table[name].by(f"P{i}") for name in left if name in table}
+        assert queried[i] == left
+        rejections |= {name: table[name].by(f"P{i}") for name in left if name in table}
         left = [name for name in left if name not in table]
-    assert found.detail.filter == wanted
-    assert found.detail.feasible == tuple(left)
-    assert found.evaluated == len(NAMES)
+    assert outcome.detail.filter == rejections
+    assert outcome.detail.feasible == tuple(left)
+    assert outcome.evaluated == len(NAMES)
 
 
 @given(ANSWERS)

@@ -19,9 +19,9 @@ def handles() -> Any:
 
 
 def test_a_service_is_one_object_for_all_profiles_of_a_run() -> None:
-    one, two = handles()
-    counter = one.service(Counter)
-    assert (counter.nodes, two.service(Counter) is counter) == (2, True)
+    first, second = handles()
+    counter = first.service(Counter)
+    assert (counter.nodes, second.service(Counter) is counter) == (2, True)
 
 
 def test_another_run_has_a_service_of_its_own() -> None:

@@ -19,11 +19,11 @@ SMALL = Status.unresolvable("small", "slow")
 
 @pytest.fixture
 def statuses() -> NodeStatuses:
-    found = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
+    node_statuses = NodeStatuses(Snapshot(cluster(*(node(name) for name in "abcde")).nodes))
     rows = np.array([4, 0, 2], dtype=np.intp)
-    found.add(rows, np.array([1, 0, 1], dtype=np.int32), [SUCCESS, BUSY])
-    found.add(np.array([1], dtype=np.intp), np.array([1], dtype=np.int32), [SUCCESS, SMALL])
-    return found
+    node_statuses.add(rows, np.array([1, 0, 1], dtype=np.int32), [SUCCESS, BUSY])
+    node_statuses.add(np.array([1], dtype=np.intp), np.array([1], dtype=np.int32), [SUCCESS, SMALL])
+    return node_statuses
 
 
 def test_a_node_is_found_by_name(statuses: NodeStatuses) -> None:
@@ -88,10 +88,10 @@ def test_absent_nodes_count_with_their_reasons(statuses: NodeStatuses) -> None:
 
 
 def test_ten_sorts_before_two() -> None:
-    found = NodeStatuses(Snapshot(cluster(*(node(f"n{i:02}") for i in range(12))).nodes))
+    node_statuses = NodeStatuses(Snapshot(cluster(*(node(f"n{i:02}") for i in range(12))).nodes))
     ids = np.array([1] * 10 + [2] * 2, dtype=np.int32)
-    found.add(np.arange(12), ids, [SUCCESS, Status.unschedulable("many"), BUSY])
-    assert fit_error(found) == "0/12 nodes are available: 10 many, 2 busy."
+    node_statuses.add(np.arange(12), ids, [SUCCESS, Status.unschedulable("many"), BUSY])
+    assert fit_error(node_statuses) == "0/12 nodes are available: 10 many, 2 busy."
 
 
 def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses: NodeStatuses) -> None:
@@ -100,8 +100,8 @@ def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses: Node
 
 
 def test_without_any_reason_the_list_is_left_out() -> None:
-    found = NodeStatuses(Snapshot(cluster(node("a")).nodes))
-    assert fit_error(found) == "0/1 nodes are available:"
+    node_statuses = NodeStatuses(Snapshot(cluster(node("a")).nodes))
+    assert fit_error(node_statuses) == "0/1 nodes are available:"
 
 
 def test_a_shared_column_stays_as_it_is_when_a_status_is_set() -> None:

@@ -43,19 +43,19 @@ class Plain:
             raise ValueError("weight must be positive")
 
 
-def said(spec: dict[str, Any] | type[Any], given: dict[str, Any] | int | None) -> list[str]:
+def problems(spec: dict[str, Any] | type[Any], given: dict[str, Any] | int | None) -> list[str]:
     return [error.text() for error in check(spec, given)]
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
 def test_right_args_have_nothing_wrong(spec: dict[str, Any] | type[Any]) -> None:
-    assert said(spec, {"weight": 2}) == []
+    assert problems(spec, {"weight": 2}) == []
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
 def test_a_kind_and_a_version_may_stand_in_them(spec: dict[str, Any] | type[Any]) -> None:
     given = {"apiVersion": "example.com/v1", "kind": "MineArgs", "weight": 2}
-    assert said(spec, given) == []
+    assert problems(spec, given) == []
 
 
 @pytest.mark.parametrize("spec", [SCHEMA, Typed, Plain])
@@ -63,11 +63,11 @@ def test_a_kind_and_a_version_may_stand_in_them(spec: dict[str, Any] | type[Any]
 def test_wrong_args_are_found(
     spec: dict[str, Any] | type[Any], given: dict[str, Any] | int | None
 ) -> None:
-    assert said(spec, given)
+    assert problems(spec, given)
 
 
 def test_a_schema_finds_every_problem_with_its_place() -> None:
-    assert said(SCHEMA, {"weight": 0, "names": "a"}) == [
+    assert problems(SCHEMA, {"weight": 0, "names": "a"}) == [
         "names: Invalid value: \"a\": 'a' is not of type 'array'",
         "weight: Invalid value: 0: 0 is less than the minimum of 1",
     ]
@@ -88,12 +88,12 @@ def test_a_schema_finds_every_problem_with_its_place() -> None:
 def test_a_type_finds_a_problem_with_its_place(
     spec: type[Any], given: dict[str, Any], text: str
 ) -> None:
-    assert said(spec, given) == [text]
+    assert problems(spec, given) == [text]
 
 
 def test_what_a_type_itself_refuses_is_found() -> None:
-    assert "weight must be positive" in said(Typed, {"weight": 0})[0]
-    assert "weight must be positive" in said(Plain, {"weight": 0})[0]
+    assert "weight must be positive" in problems(Typed, {"weight": 0})[0]
+    assert "weight must be positive" in problems(Plain, {"weight": 0})[0]
 
 
 def test_a_schema_leaves_the_data_as_it_is() -> None:
@@ -129,8 +129,8 @@ profiles:
         args:
           weight: none
 """
-    found = review(text, Registry((*IN_TREE, PluginEntry.of(Mine, "mine 1.0"))))
-    (finding,) = found.findings
+    findings = review(text, Registry((*IN_TREE, PluginEntry.of(Mine, "mine 1.0"))))
+    (finding,) = findings.findings
     assert (finding.line, finding.path) == (10, "profiles[0].pluginConfig[0].args.weight")
     assert "not of type 'integer'" in finding.message
-    assert not found.verdict.accepts
+    assert not findings.verdict.accepts

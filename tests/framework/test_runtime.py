@@ -36,52 +36,52 @@ def attempt(*plugins: type[Toy]) -> Attempt:
 
 
 def test_nodes_left_out_by_prefilter_are_not_looked_at() -> None:
-    found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": Status.unschedulable("no")}))
-    assert found.node == "b"
-    assert found.evaluated == 2
-    assert found.detail.filter == {"a": Status.unschedulable("no").by("F")}
+    outcome = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": Status.unschedulable("no")}))
+    assert outcome.node == "b"
+    assert outcome.evaluated == 2
+    assert outcome.detail.filter == {"a": Status.unschedulable("no").by("F")}
 
 
 def test_nodes_left_out_count_in_the_message_when_nothing_fits() -> None:
     no = Status.unschedulable("no")
-    found = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": no, "b": no}))
-    assert found.message == (
+    outcome = attempt(narrowing("P", ["a", "b"]), filtering("F", {"a": no, "b": no}))
+    assert outcome.message == (
         "0/3 nodes are available: 1 node(s) didn't satisfy plugin(s) [P], 2 no."
     )
 
 
 def test_several_plugins_narrow_to_what_all_of_them_leave() -> None:
-    found = attempt(narrowing("P", ["a", "b"]), narrowing("Q", ["b", "c"]))
-    assert (found.node, found.evaluated) == ("b", 1)
+    outcome = attempt(narrowing("P", ["a", "b"]), narrowing("Q", ["b", "c"]))
+    assert (outcome.node, outcome.evaluated) == ("b", 1)
 
 
 def test_plugins_that_leave_nothing_together_are_named_in_order() -> None:
-    found = attempt(narrowing("Q", ["a"]), narrowing("P", ["b"]))
-    assert present(found.pre_filter).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    outcome = attempt(narrowing("Q", ["a"]), narrowing("P", ["b"]))
+    assert present(outcome.pre_filter).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     reason = "node(s) didn't satisfy plugin(s) [P Q] simultaneously"
-    assert found.message == f"0/3 nodes are available: {reason}."
+    assert outcome.message == f"0/3 nodes are available: {reason}."
 
 
 def test_one_plugin_that_leaves_nothing_is_named_alone() -> None:
-    found = attempt(narrowing("P", []))
-    assert found.message == "0/3 nodes are available: node(s) didn't satisfy plugin P."
+    outcome = attempt(narrowing("P", []))
+    assert outcome.message == "0/3 nodes are available: node(s) didn't satisfy plugin P."
 
 
 def test_names_that_are_no_nodes_are_passed_over() -> None:
-    found = attempt(narrowing("P", ["c", "gone"]))
-    assert (found.node, found.evaluated) == ("c", 1)
+    outcome = attempt(narrowing("P", ["c", "gone"]))
+    assert (outcome.node, outcome.evaluated) == ("c", 1)
 
 
 def test_a_rejection_in_prefilter_ends_the_attempt_with_its_author() -> None:
-    found = attempt(narrowing("P", None, Status.unresolvable("never")))
-    assert found.pre_filter == Status.unresolvable("never").by("P")
-    assert found.message == "0/3 nodes are available: never."
-    assert found.evaluated == 0
+    outcome = attempt(narrowing("P", None, Status.unresolvable("never")))
+    assert outcome.pre_filter == Status.unresolvable("never").by("P")
+    assert outcome.message == "0/3 nodes are available: never."
+    assert outcome.evaluated == 0
 
 
 def test_an_error_in_prefilter_breaks_the_cycle() -> None:
-    found = attempt(narrowing("P", None, Status.error("broken")))
-    assert found.error == 'running PreFilter plugin "P": broken'
+    outcome = attempt(narrowing("P", None, Status.error("broken")))
+    assert outcome.error == 'running PreFilter plugin "P": broken'
 
 
 def test_a_skipped_filter_is_not_asked() -> None:
@@ -135,16 +135,16 @@ def permitting(name: str, status: Status, seconds: float = 0.0) -> type[Toy]:
 
 
 def test_a_pod_that_is_asked_to_wait_keeps_its_node() -> None:
-    found = attempt(permitting("W", Status(Code.WAIT), 5), permitting("Y", SUCCESS))
-    assert found.node == "a"
-    assert present(found.permit).code is Code.WAIT
+    outcome = attempt(permitting("W", Status(Code.WAIT), 5), permitting("Y", SUCCESS))
+    assert outcome.node == "a"
+    assert present(outcome.permit).code is Code.WAIT
 
 
 @pytest.mark.parametrize("first", [SUCCESS, Status(Code.WAIT)])
 def test_a_refusal_in_permit_outweighs_waiting(first: Status) -> None:
-    found = attempt(permitting("W", first, 5), permitting("N", Status.unschedulable("no")))
-    assert found.node == ""
-    assert found.permit == Status.unschedulable("no").by("N")
+    outcome = attempt(permitting("W", first, 5), permitting("N", Status.unschedulable("no")))
+    assert outcome.node == ""
+    assert outcome.permit == Status.unschedulable("no").by("N")
 
 
 def test_without_a_single_node_there_is_nothing_to_schedule_to() -> None:
@@ -164,14 +164,14 @@ def postfiltering(name: str, status: Status) -> type[Toy]:
 
 def test_postfilter_plugins_are_asked_until_one_says_that_nothing_helps() -> None:
     no = filtering("F", dict.fromkeys(NAMES, Status.unschedulable("no")))
-    found = attempt(
+    outcome = attempt(
         no,
         postfiltering("A", Status.unschedulable("not me")),
         postfiltering("B", Status.unresolvable("hopeless")),
         postfiltering("C", Status.unschedulable("nor me")),
     )
-    assert present(found.post_filter).status == Status.unresolvable("hopeless").by("B")
-    assert found.message == "0/3 nodes are available: 3 no. hopeless"
+    assert present(outcome.post_filter).status == Status.unresolvable("hopeless").by("B")
+    assert outcome.message == "0/3 nodes are available: 3 no. hopeless"
 
 
 def test_one_pods_broken_cycle_does_not_stop_the_others() -> None:

@@ -39,9 +39,9 @@ def attempt(*plugins: type[Toy], weights: list[int] | tuple[Any, ...] = ()) -> A
 
 def error_of(plugin: type[Toy]) -> str:
     run = simulation(state(), profile(plugin), [plugin])
-    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
-    assert found.node == ""
-    return found.error
+    outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert outcome.node == ""
+    return outcome.error
 
 
 @given(st.lists(st.tuples(SCORES, st.integers(1, 9)), min_size=1, max_size=3))
@@ -49,15 +49,15 @@ def test_the_total_is_the_weighted_sum_and_the_best_is_taken_first_by_name(
     tables: list[tuple[dict[str, int], int]],
 ) -> None:
     plugins = [scoring(f"P{i}", table) for i, (table, _) in enumerate(tables)]
-    found = attempt(*plugins, weights=[weight for _, weight in tables])
+    outcome = attempt(*plugins, weights=[weight for _, weight in tables])
     totals = {name: sum(table[name] * weight for table, weight in tables) for name in NAMES}
     best = [name for name in NAMES if totals[name] == max(totals.values())]
-    assert found.detail.totals == totals
-    assert found.node == best[0]
-    assert found.score == totals[best[0]]
-    assert found.ties == (tuple(best) if len(best) > 1 else ())
-    assert list(found.detail.scores) == NAMES
-    for name, by_plugin in found.detail.scores.items():
+    assert outcome.detail.totals == totals
+    assert outcome.node == best[0]
+    assert outcome.score == totals[best[0]]
+    assert outcome.ties == (tuple(best) if len(best) > 1 else ())
+    assert list(outcome.detail.scores) == NAMES
+    for name, by_plugin in outcome.detail.scores.items():
         for score, (table, weight) in zip(by_plugin.values(), tables, strict=True):
             assert score.raw == score.normalized == table[name]
             assert score.weighted == table[name] * weight
@@ -80,9 +80,9 @@ def test_a_score_outside_0_to_100_ends_the_attempt(score: int) -> None:
 
 
 def test_a_plugin_that_prescore_skips_does_not_score() -> None:
-    found = attempt(preparing("Skips", SKIP), scoring("Scores", {"b": 1}))
-    assert [list(by_plugin) for by_plugin in found.detail.scores.values()] == [["Scores"]] * 3
-    assert found.node == "b"
+    outcome = attempt(preparing("Skips", SKIP), scoring("Scores", {"b": 1}))
+    assert [list(by_plugin) for by_plugin in outcome.detail.scores.values()] == [["Scores"]] * 3
+    assert outcome.node == "b"
 
 
 @pytest.mark.parametrize("status", [Status.error("broken"), Status.unschedulable("broken")])
@@ -108,8 +108,8 @@ def test_scores_of_the_wrong_shape_are_an_error(answer: Any, problem: str) -> No
         def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
             return answer
 
-    said = f'plugin "P" failed with: plugin P failed in score: {problem}'
-    assert error_of(Mistaken) == f"running Score plugins: {said}"
+    cause = f'plugin "P" failed with: plugin P failed in score: {problem}'
+    assert error_of(Mistaken) == f"running Score plugins: {cause}"
 
 
 def test_an_exception_in_prescore_is_a_defect() -> None:
@@ -120,14 +120,14 @@ def test_an_exception_in_prescore_is_a_defect() -> None:
             raise ValueError("odd")
 
     run = simulation(state(), profile(Raises, scoring("S", {})), [Raises, scoring("S", {})])
-    found = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
-    assert "plugin P failed in preScore: ValueError: odd" in found.error
+    outcome = run.cycle.attempt(run.frameworks["default-scheduler"], find(run)).attempt
+    assert "plugin P failed in preScore: ValueError: odd" in outcome.error
     assert [defect.plugin for defect in run.caller.defects.values()] == ["P"]
 
 
 def test_a_single_feasible_node_is_not_scored() -> None:
-    found = run_cycle(cluster(node("a"), pod("p")))
-    assert (found.node, found.score, found.detail.scores) == ("a", None, {})
+    outcome = run_cycle(cluster(node("a"), pod("p")))
+    assert (outcome.node, outcome.score, outcome.detail.scores) == ("a", None, {})
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1), st.booleans())
@@ -135,10 +135,10 @@ def test_default_normalize_score_keeps_the_order_and_ends_at_100(
     raw: list[int], reverse: bool
 ) -> None:
     scores = np.array(raw, dtype=np.int64)
-    found = default_normalize_score(scores, reverse=reverse)
-    assert ((found >= 0) & (found <= 100)).all()
-    ranked = found[np.argsort(scores, kind="stable")]
+    normalized = default_normalize_score(scores, reverse=reverse)
+    assert ((normalized >= 0) & (normalized <= 100)).all()
+    ranked = normalized[np.argsort(scores, kind="stable")]
     steps = np.diff(ranked)
     assert (steps <= 0).all() if reverse else (steps >= 0).all()
     if scores.max() > 0:
-        assert (found.min() if reverse else found.max()) == (0 if reverse else 100)
+        assert (normalized.min() if reverse else normalized.max()) == (0 if reverse else 100)

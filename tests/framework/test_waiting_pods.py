@@ -46,8 +46,8 @@ def deciding(name: str, when: str, decide: Callable[..., Any]) -> type[PermitPlu
     class Deciding(PermitPlugin):
         def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
             if pod.name == when:
-                for one in self.handle.waiting:
-                    decide(one)
+                for waiting_pod in self.handle.waiting:
+                    decide(waiting_pod)
             return SUCCESS, 0
 
     Deciding.name = name
@@ -72,7 +72,7 @@ def recording(events: list[Any]) -> type[Toy]:
 
 
 def attempts_of(record: RunRecord, name: str) -> list[Attempt]:
-    return [one for one in record.attempts if one.pod == f"default/{name}"]
+    return [tried for tried in record.attempts if tried.pod == f"default/{name}"]
 
 
 def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up() -> None:
@@ -82,8 +82,8 @@ def test_a_pod_that_nobody_allows_is_rejected_when_its_time_is_up() -> None:
     (attempt,) = record.attempts
     assert attempt.node == ""
     assert attempt.waited == 60
-    said = "rejected due to timeout after waiting 1m0s at plugin Slow"
-    assert attempt.permit == Status.unschedulable(said).by("Slow")
+    message = "rejected due to timeout after waiting 1m0s at plugin Slow"
+    assert attempt.permit == Status.unschedulable(message).by("Slow")
     assert record.pending == ("default/p",)
     assert events == ["reserve p", "unreserve p"]
 
@@ -92,16 +92,16 @@ def test_the_plugin_whose_time_is_up_first_rejects() -> None:
     plugins = [waiting("Slow", {"p": 60}), waiting("Quick", {"p": 1.5})]
     (attempt,) = simulate(cluster(node("n"), pod("p")), plugins=plugins).attempts
     assert attempt.waited == 1.5
-    said = "rejected due to timeout after waiting 1.5s at plugin Quick"
-    assert attempt.permit == Status.unschedulable(said).by("Quick")
+    message = "rejected due to timeout after waiting 1.5s at plugin Quick"
+    assert attempt.permit == Status.unschedulable(message).by("Quick")
 
 
-@pytest.mark.parametrize(("asked", "waited"), [(10_000, MAX_PERMIT_SECONDS), (-1, 0), (0, 0)])
+@pytest.mark.parametrize(("timeout", "waited"), [(10_000, MAX_PERMIT_SECONDS), (-1, 0), (0, 0)])
 def test_nobody_waits_longer_than_fifteen_minutes_or_less_than_nothing(
-    asked: int, waited: float
+    timeout: int, waited: float
 ) -> None:
     (attempt,) = simulate(
-        cluster(node("n"), pod("p")), plugins=[waiting("Slow", {"p": asked})]
+        cluster(node("n"), pod("p")), plugins=[waiting("Slow", {"p": timeout})]
     ).attempts
     assert attempt.waited == waited
 
@@ -111,8 +111,8 @@ def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it() -> None:
     plugins = [
         waiting("One", {"a": 60}),
         waiting("Two", {"a": 60}),
-        deciding("Late", "b", lambda one: one.allow("One")),
-        deciding("Later", "c", lambda one: one.allow("Two")),
+        deciding("Late", "b", lambda waiting_pod: waiting_pod.allow("One")),
+        deciding("Later", "c", lambda waiting_pod: waiting_pod.allow("Two")),
         recording(events),
     ]
     record = simulate(cluster(node("n"), pod("a"), pod("b"), pod("c")), plugins=plugins)
@@ -125,7 +125,7 @@ def test_a_pod_is_bound_once_the_last_plugin_has_allowed_it() -> None:
 def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room() -> None:
     plugins = [
         waiting("Slow", {"a": 60}),
-        deciding("Judge", "b", lambda one: one.reject("Judge", "no")),
+        deciding("Judge", "b", lambda waiting_pod: waiting_pod.reject("Judge", "no")),
         scoring("Even", {}),
     ]
     state = cluster(node("n", cpu="2"), pod("a", cpu="1"), pod("b", cpu="1"), pod("c", cpu="1"))
@@ -136,9 +136,9 @@ def test_a_pod_that_is_rejected_from_anothers_cycle_gives_back_its_room() -> Non
 
 
 def test_the_first_decision_counts() -> None:
-    def both(one: WaitingPod) -> None:
-        one.reject("Judge", "no")
-        one.allow("Slow")
+    def both(waiting_pod: WaitingPod) -> None:
+        waiting_pod.reject("Judge", "no")
+        waiting_pod.allow("Slow")
 
     plugins = [waiting("Slow", {"a": 60}), deciding("Judge", "b", both)]
     record = simulate(cluster(node("n"), pod("a"), pod("b")), plugins=plugins)
@@ -156,9 +156,9 @@ def test_two_plugins_that_wait_for_each_others_pods_end_by_timeout() -> None:
                 return (WAIT, 300.0) if pod.name == own else (SUCCESS, 0)
 
             def post_bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
-                for one in self.handle.waiting:
-                    if pod.name == other and one.pod.name == own:
-                        one.allow(self.name)
+                for waiting_pod in self.handle.waiting:
+                    if pod.name == other and waiting_pod.pod.name == own:
+                        waiting_pod.allow(self.name)
 
         Until.name = name
         return Until

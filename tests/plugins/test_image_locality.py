@@ -16,25 +16,25 @@ MIB = 1024 * 1024
 
 @given(states(max_pending=2))
 def test_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
-    nodes = sorted(state.nodes, key=lambda made: made.name)
+    nodes = sorted(state.nodes, key=lambda node: node.name)
     sizes: dict[Any, Any] = {}
     having: dict[Any, Any] = {}
-    for made in nodes:
-        for image in made.status.images:
+    for node in nodes:
+        for image in node.status.images:
             for name in image.names:
                 sizes.setdefault(name, image.size_bytes)
-                having.setdefault(name, set()).add(made.name)
-    for one in simulation(state).pending():
-        found = scores("ImageLocality", state, pod=one.key)
-        for made in nodes:
+                having.setdefault(name, set()).add(node.name)
+    for info in simulation(state).pending():
+        points = scores("ImageLocality", state, pod=info.key)
+        for node in nodes:
             total = sum(
                 int(sizes[name] * (len(having[name]) / len(nodes)))
-                for name in (container.image for container in one.spec.containers)
-                if made.name in having.get(name, ())
+                for name in (container.image for container in info.spec.containers)
+                if node.name in having.get(name, ())
             )
-            top = 1000 * MIB * len(one.spec.containers)
+            top = 1000 * MIB * len(info.spec.containers)
             clipped = min(max(total, 23 * MIB), top)
-            assert found[made.name] == 100 * (clipped - 23 * MIB) // (top - 23 * MIB)
+            assert points[node.name] == 100 * (clipped - 23 * MIB) // (top - 23 * MIB)
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,8 @@ def test_filters_say_of_a_selection_what_they_say_of_all_nodes(
                 continue
             every = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot))
             some = plugin.filter_nodes(question.state, question.pod, Nodes(snapshot, rows))
-            said = [every.statuses[i] for i in every.ids]
-            assert [some.statuses[i] for i in some.ids] == [said[row] for row in rows]
+            statuses = [every.statuses[i] for i in every.ids]
+            assert [some.statuses[i] for i in some.ids] == [statuses[row] for row in rows]
 
 
 @given(states(), st.data())

@@ -25,8 +25,8 @@ def address(port: dict[str, Any]) -> tuple[int, str, str]:
     return port["hostPort"], port.get("protocol", "TCP"), port.get("hostIP", "0.0.0.0")
 
 
-def clash(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    (port, protocol, ip), (its_port, its_protocol, its_ip) = address(one), address(other)
+def clash(first: dict[str, Any], other: dict[str, Any]) -> bool:
+    (port, protocol, ip), (its_port, its_protocol, its_ip) = address(first), address(other)
     if (port, protocol) != (its_port, its_protocol):
         return False
     return ip == its_ip or "0.0.0.0" in (ip, its_ip)
@@ -34,17 +34,17 @@ def clash(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 @given(st.lists(PORTS, min_size=1, max_size=3), PORTS)
 def test_verdicts_are_those_of_a_plain_loop(
-    taken: list[list[dict[str, Any]]], wanted: list[dict[str, Any]]
+    taken: list[list[dict[str, Any]]], requested: list[dict[str, Any]]
 ) -> None:
     state = cluster(
         *(node(f"n{i}") for i in range(len(taken))),
         *(pod(f"b{i}", node=f"n{i}", ports=ports) for i, ports in enumerate(taken)),
-        pod("p", ports=wanted),
+        pod("p", ports=requested),
     )
-    found = verdicts("NodePorts", state)
+    statuses = verdicts("NodePorts", state)
     for i, ports in enumerate(taken):
-        rejected = any(clash(one, other) for one in wanted for other in ports)
-        assert found[f"n{i}"].is_rejected == rejected
+        rejected = any(clash(port, other) for port in requested for other in ports)
+        assert statuses[f"n{i}"].is_rejected == rejected
 
 
 def test_an_explanation_names_the_pod_that_has_the_port() -> None:

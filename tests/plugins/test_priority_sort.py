@@ -45,6 +45,6 @@ def test_times_are_compared_as_times_not_as_text() -> None:
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.integers(0, 3)), max_size=8))
 def test_the_order_is_that_of_a_stable_sort(pods: list[tuple[int, int]]) -> None:
-    made = [created(f"p{i}", second, priority) for i, (priority, second) in enumerate(pods)]
-    wanted = sorted(range(len(pods)), key=lambda i: (-pods[i][0], pods[i][1]))
-    assert order(*made) == [f"p{i}" for i in wanted]
+    manifests = [created(f"p{i}", second, priority) for i, (priority, second) in enumerate(pods)]
+    expected = sorted(range(len(pods)), key=lambda i: (-pods[i][0], pods[i][1]))
+    assert order(*manifests) == [f"p{i}" for i in expected]

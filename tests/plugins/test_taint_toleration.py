@@ -21,35 +21,42 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def missing(pod: PodInfo, taints: list[Taint]) -> list[Taint]:
-    return [t for t in taints if not any(tolerates(one, t) for one in pod.spec.tolerations)]
+    return [
+        t
+        for t in taints
+        if not any(tolerates(toleration, t) for toleration in pod.spec.tolerations)
+    ]
 
 
 @given(states(max_pending=2))
 def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
-    for one in simulation(state).pending():
-        found = verdicts("TaintToleration", state, pod=one.key)
-        raw = scores("TaintToleration", state, pod=one.key, normalized=False)
-        for made in state.nodes:
-            hard = [t for t in made.spec.taints if t.effect in ("NoSchedule", "NoExecute")]
-            soft = [t for t in made.spec.taints if t.effect == "PreferNoSchedule"]
-            wanted = [
+    for info in simulation(state).pending():
+        statuses = verdicts("TaintToleration", state, pod=info.key)
+        raw = scores("TaintToleration", state, pod=info.key, normalized=False)
+        for node_object in state.nodes:
+            hard = [t for t in node_object.spec.taints if t.effect in ("NoSchedule", "NoExecute")]
+            soft = [t for t in node_object.spec.taints if t.effect == "PreferNoSchedule"]
+            expected = [
                 f"node(s) had untolerated taint {{{t.key}: {t.value}}}"
-                for t in missing(one, hard)[:1]
+                for t in missing(info, hard)[:1]
             ]
-            assert list(found[made.name].reasons) == wanted
-            assert raw[made.name] == len(missing(one, soft))
+            assert list(statuses[node_object.name].reasons) == expected
+            assert raw[node_object.name] == len(missing(info, soft))
 
 
 def test_an_explanation_lists_every_taint_that_is_not_tolerated() -> None:
     taints = ["a=1:NoSchedule", "b:NoExecute", "c=3:NoSchedule"]
-    found = explanation(cluster(node("n", taints=taints), pod("p", tolerations=["c"])))
-    (rejection,) = found.nodes[0].rejections
+    answer = explanation(cluster(node("n", taints=taints), pod("p", tolerations=["c"])))
+    (rejection,) = answer.nodes[0].rejections
     assert rejection.details == ("not tolerated: a=1:NoSchedule, b:NoExecute",)
 
 
 def test_an_explanation_lists_the_soft_taints_behind_a_score() -> None:
     state = cluster(node("a", taints=["k=v:PreferNoSchedule"]), node("b"), pod("p"))
-    by_name = {one.node: one.scores["TaintToleration"] for one in explanation(state).nodes}
+    by_name = {
+        explained.node: explained.scores["TaintToleration"]
+        for explained in explanation(state).nodes
+    }
     assert by_name["a"].details == ("not tolerated: k=v:PreferNoSchedule",)
     assert by_name["b"].details == ()
 

@@ -55,7 +55,7 @@ def test_in_a_crowd_every_attempt_is_the_same_without_memory(
 
 
 @pytest.mark.parametrize(
-    ("scope", "asked"),
+    ("scope", "calls"),
     [
         # Three nodes, once for all pods; again the one that the first pod went to; again all.
         (Scope.NODE, 3),
@@ -63,7 +63,7 @@ def test_in_a_crowd_every_attempt_is_the_same_without_memory(
         (Scope.CLUSTER, 3 + 3),
     ],
 )
-def test_a_plugin_is_asked_again_about_what_its_scope_says(scope: Scope, asked: int) -> None:
+def test_a_plugin_is_asked_again_about_what_its_scope_says(scope: Scope, calls: int) -> None:
     names = []
 
     class Counting(Toy, FilterPlugin):
@@ -77,13 +77,13 @@ def test_a_plugin_is_asked_again_about_what_its_scope_says(scope: Scope, asked: 
     plugins: list[type[Toy]] = [Counting, scoring("S", {"b": 1})]
     twins = [pod(f"p{i}") for i in range(2)]
     simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
-    assert len(names) == asked
+    assert len(names) == calls
     assert names[3:4] in ([], ["a"], ["b"])
 
 
-@pytest.mark.parametrize(("look", "asked"), [("same", 3), (None, 3 + 3)])
+@pytest.mark.parametrize(("look", "calls"), [("same", 3), (None, 3 + 3)])
 def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(
-    look: str | None, asked: int
+    look: str | None, calls: int
 ) -> None:
     names = []
 
@@ -100,19 +100,19 @@ def test_pods_that_agree_in_what_a_plugin_looks_at_share_its_answers(
 
     pods = [pod(f"p{cpu}{i}", cpu=cpu) for cpu in ("1m", "2m") for i in range(2)]
     simulate(cluster(*map(node, "abc"), *pods), profile(Counting), [Counting])
-    assert len(names) == asked
+    assert len(names) == calls
 
 
 def test_what_a_row_plugin_says_follows_the_pods_on_the_node() -> None:
-    class OnePod(Toy, FilterPlugin):
-        name = "OnePod"
+    class SinglePod(Toy, FilterPlugin):
+        name = "SinglePod"
         scope = Scope.ROW
 
         def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
             return Status.unschedulable("taken") if node.pods else SUCCESS
 
     twins = [pod(f"p{i}") for i in range(4)]
-    plugins: list[type[Toy]] = [OnePod, scoring("S", {"b": 1})]
+    plugins: list[type[Toy]] = [SinglePod, scoring("S", {"b": 1})]
     run = simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
     assert run.placements == {"default/p0": "b", "default/p1": "a", "default/p2": "c"}
     assert run.last["default/p3"].message == "0/3 nodes are available: 3 taken."

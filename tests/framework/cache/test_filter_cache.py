@@ -68,8 +68,8 @@ def test_stored_rows_replace_what_was_stored_before(
 def test_rows_stored_leave_the_static_codes_alone() -> None:
     nodes = snapshot()
     cache = FilterCache.passing(nodes)
-    one = Nodes(nodes, np.array([2], dtype=np.intp))
-    cache.store(one, cache.encode(0, Verdicts.rejecting(np.array([True]), NO)))
+    single = Nodes(nodes, np.array([2], dtype=np.intp))
+    cache.store(single, cache.encode(0, Verdicts.rejecting(np.array([True]), NO)))
     assert cache.static_codes.tolist() == [PASSES] * COUNT
     assert statuses_of(cache.verdicts(Nodes(nodes))) == [SUCCESS, SUCCESS, NO, SUCCESS]
 

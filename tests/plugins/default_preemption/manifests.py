@@ -12,7 +12,7 @@ def start_time(second: int) -> str:
     return f"2026-01-01T00:00:{second:02d}Z"
 
 
-def made_pod(
+def preemption_pod(
     name: str = "p",
     prio: int = 10,
     start: int | None = None,
@@ -92,7 +92,7 @@ def pods(
     draw: st.DrawFn, name: str, on: list[str] | None = None, choosy: bool = False
 ) -> dict[str, Any]:
     app = draw(APP)
-    return made_pod(
+    return preemption_pod(
         name,
         prio=draw(PRIORITY),
         start=draw(st.one_of(st.none(), st.integers(0, 3))) if on else None,

@@ -5,13 +5,13 @@ import pytest
 from ksched_cli.framework.preemption import Criterion, Victims
 from ksched_cli.plugins.default_preemption.choice import pick_one_node, ranked
 from ksched_cli.testing import cluster, find, node, simulation
-from tests.plugins.default_preemption.manifests import made_pod
+from tests.plugins.default_preemption.manifests import preemption_pod
 
 
 def victims(*priorities: int, violations: int = 0, start: int | None = None) -> Victims:
     """Victims of these priorities, most important first."""
     pods = [
-        made_pod(f"v{i}", prio=priority, node="a", start=start)
+        preemption_pod(f"v{i}", prio=priority, node="a", start=start)
         for i, priority in enumerate(priorities)
     ]
     run = simulation(cluster(node("a"), *pods))

@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
 from ksched_cli.testing import cluster, node, simulation
-from tests.plugins.default_preemption.manifests import budget, made_pod
+from tests.plugins.default_preemption.manifests import budget, preemption_pod
 
 DB = {"app": "db"}
 
@@ -24,7 +24,7 @@ def violated(pods: list[dict[str, Any]], *budgets: dict[str, Any]) -> dict[str, 
 
 
 def pods(*names: str, labels: dict[str, str] | None = DB) -> list[dict[str, Any]]:
-    return [made_pod(name, node="a", labels=labels) for name in names]
+    return [preemption_pod(name, node="a", labels=labels) for name in names]
 
 
 def test_evictions_beyond_the_allowed_disruptions_violate_a_budget_in_the_order_of_pods() -> None:

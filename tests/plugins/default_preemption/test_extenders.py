@@ -12,9 +12,11 @@ from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.plugins.default_preemption.extenders import call_extenders
 from ksched_cli.testing import cluster, find, node, simulation
-from tests.plugins.default_preemption.manifests import made_pod
+from tests.plugins.default_preemption.manifests import preemption_pod
 
-RUN = simulation(cluster(node("a"), node("b"), made_pod("v", prio=1, node="a"), made_pod()))
+RUN = simulation(
+    cluster(node("a"), node("b"), preemption_pod("v", prio=1, node="a"), preemption_pod())
+)
 POD, VICTIMS = find(RUN, "p"), Victims((find(RUN, "v"),), 0)
 CANDIDATES = {"a": VICTIMS, "b": VICTIMS}
 NO_VICTIMS = Victims((), 0)

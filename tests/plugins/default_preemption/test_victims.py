@@ -23,7 +23,7 @@ from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
 from ksched_cli.plugins.default_preemption.victims import DryRun
 from ksched_cli.testing import cluster, find, node, simulate, simulation
 from tests.narrowing import plugin_of, present
-from tests.plugins.default_preemption.manifests import crowded, made_pod
+from tests.plugins.default_preemption.manifests import crowded, preemption_pod
 
 
 def test_of_pods_that_have_not_started_the_last_on_the_node_stay() -> None:
@@ -31,8 +31,8 @@ def test_of_pods_that_have_not_started_the_last_on_the_node_stay() -> None:
     such pods come back in the reverse of the node's order."""
     state = cluster(
         node("a", cpu=3),
-        *(made_pod(name, prio=1, node="a", cpu=1) for name in ("first", "second", "third")),
-        made_pod(cpu=1),
+        *(preemption_pod(name, prio=1, node="a", cpu=1) for name in ("first", "second", "third")),
+        preemption_pod(cpu=1),
     )
     assert [eviction.pod for eviction in simulate(state).evicted] == ["default/first"]
 
@@ -150,11 +150,11 @@ def test_a_plugin_is_told_of_the_pods_that_concern_it_and_each_node_has_a_state_
     state = cluster(
         node("a"),
         node("b"),
-        made_pod("guard-1", labels=GUARD, prio=1, node="a", start=1),
-        made_pod("guard-2", labels=GUARD, prio=1, node="a", start=2),
-        made_pod("other", prio=1, node="a", start=3),
-        made_pod("guard-3", labels=GUARD, prio=1, node="b", start=1),
-        made_pod(),
+        preemption_pod("guard-1", labels=GUARD, prio=1, node="a", start=1),
+        preemption_pod("guard-2", labels=GUARD, prio=1, node="a", start=2),
+        preemption_pod("other", prio=1, node="a", start=3),
+        preemption_pod("guard-3", labels=GUARD, prio=1, node="b", start=1),
+        preemption_pod(),
     )
     run = simulation(state, plugins=[Watchful])
     attempt = run.cycle.attempt(run.frameworks["default-scheduler"], find(run, "p")).attempt

@@ -26,8 +26,8 @@ requests = st.one_of(
     st.fixed_dictionaries({"firstAvailable": st.lists(exact_requests, min_size=1, max_size=3)}),
 )
 claims = st.builds(
-    lambda wanted, together: {
-        **{f"r{i}": one for i, one in enumerate(wanted)},
+    lambda requested, together: {
+        **{f"r{i}": request for i, request in enumerate(requested)},
         "constraints": [{"matchAttribute": NUMA}] if together else [],
     },
     st.lists(requests, min_size=1, max_size=3),
@@ -42,12 +42,12 @@ devices = st.fixed_dictionaries(
 def cases(draw: st.DrawFn) -> dict[str, Any]:
     """Two nodes, pools of up to six devices, three pods of one or two claims each."""
     slices = [
-        {"node": name, "devices": {f"g{i}": one for i, one in enumerate(found)}}
+        {"node": name, "devices": {f"g{i}": attributes for i, attributes in enumerate(pool)}}
         for name in NODES
-        if (found := draw(st.lists(devices, max_size=6)))
+        if (pool := draw(st.lists(devices, max_size=6)))
     ]
-    found = draw(st.lists(claims, min_size=3, max_size=5))
-    names = [f"c{i}" for i in range(len(found))]
+    drawn = draw(st.lists(claims, min_size=3, max_size=5))
+    names = [f"c{i}" for i in range(len(drawn))]
     own = [names[:1], names[1:2], names[2:]]
     return {
         "nodes": NODES,
@@ -56,13 +56,13 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
             **{name: [f'device.attributes["{GPU}"].model == "{name}"'] for name in MODELS},
         },
         "slices": slices,
-        "claims": dict(zip(names, found, strict=True)),
+        "claims": dict(zip(names, drawn, strict=True)),
         "pods": {f"p{i}": each for i, each in enumerate(own)},
     }
 
 
 def handed_out(run: RunRecord) -> dict[str, Any]:
-    return {name: found for attempt in run.attempts for name, found in attempt.claims.items()}
+    return {name: devices for attempt in run.attempts for name, devices in attempt.claims.items()}
 
 
 @given(cases())
@@ -72,37 +72,41 @@ def test_what_the_search_does_not_try_again_would_fail_again(case: dict[str, Any
     with patch.object(device_view, "_interchangeable", lambda demand: False):
         thorough = simulate(state)
     assert handed_out(run) == handed_out(thorough)
-    assert [one.message for one in run.attempts] == [one.message for one in thorough.attempts]
+    assert [attempt.message for attempt in run.attempts] == [
+        attempt.message for attempt in thorough.attempts
+    ]
 
 
 @given(cases())
 def test_what_is_handed_out_is_what_was_asked_for(case: dict[str, Any]) -> None:
-    found = handed_out(simulate(state_of(case)))
-    places = [one.partition("=")[2] for each in found.values() for one in each]
+    results_of = handed_out(simulate(state_of(case)))
+    places = [result.partition("=")[2] for each in results_of.values() for result in each]
     assert len(set(places)) == len(places)
-    known = {
-        f"{GPU}/{one['node']}/{name}": values
-        for one in case["slices"]
-        for name, values in one["devices"].items()
+    attributes = {
+        f"{GPU}/{pool['node']}/{name}": values
+        for pool in case["slices"]
+        for name, values in pool["devices"].items()
     }
-    for claim, results in found.items():
+    for claim, results in results_of.items():
         assert len({result.split("/")[-2] for result in results}) == 1
-        _check_claim(case["claims"][claim], [one.partition("=")[::2] for one in results], known)
+        _check_claim(
+            case["claims"][claim], [result.partition("=")[::2] for result in results], attributes
+        )
 
 
 def _check_claim(
-    wanted: dict[str, Any], results: list[tuple[str, str]], known: dict[str, Any]
+    requested: dict[str, Any], results: list[tuple[str, str]], attributes: dict[str, Any]
 ) -> None:
     counts = Counter(request for request, _ in results)
-    for name, request in wanted.items():
+    for name, request in requested.items():
         if name != "constraints" and "firstAvailable" not in request:
             if "mode" not in request:
                 assert counts[name] == request.get("count", 1)
             if request["class"] != "gpu":
-                models = {known[place]["model"] for each, place in results if each == name}
+                models = {attributes[place]["model"] for each, place in results if each == name}
                 assert models == {request["class"]}
-    if wanted["constraints"]:
-        values = {known[place].get("numa") for _, place in results}
+    if requested["constraints"]:
+        values = {attributes[place].get("numa") for _, place in results}
         assert len(values) == 1
         assert values != {None}
 

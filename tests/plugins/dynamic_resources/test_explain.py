@@ -10,11 +10,13 @@ from tests.devices import GPU, state_of
 MODEL = f'device.attributes["{GPU}"].model == "big"'
 
 
-def said(case: dict[str, Any], node: str = "a") -> list[str]:
+def details_of(case: dict[str, Any], node: str = "a") -> list[str]:
     """The details about one node, for the last pod."""
-    asked = list(case["pods"])[-1]
-    found = explanation(state_of({"nodes": ["a", "b"], **case}), pod=asked)
-    (rejection,) = next(one for one in found.nodes if one.node == node).rejections
+    name = list(case["pods"])[-1]
+    answer = explanation(state_of({"nodes": ["a", "b"], **case}), pod=name)
+    (rejection,) = next(
+        explained for explained in answer.nodes if explained.node == node
+    ).rejections
     assert rejection.status.plugin == "DynamicResources"
     return list(rejection.details)
 
@@ -27,7 +29,7 @@ def test_a_request_says_what_it_found_and_what_turned_the_rest_away() -> None:
         "claims": {"one": {"r": {"class": "known", "count": 2, "selectors": [MODEL]}}},
         "pods": {"p": ["one"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/one, request r: wants 2 of class known; of 3 devices 1 free, "
         f"1 turned away by selector #0 of the request, {MODEL}, "
         f'1 turned away by selector #0 of class known, has(device.attributes["{GPU}"].model)'
@@ -44,7 +46,7 @@ def test_devices_in_use_are_told_with_the_claims_that_have_them() -> None:
         },
         "pods": {"p": ["mine"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/mine, request r: wants 2 of class gpu; of 4 devices 1 free, 3 in use "
         "(g0 by default/first, g1 by default/first, g3 by default/second)"
     ]
@@ -57,7 +59,7 @@ def test_a_selector_that_fails_is_told_with_its_error() -> None:
         "claims": {"one": {"r": {"class": "gpu", "selectors": [selector]}}},
         "pods": {"p": ["one"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/one, request r: wants 1 of class gpu; of 1 device 0 free, 1 turned away by "
         f"selector #0 of the request, {selector}, which fails: no such key: model"
     ]
@@ -70,7 +72,7 @@ def test_each_choice_of_a_list_is_told() -> None:
         "claims": {"one": {"r": {"firstAvailable": [big, small]}}},
         "pods": {"p": ["one"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/one, request r/x0: wants 1 of class gpu; of 2 devices 0 free, "
         f"2 turned away by selector #0 of the request, {MODEL}",
         "claim default/one, request r/x1: wants 3 of class gpu; of 2 devices 2 free",
@@ -88,7 +90,7 @@ def test_a_constraint_is_told_with_the_values_found_where_there_are_enough_devic
         },
         "pods": {"p": ["pair"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/pair, request r: wants 2 of class gpu; of 3 devices 3 free",
         f"claim default/pair, matchAttribute {GPU}/numa: request r finds 1 with 0, 1 with 1, "
         "1 with no value",
@@ -101,7 +103,7 @@ def test_requests_that_want_the_same_device_are_told() -> None:
         "claims": {"one": {"r": "gpu", "s": "gpu"}},
         "pods": {"p": ["one"]},
     }
-    assert said(case)[-1] == (
+    assert details_of(case)[-1] == (
         "each request alone finds enough devices, but they want the same ones"
     )
 
@@ -109,7 +111,7 @@ def test_requests_that_want_the_same_device_are_told() -> None:
 @pytest.mark.parametrize("node", ["a", "b"])
 def test_a_node_without_devices_is_told_so(node: str) -> None:
     case = {"claims": {"one": "gpu"}, "pods": {"p": ["one"]}}
-    assert said(case, node) == ["no ResourceSlice brings a device within this node's reach"]
+    assert details_of(case, node) == ["no ResourceSlice brings a device within this node's reach"]
 
 
 def test_an_incomplete_pool_is_told() -> None:
@@ -118,7 +120,7 @@ def test_an_incomplete_pool_is_told() -> None:
         "claims": {"one": {"r": {"class": "gpu", "count": 2}}},
         "pods": {"p": ["one"]},
     }
-    assert said(case)[0] == f"pool {GPU}/a is incomplete: 1 of 2 slices of generation 1"
+    assert details_of(case)[0] == f"pool {GPU}/a is incomplete: 1 of 2 slices of generation 1"
 
 
 def test_devices_that_would_have_to_be_waited_for_are_told() -> None:
@@ -128,7 +130,7 @@ def test_devices_that_would_have_to_be_waited_for_are_told() -> None:
         "claims": {"one": "gpu"},
         "pods": {"p": ["one"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         "claim default/one, request r: wants 1 of class gpu; of 1 device 0 free, 1 turned away by "
         "their binding conditions, which kube-scheduler does not wait for by default"
     ]
@@ -140,7 +142,7 @@ def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for() 
         "claims": {"one": {"r": "gpu", "allocated": ["b/g0"], "where": "b"}},
         "pods": {"p": ["one"]},
     }
-    assert said(case) == [
+    assert details_of(case) == [
         f"claim default/one is allocated already: {GPU}/b/g0, to be used on nodes with "
         "metadata.name In b"
     ]

@@ -31,11 +31,11 @@ def test_a_state_that_is_right_has_none() -> None:
 
 
 def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
-    return [resource_slice(i, one) for i, one in enumerate(given)]
+    return [resource_slice(i, slice_) for i, slice_ in enumerate(given)]
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "message"),
     [
         pytest.param(
             [device_class("gpu", ["device.driver == 'x'", "device.model == 'x'"])],
@@ -130,9 +130,9 @@ def slices(*given: dict[str, Any]) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_a_fault_is_told_with_object_and_field(objects: list[dict[str, Any]], said: str) -> None:
+def test_a_fault_is_told_with_object_and_field(objects: list[dict[str, Any]], message: str) -> None:
     classes = [] if objects[0]["kind"] == "DeviceClass" else [device_class("gpu", [])]
-    assert device_problems(cluster(node("a"), *classes, *objects)) == [said]
+    assert device_problems(cluster(node("a"), *classes, *objects)) == [message]
 
 
 def test_a_template_is_looked_at_like_a_claim() -> None:

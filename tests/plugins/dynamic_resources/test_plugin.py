@@ -27,16 +27,16 @@ def short(statuses: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return {name: {s.code.text: s.message} for name, s in statuses.items()}
 
 
-@pytest.mark.parametrize("case", [pytest.param(one, id=one["shows"]) for one in CASES])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["shows"]) for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
     run = simulate(state_of(case))
     placed = {key.removeprefix("default/"): where for key, where in run.placements.items()}
     assert placed == case.get("placed", {})
-    given = {name: found for attempt in run.attempts for name, found in attempt.claims.items()}
-    for name, wanted in case.get("devices", {}).items():
+    given = {name: devices for attempt in run.attempts for name, devices in attempt.claims.items()}
+    for name, expected in case.get("devices", {}).items():
         assert [
-            one.replace(GPU + "/", "").replace("nic.example.com/", "") for one in given[name]
-        ] == wanted
+            device.replace(GPU + "/", "").replace("nic.example.com/", "") for device in given[name]
+        ] == expected
     last = f"default/{list(case['pods'])[-1]}"
     if "gated" in case:
         assert case["gated"] in run.gated[last].message
@@ -51,11 +51,11 @@ def test_case(case: dict[str, Any]) -> None:
         assert short({"": attempt.pre_filter}) == {"": case["pre_filter"]}
 
 
-ONE_DEVICE = {"slices": [{"node": "a", "devices": {"g0": {}}}], "claims": {"one": "gpu"}}
-SHARED = {**ONE_DEVICE, "pods": {"p": ["one"], "q": ["one"]}}
+SINGLE_DEVICE = {"slices": [{"node": "a", "devices": {"g0": {}}}], "claims": {"one": "gpu"}}
+SHARED = {**SINGLE_DEVICE, "pods": {"p": ["one"], "q": ["one"]}}
 # Allocated where there is no node, and used by nobody.
 STRANDED = {
-    **ONE_DEVICE,
+    **SINGLE_DEVICE,
     "claims": {"one": {"r": "gpu", "allocated": ["b/g0"], "where": "b"}},
     "pods": {"p": ["one"]},
 }
@@ -74,8 +74,8 @@ def test_a_claim_is_written_with_its_allocation_and_its_users() -> None:
     run = simulation(state_of(SHARED))
     run.run()
     status = present(claim_of(run)).status
-    assert [one.device for one in present(status.allocation).devices.results] == ["g0"]
-    assert [one.name for one in status.reserved_for] == ["p", "q"]
+    assert [item.device for item in present(status.allocation).devices.results] == ["g0"]
+    assert [item.name for item in status.reserved_for] == ["p", "q"]
 
 
 def test_an_allocation_that_is_not_written_stays_under_way() -> None:
@@ -92,18 +92,18 @@ class Refuses(ReservePlugin):
     name = "Refuses"
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        self.asked += 1
-        return Status.unschedulable("not now") if self.asked == 1 else SUCCESS
+        self.calls += 1
+        return Status.unschedulable("not now") if self.calls == 1 else SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
         pass
 
 
 def test_what_a_refused_pod_had_taken_is_free_again() -> None:
-    case = {**ONE_DEVICE, "claims": {"one": "gpu", "two": "gpu"}}
+    case = {**SINGLE_DEVICE, "claims": {"one": "gpu", "two": "gpu"}}
     run = simulate(state_of({**case, "pods": {"p": ["one"], "q": ["two"]}}), plugins=[Refuses])
     assert run.last["default/q"].claims == {"two": (f"r={GPU}/a/g0",)}
 
@@ -147,13 +147,13 @@ def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(
         "preFilter": {"enabled": both},
         "postFilter": {"enabled": both[1:]},
     }
-    state = state_of({**ONE_DEVICE, "pods": {"p": claims}})
+    state = state_of({**SINGLE_DEVICE, "pods": {"p": claims}})
     run = simulate(state, {"profiles": [{"plugins": plugins}]}, [Ends])
     assert present(run.last["default/p"].post_filter).status.message == "not found"
 
 
 def test_explain_says_that_a_claim_is_not_made_yet() -> None:
-    state = state_of({**ONE_DEVICE, "pods": {"p": [{"template": "one"}]}})
+    state = state_of({**SINGLE_DEVICE, "pods": {"p": [{"template": "one"}]}})
     assert (
         present(explanation(state).gated).message
         == 'pod "default/p": ResourceClaim not created yet'

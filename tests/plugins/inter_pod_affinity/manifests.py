@@ -12,7 +12,7 @@ NODES = [
     node("n2", labels={"zone": "b", "rack": "r1"}),
     node("n3"),
 ]
-NAMES = [one["metadata"]["name"] for one in NODES]
+NAMES = [manifest["metadata"]["name"] for manifest in NODES]
 TERM = st.builds(
     lambda key, app: {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}},
     st.sampled_from(("zone", "rack")),
@@ -24,19 +24,25 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def affinity(
-    wanted: list[dict[str, Any]] | tuple[Any, ...] = (),
-    unwanted: list[dict[str, Any]] | tuple[Any, ...] = (),
+    affine: list[dict[str, Any]] | tuple[Any, ...] = (),
+    anti_affine: list[dict[str, Any]] | tuple[Any, ...] = (),
 ) -> dict[str, Any]:
-    return {"podAffinity": {REQUIRED: list(wanted)}, "podAntiAffinity": {REQUIRED: list(unwanted)}}
+    return {
+        "podAffinity": {REQUIRED: list(affine)},
+        "podAntiAffinity": {REQUIRED: list(anti_affine)},
+    }
 
 
 LOOK = st.builds(
-    lambda app, wanted, unwanted: {"labels": {"app": app}, "affinity": affinity(wanted, unwanted)},
+    lambda app, affine, anti_affine: {
+        "labels": {"app": app},
+        "affinity": affinity(affine, anti_affine),
+    },
     st.sampled_from("xyz"),
     TERMS,
     TERMS,
 )
 FAR_FROM_WEB = affinity(
-    unwanted=[{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]
+    anti_affine=[{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]
 )
 NEAR_WEB = affinity([{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}])

@@ -64,8 +64,8 @@ def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way() -
 
 def test_explain_adds_up_the_score() -> None:
     def preferring(kind: str, weight: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
-        one = {"weight": weight, "podAffinityTerm": NEAR_WEB["podAffinity"][REQUIRED][0]}
-        return {kind: {PREFERRED: [one]}}
+        weighted_term = {"weight": weight, "podAffinityTerm": NEAR_WEB["podAffinity"][REQUIRED][0]}
+        return {kind: {PREFERRED: [weighted_term]}}
 
     running = [
         pod("web", node="n0", labels={"app": "web"}),

@@ -40,7 +40,9 @@ def test_following_a_pod_gives_what_asking_anew_gives(
 ) -> None:
     pods = [pod(f"b{i}", node=NAMES[i % 4], **look) for i, look in enumerate(running)]
     # The lone pod's term keeps the plugin from leaving itself out of either question.
-    lone = affinity(unwanted=[{"topologyKey": "zone", "labelSelector": {}, "namespaces": ["blue"]}])
+    lone = affinity(
+        anti_affine=[{"topologyKey": "zone", "labelSelector": {}, "namespaces": ["blue"]}]
+    )
     asking = asking if any(map(_required, asking["affinity"].values())) else {"affinity": lone}
     manifests = [*NODES, *pods, pod("mover", node=place, **mover), pod("p", **asking)]
     check_following(InterPodAffinity, manifests, place, leaves=leaves)

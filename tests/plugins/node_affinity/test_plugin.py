@@ -30,28 +30,30 @@ def meets(labels: dict[str, str], requirement: NodeSelectorRequirement) -> bool:
     }[requirement.operator]
 
 
-def matches(made: Node, term: NodeSelectorTerm) -> bool:
-    return all(meets(made.metadata.labels, one) for one in term.match_expressions)
+def matches(node_object: Node, term: NodeSelectorTerm) -> bool:
+    return all(
+        meets(node_object.metadata.labels, requirement) for requirement in term.match_expressions
+    )
 
 
 @given(states(max_pending=2))
 def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
-    for one in simulation(state).pending():
-        affinity = one.spec.affinity and one.spec.affinity.node_affinity
+    for info in simulation(state).pending():
+        affinity = info.spec.affinity and info.spec.affinity.node_affinity
         if not affinity:
             continue
         required = affinity.required_during_scheduling_ignored_during_execution
         preferred = affinity.preferred_during_scheduling_ignored_during_execution
-        found = verdicts("NodeAffinity", state, pod=one.key)
-        raw = scores("NodeAffinity", state, pod=one.key, normalized=False)
-        for made in state.nodes:
+        statuses = verdicts("NodeAffinity", state, pod=info.key)
+        raw = scores("NodeAffinity", state, pod=info.key, normalized=False)
+        for node_object in state.nodes:
             terms = required.node_selector_terms if required else ()
-            assert found[made.name].is_success == (
-                required is None or any(matches(made, term) for term in terms)
+            assert statuses[node_object.name].is_success == (
+                required is None or any(matches(node_object, term) for term in terms)
             )
             if preferred:
-                wanted = sum(p.weight for p in preferred if matches(made, p.preference))
-                assert raw[made.name] == wanted
+                expected = sum(p.weight for p in preferred if matches(node_object, p.preference))
+                assert raw[node_object.name] == expected
 
 
 def test_an_explanation_says_what_is_wanted_and_what_is_there() -> None:

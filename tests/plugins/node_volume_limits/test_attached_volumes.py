@@ -32,7 +32,7 @@ def limited(
     return cluster(
         *(node(name) for name in names),
         *(csi_node(name, csi_example_com=limit) for name in names),
-        *(one for name in NAMES for one in bound(name)),
+        *(manifest for name in NAMES for manifest in bound(name)),
         *pods,
     )
 
@@ -44,16 +44,16 @@ POD = st.tuples(st.lists(st.sampled_from(NAMES), max_size=3), st.integers(0, 1))
 def test_counts_follow_pods_as_if_counted_anew(
     pods: list[tuple[list[str], int]], leaving: list[int], attached: bool
 ) -> None:
-    made = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
-    run = simulation(limited(*made, *([attachment("va", "a", "v0")] if attached else [])))
+    manifests = [wants(f"x{i}", *claims, node="ab"[row]) for i, (claims, row) in enumerate(pods)]
+    run = simulation(limited(*manifests, *([attachment("va", "a", "v0")] if attached else [])))
     handle = run.frameworks["default-scheduler"].handle
     following = AttachedVolumes.following(handle)
     trial = run.snapshot.fork([0, 1])
-    everyone = [(row, one) for row in (0, 1) for one in run.snapshot.pods[row]]
+    everyone = [(row, info) for row in (0, 1) for info in run.snapshot.pods[row]]
     for index in sorted({i for i in leaving if i < len(everyone)}):
-        row, one = everyone[index]
-        run.snapshot.remove(one, row)
-        trial.remove(one, row)
+        row, info = everyone[index]
+        run.snapshot.remove(info, row)
+        trial.remove(info, row)
     anew = AttachedVolumes(handle).seen_by(Nodes(run.snapshot))
     tried = following.seen_by(Nodes(trial))
     fresh = AttachedVolumes.following(handle)

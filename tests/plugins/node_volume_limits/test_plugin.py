@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulate
+from tests.plugin_cases import cases, check
 from tests.volumes import CSI, bound, csi_node, storage_class, uses
 
 NAMES = [f"v{i}" for i in range(4)]
@@ -19,7 +22,7 @@ def limited(
     return cluster(
         *(node(name) for name in names),
         *(csi_node(name, csi_example_com=limit) for name in names),
-        *(one for name in NAMES for one in bound(name)),
+        *(manifest for name in NAMES for manifest in bound(name)),
         *pods,
     )
 
@@ -54,7 +57,7 @@ def test_preemption_frees_a_place() -> None:
     run = simulate(
         limited(wants("low", "v0", node="a"), wants("high", "v1", priority=9), names=["a"])
     )
-    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert [eviction.pod for eviction in run.evicted] == ["default/low"]
     assert run.placements == {"default/high": "a"}
 
 
@@ -67,4 +70,9 @@ def test_preemption_spares_pods_whose_volume_the_pod_has_too() -> None:
         names=["a"],
     )
     run = simulate(state)
-    assert [one.pod for one in run.evicted] == ["default/low"]
+    assert [eviction.pod for eviction in run.evicted] == ["default/low"]
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin: str, case: dict[str, Any]) -> None:
+    check(plugin, case)

@@ -12,7 +12,7 @@ NODES = [
     node("n2", labels={"zone": "b", "rack": "r1", "disk": "ssd"}),
     node("n3", labels={"zone": "c"}),
 ]
-NAMES = [one["metadata"]["name"] for one in NODES]
+NAMES = [manifest["metadata"]["name"] for manifest in NODES]
 WEB = {"matchLabels": {"app": "web"}}
 
 
@@ -23,8 +23,8 @@ def constraint(
     selector: dict[str, Any] = WEB,
     **more: Any,
 ) -> dict[str, Any]:
-    found = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": when}
-    return found | {"labelSelector": selector} | more
+    fields = {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": when}
+    return fields | {"labelSelector": selector} | more
 
 
 def spread(*constraints: dict[str, Any]) -> dict[str, Any]:

@@ -86,22 +86,25 @@ def smallest(
 ) -> PersistentVolume | None:
     """FindMatchingVolume for one claim and one node, word for word."""
     best = None
-    for one in sorted(volumes, key=lambda one: (capacity(one), one.name)):
-        ref, labels = one.spec.claim_ref, one.metadata.labels
-        if one.name in chosen or one.spec.storage_class_name != claim.spec.storage_class_name:
+    for candidate in sorted(volumes, key=lambda candidate: (capacity(candidate), candidate.name)):
+        ref, labels = candidate.spec.claim_ref, candidate.metadata.labels
+        if (
+            candidate.name in chosen
+            or candidate.spec.storage_class_name != claim.spec.storage_class_name
+        ):
             continue
-        if capacity(one) < requested(claim):
+        if capacity(candidate) < requested(claim):
             continue
         if ref is not None and not is_bound_to(ref, claim):
             continue
         if ref is not None:
-            return one if reaches(one, host) else None
-        fits = one.status.phase == "Available" and reaches(one, host)
-        fits = fits and set(claim.spec.access_modes) <= set(one.spec.access_modes)
+            return candidate if reaches(candidate, host) else None
+        fits = candidate.status.phase == "Available" and reaches(candidate, host)
+        fits = fits and set(claim.spec.access_modes) <= set(candidate.spec.access_modes)
         if claim.spec.selector is not None:
             fits = fits and labels["disk"] == claim.spec.selector.match_labels["disk"]
         if fits and best is None:
-            best = one
+            best = candidate
     return best
 
 
@@ -109,15 +112,15 @@ def smallest(
 def test_every_node_gets_what_a_look_at_it_alone_would_choose(state: ClusterState) -> None:
     run = simulation(state)
     binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
-    asked = binder.claims(find(run).pod)
-    found = binder.find(asked)
+    pod_claims = binder.claims(find(run).pod)
+    bindings = binder.find(pod_claims)
     for row, host in enumerate(HOSTS):
         chosen: dict[Any, Any] = {}
-        for one in sorted(asked.delayed_binding, key=requested):
-            best = smallest(one, state.persistent_volumes.values(), host, set(chosen.values()))
+        for claim_ in sorted(pod_claims.delayed_binding, key=requested):
+            best = smallest(claim_, state.persistent_volumes.values(), host, set(chosen.values()))
             if best is not None:
-                chosen[len(chosen), one.name] = best.name
-        got = [(claim.name, volume.name) for claim, volume in found.static_bindings_at(row)]
+                chosen[len(chosen), claim_.name] = best.name
+        got = [(claim.name, volume.name) for claim, volume in bindings.static_bindings_at(row)]
         assert got == [(name, volume) for (_, name), volume in chosen.items()]
 
 
@@ -125,10 +128,10 @@ def test_every_node_gets_what_a_look_at_it_alone_would_choose(state: ClusterStat
 def test_taking_and_giving_back_changes_nothing(state: ClusterState) -> None:
     run = simulation(state)
     binder = VolumeBinder(run.frameworks["default-scheduler"].handle)
-    found = binder.find(binder.claims(find(run).pod))
+    bindings = binder.find(binder.claims(find(run).pod))
     before = [binder.assumed.taken(name).tolist() for name in ("local", "other")]
     for row in range(len(HOSTS)):
-        binder.assume(found, row)
-        binder.revert(found, row)
+        binder.assume(bindings, row)
+        binder.revert(bindings, row)
     assert (binder.assumed.claim_refs, binder.assumed.selected_nodes) == ({}, {})
     assert [binder.assumed.taken(name).tolist() for name in ("local", "other")] == before

@@ -18,6 +18,7 @@ from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from tests.framework.toys import Toy
 from tests.narrowing import plugin_of, present
+from tests.plugin_cases import cases, check
 from tests.volumes import CSI, bound, claim, csi_node, storage_class, uses, volume
 
 DEFAULT = "default-scheduler"
@@ -197,12 +198,12 @@ def crowded() -> ClusterState:
 
 
 def refusals() -> list[Any]:
-    found = [pytest.param(Defective, id="ReservePlugin: a defect")]
+    plugins = [pytest.param(Defective, id="ReservePlugin: a defect")]
     for point in (ReservePlugin, PermitPlugin):
         for status in (Status.unschedulable("no"), Status.error("broken")):
             case = f"{point.__name__}: {status.code.text}"
-            found.append(pytest.param(refusing(point, status), id=case))
-    return found
+            plugins.append(pytest.param(refusing(point, status), id=case))
+    return plugins
 
 
 @pytest.mark.parametrize("plugin", refusals())
@@ -252,12 +253,12 @@ def test_what_a_refused_pod_gave_back_is_there_for_the_next() -> None:
 
 def test_unreserve_where_nothing_was_reserved_is_no_harm() -> None:
     run = simulation(local_disks(wants("p", "c0")))
-    framework, asked = run.frameworks[DEFAULT], find(run)
+    framework, info = run.frameworks[DEFAULT], find(run)
     place = NodeInfo(run.snapshot, 0)
-    framework.unreserve(CycleState(), asked, place)
+    framework.unreserve(CycleState(), info, place)
     state = CycleState()
-    framework.pre_filter(state, asked)
-    framework.unreserve(state, asked, place)
+    framework.pre_filter(state, info)
+    framework.unreserve(state, info, place)
     assert not run.caller.defects
 
 
@@ -277,3 +278,8 @@ def test_reserve_fails_where_prefilter_is_switched_off() -> None:
     run = simulate(cluster(host("a"), pod("p")), config)
     refusal = run.last["default/p"].reserve
     assert present(refusal).message == 'running Reserve plugin "VolumeBinding": not found'
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin: str, case: dict[str, Any]) -> None:
+    check(plugin, case)

@@ -9,6 +9,7 @@ from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY, VolumeRestrictions
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from tests.narrowing import plugin_of
+from tests.plugin_cases import cases, check
 from tests.volumes import bound, uses
 
 SINGLE = bound("single", modes=("ReadWriteOncePod",))
@@ -76,13 +77,13 @@ def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(name
     state = cluster(node("a"), *SINGLE, wants("x", "single", node="a"), wants("p", "single"), mover)
     run = simulation(state)
     plugin = plugin_of(run, VolumeRestrictions)
-    original, asked = CycleState(), find(run)
-    run.frameworks["default-scheduler"].pre_filter(original, asked)
+    original, info = CycleState(), find(run)
+    run.frameworks["default-scheduler"].pre_filter(original, info)
     trial = original.clone()
     place = NodeInfo(run.snapshot, 0)
-    plugin.remove_pod(trial, asked, find(run, f"{namespace}/mover"), place)
+    plugin.remove_pod(trial, info, find(run, f"{namespace}/mover"), place)
     assert trial.read(STATE_KEY).conflicts == -1
-    plugin.add_pod(trial, asked, find(run, "x"), place)
+    plugin.add_pod(trial, info, find(run, "x"), place)
     assert trial.read(STATE_KEY).conflicts == 0
     assert original.read(STATE_KEY).conflicts == 1
 
@@ -91,5 +92,10 @@ def test_without_prefilter_every_node_that_has_no_conflict_is_an_error() -> None
     off = {"disabled": [{"name": "VolumeRestrictions"}]}
     state = cluster(node("a"), node("b"), wants("x", disk=True, node="a"), wants("p", disk=True))
     run = simulate(state, {"profiles": [{"plugins": {"preFilter": off}}]})
-    said = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
-    assert run.last["default/p"].error == f'running "VolumeRestrictions" filter plugin: {said}'
+    message = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
+    assert run.last["default/p"].error == f'running "VolumeRestrictions" filter plugin: {message}'
+
+
+@pytest.mark.parametrize(("plugin", "case"), cases(__file__))
+def test_case(plugin: str, case: dict[str, Any]) -> None:
+    check(plugin, case)

@@ -89,11 +89,11 @@ def test_a_gce_disk_is_known_by_its_place_as_its_labels_tell_it(
 
 
 @pytest.mark.parametrize(
-    ("zones", "said"),
+    ("zones", "message"),
     [("us-east1-b__somewhere", "unexpected format"), ("us-east1-b__us-west1-b", "multiple or no")],
 )
-def test_a_gce_disk_of_no_single_region_cannot_be_translated(zones: str, said: str) -> None:
-    with pytest.raises(TranslationError, match=said):
+def test_a_gce_disk_of_no_single_region_cannot_be_translated(zones: str, message: str) -> None:
+    with pytest.raises(TranslationError, match=message):
         volume_handle(loaded({ZONE: zones}, **GCE))
 
 
@@ -156,8 +156,8 @@ def test_a_label_makes_an_affinity_where_there_is_none() -> None:
 
 @pytest.mark.parametrize("labels", [{}, {ZONE: "__"}])
 def test_without_any_zone_the_affinity_stays(labels: dict[str, str]) -> None:
-    asked = loaded(labels, [term(**{ZONE: []})], **EBS)
-    assert translated_affinity(asked) is asked.spec.node_affinity
+    persistent = loaded(labels, [term(**{ZONE: []})], **EBS)
+    assert translated_affinity(persistent) is persistent.spec.node_affinity
 
 
 @pytest.mark.parametrize(
@@ -167,5 +167,5 @@ def test_without_any_zone_the_affinity_stays(labels: dict[str, str]) -> None:
 def test_drivers_without_a_zone_label_leave_the_affinity_as_it_is(
     source: dict[str, dict[str, str]],
 ) -> None:
-    asked = loaded({ZONE: "a"}, [term(**{ZONE: ["a"]})], **source)
-    assert translated_affinity(asked) is asked.spec.node_affinity
+    persistent = loaded({ZONE: "a"}, [term(**{ZONE: ["a"]})], **source)
+    assert translated_affinity(persistent) is persistent.spec.node_affinity

@@ -24,10 +24,10 @@ def test_claims_come_in_the_order_of_the_volumes_and_as_often() -> None:
 
 def test_an_ephemeral_claim_must_be_the_pods_own() -> None:
     state = cluster(pod("p"), claim("mine", owner="p"), claim("other", owner="q"))
-    asked = find(simulation(state)).pod
+    pod_object = find(simulation(state)).pod
     claims = state.persistent_volume_claims
-    assert ownership_error(asked, claims["default", "mine"]) == ""
-    assert ownership_error(asked, claims["default", "other"]) == (
+    assert ownership_error(pod_object, claims["default", "mine"]) == ""
+    assert ownership_error(pod_object, claims["default", "other"]) == (
         "PVC default/other was not created for pod default/p (pod is not owner)"
     )
 
