@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +16,6 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.clusters import states
 
-ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 RESOURCES = ("cpu", "memory", "example.com/gpu")
 
 
@@ -139,50 +136,6 @@ def test_watchers_are_told_of_every_pod() -> None:
     assert calls == [("+", "p", 1), ("-", "p", 1)]
 
 
-class NodeTree:
-    """kube-scheduler's order of visits, as a list per zone from which nodes are taken in turn."""
-
-    def __init__(self) -> None:
-        self.zones: dict[tuple[str, str], list[str]] = {}
-
-    def add(self, labels: dict[str, str], name: str) -> None:
-        zone = labels.get(OLD_ZONE, labels.get(ZONE, ""))
-        self.zones.setdefault((labels.get(REGION, ""), zone), []).append(name)
-
-    def visits(self) -> Iterator[str]:
-        queues = [list(names) for names in self.zones.values()]
-        while any(queues):
-            yield from (queue.pop(0) for queue in queues if queue)
-
-
-LABELS = st.fixed_dictionaries(
-    {},
-    optional={
-        ZONE: st.sampled_from(["", "a", "b"]),
-        OLD_ZONE: st.sampled_from(["", "a", "c"]),
-        REGION: st.sampled_from(["", "r1", "r2"]),
-    },
-)
-
-
-@given(st.dictionaries(st.from_regex(r"n[0-9]{1,3}", fullmatch=True), LABELS, max_size=12))
-def test_nodes_are_visited_as_the_schedulers_node_tree_lists_them(
-    labels: dict[str, dict[str, str]],
-) -> None:
-    snapshot = Snapshot(cluster(*(node(name, labels=own) for name, own in labels.items())).nodes)
-    tree = NodeTree()
-    for name in sorted(labels):
-        tree.add(labels[name], name)
-    assert [snapshot.names[row] for row in snapshot.order] == list(tree.visits())
-    assert snapshot.rank[snapshot.order].tolist() == list(range(len(snapshot)))
-
-
-def test_rows_are_in_order_of_name() -> None:
-    snapshot = Snapshot(cluster(node("n2"), node("n10"), node("n1")).nodes)
-    assert snapshot.names == ("n1", "n10", "n2")
-    assert snapshot.row == {"n1": 0, "n10": 1, "n2": 2}
-
-
 def test_no_node_has_any_of_an_unknown_resource() -> None:
     snapshot = Snapshot(cluster(node("a"), node("b")).nodes)
     assert snapshot.allocatable("x.y/none").tolist() == [0, 0]
@@ -192,13 +145,6 @@ def test_what_nobody_asked_for_is_zero_and_cannot_be_written_to() -> None:
     snapshot = Snapshot(cluster(node("a")).nodes)
     with pytest.raises(ValueError, match="read-only"):
         snapshot.requested("x.y/z")[0] = 1
-
-
-def test_nodes_with_the_same_taints_share_an_id() -> None:
-    nodes = [node("a", taints=["k=v:NoSchedule"]), node("b"), node("c", taints=["k=v:NoSchedule"])]
-    ids, sets = Snapshot(cluster(*nodes).nodes).taint_sets
-    assert ids.tolist() == [0, 1, 0]
-    assert [len(taints) for taints in sets] == [1, 0]
 
 
 def test_the_fork_of_a_fork_is_one_too() -> None:

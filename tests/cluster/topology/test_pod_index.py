@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,14 +10,8 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.topology.domain_counts import DomainCounter
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
-from ksched_cli.cluster.topology.pod_selection import (
-    Clause,
-    Namespaces,
-    PodSelection,
-    combined,
-    selector_text,
-)
-from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Requirement, Selector, selector_of_map
+from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
+from ksched_cli.kube.selectors import EVERYTHING, NOTHING, Requirement, Selector
 from ksched_cli.testing import cluster, node, pod
 
 # namespace, labels, whether it is being deleted, the row of its node
@@ -156,33 +149,3 @@ def test_a_snapshot_has_one_index() -> None:
     snapshot = Snapshot(cluster(*nodes()).nodes)
     assert snapshot.index(PodIndex) is snapshot.index(PodIndex)
     assert snapshot.index(PodIndex) is not snapshot.fork([]).index(PodIndex)
-
-
-@pytest.mark.parametrize(
-    ("selector", "text"),
-    [
-        (EVERYTHING, "any labels"),
-        (NOTHING, "nothing"),
-        (selector_of_map({"b": "2", "a": "1"}), "a=1,b=2"),
-        (combined(selector_of_map({"z": "1"}), selector_of_map({"a": "1"})), "a=1,z=1"),
-        (Selector((Requirement("a", "In", ("1", "2")),)), "a in (1,2)"),
-        (Selector((Requirement("a", "NotIn", ("1",)),)), "a notin (1)"),
-        (Selector((Requirement("a", "Exists"), Requirement("b", "DoesNotExist"))), "a,!b"),
-    ],
-)
-def test_selectors_read_as_kubectl_writes_them(selector: Selector, text: str) -> None:
-    assert selector_text(selector) == text
-
-
-@pytest.mark.parametrize(
-    ("namespaces", "text"),
-    [
-        (Namespaces(frozenset({"blue"})), "namespace blue"),
-        (Namespaces(frozenset({"b", "a"})), "namespaces a, b"),
-        (Namespaces(frozenset()), "namespaces none"),
-        (Namespaces(frozenset(), others=True), "any namespace"),
-        (Namespaces(frozenset({"blue"}), others=True), "any namespace but blue"),
-    ],
-)
-def test_namespaces_read_as_people_say_them(namespaces: Namespaces, text: str) -> None:
-    assert str(namespaces) == text

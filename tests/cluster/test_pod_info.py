@@ -1,0 +1,72 @@
+"""What scheduling derives from a pod, and what pods share."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import HostPort, PodCatalog, host_ports
+from ksched_cli.cluster.state import ClusterState
+from tests.cluster.build import pod, state
+from tests.clusters import states
+
+
+def port(**fields: object) -> dict[str, object]:
+    return {"name": "c", "ports": [fields]}
+
+
+def test_ports_on_the_host_are_those_of_containers_that_keep_running() -> None:
+    spec = pod(
+        containers=[port(containerPort=80, hostPort=8080), port(containerPort=81)],
+        initContainers=[
+            {**port(hostPort=1, hostIP="10.0.0.1", protocol="UDP"), "restartPolicy": "Always"},
+            port(hostPort=2),
+        ],
+    ).spec
+    assert host_ports(spec) == (
+        HostPort("10.0.0.1", "UDP", 1),
+        HostPort("0.0.0.0", "TCP", 8080),
+    )
+
+
+@given(states())
+def test_pods_of_one_signature_differ_by_name_alone(drawn: ClusterState) -> None:
+    def look(each: Pod) -> object:
+        meta = each.metadata
+        return each.spec, meta.namespace, meta.labels, meta.annotations, each.deleting
+
+    catalog = PodCatalog()
+    infos = [catalog.info(each) for each in drawn.pods]
+    for first in infos:
+        for second in infos:
+            assert (first.signature == second.signature) == (look(first.pod) == look(second.pod))
+            if first.spec is second.spec:
+                assert first.template is second.template
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"labels": {"a": "b"}},
+        {"annotations": {"a": "b"}},
+        {"namespace": "other"},
+        {"deletionTimestamp": "2026-01-01T00:00:00Z"},
+        {"ownerReferences": [{"kind": "ReplicaSet", "name": "web", "controller": True}]},
+    ],
+    ids=lambda metadata: next(iter(metadata)),
+)
+def test_what_plugins_can_tell_apart_has_another_signature(metadata: dict[str, object]) -> None:
+    plain = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    other = {**plain, "metadata": {"name": "b", **metadata}}
+    same = {**plain, "metadata": {"name": "c", "uid": "7"}}
+    catalog = PodCatalog()
+    first, second, third = (catalog.info(each).signature for each in state(plain, other, same).pods)
+    assert first == third != second
+
+
+def test_a_pod_without_a_priority_has_zero() -> None:
+    assert PodCatalog().info(Pod()).priority == 0
+    info = PodCatalog().info(pod(priority=7))
+    assert (info.priority, info.key, info.uid) == (7, "default/p", "default/p")
+    assert repr(info) == "PodInfo(default/p)"
