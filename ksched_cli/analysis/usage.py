@@ -46,3 +46,27 @@ def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
         )
         for row, name in enumerate(snapshot.names)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Utilization:
+    """The shares of a resource that pods request, over the nodes that have any of it: 0.5 is half
+    of a node's allocatable. stddev: of all these nodes, not of a sample."""
+
+    mean: float
+    max: float
+    stddev: float
+
+
+def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
+    """By resource, of those that some node has."""
+    answer = {}
+    for resource, allocatable in sorted(snapshot.node_columns.allocatable.items()):
+        requested = snapshot.pod_count if resource == PODS else snapshot.requested(resource)
+        has_any = allocatable > 0
+        if has_any.any():
+            shares = requested[has_any] / allocatable[has_any]
+            answer[resource] = Utilization(
+                float(shares.mean()), float(shares.max()), float(shares.std())
+            )
+    return answer

@@ -22,6 +22,7 @@ from ksched_cli.commands import config
 from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
+from ksched_cli.commands.compare import compare
 from ksched_cli.commands.drift import drift
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
@@ -36,6 +37,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     explain,
     preempt,
     capacity,
+    compare,
     drift,
     plugins,
 )

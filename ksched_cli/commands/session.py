@@ -135,15 +135,22 @@ def open_simulation(
     run: how to run it; what the options tell of extenders is added
     Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
-    from ksched_cli.engine.simulation import Options
-
-    run = replace(run or Options(), extenders=_extender_options(options, extender_bind))
+    run = run_options(options, run, extender_bind=extender_bind)
     registry = usable_plugins(options.plugin)
     state = changed_state(load_base_state(options, registry), options)
     configuration = read_configuration(options.config, registry, options.plugin)
     simulation = make_simulation(options, state, configuration, registry, run)
     warn_of_state(simulation)
     return simulation
+
+
+def run_options(
+    options: StateOptions, run: Options | None = None, *, extender_bind: bool = False
+) -> Options:
+    """`run` with what the options tell of extenders. Raises UsageError."""
+    from ksched_cli.engine.simulation import Options
+
+    return replace(run or Options(), extenders=_extender_options(options, extender_bind))
 
 
 def make_simulation(
@@ -162,13 +169,16 @@ def make_simulation(
         raise _with_traceback(defect, options.debug) from None
 
 
-def warn_of_state(simulation: Simulation) -> None:
-    """What the simulation's state lacks, and what nobody reads of it."""
-    state = simulation.state
-    if state.skipped:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
-        warn(f"skipped what no plugin reads: {kinds}")
-    for line in (*state.warnings, *_device_warnings(simulation)):
+def warn_of_state(*simulations: Simulation) -> None:
+    """What the simulations' states lack, and what nobody reads of them; each line once."""
+    lines: dict[str, None] = {}
+    for simulation in simulations:
+        state = simulation.state
+        if state.skipped:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
+            lines[f"skipped what no plugin reads: {kinds}"] = None
+        lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
+    for line in lines:
         warn(line)
 
 

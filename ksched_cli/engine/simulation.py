@@ -53,14 +53,16 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """The pods of a run that a question is about; their attempts are recorded in detail.
+    """The pods of a run that a question is about.
 
     pods: their keys
     before_attempt: called before each of their attempts, with the cluster as the attempt sees it
+    records_detail: whether their attempts are recorded in detail
     """
 
     pods: frozenset[str]
     before_attempt: Callable[[PodInfo], None] | None = None
+    records_detail: bool = True
 
 
 @dataclass(slots=True)
@@ -247,7 +249,7 @@ class Simulation:
     def _look_at(self, pod: PodInfo, focus: Focus) -> None:
         """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
         is_in_focus = pod.key in focus.pods
-        self.pipeline.detailed = self.options.detailed or is_in_focus
+        self.pipeline.detailed = self.options.detailed or (is_in_focus and focus.records_detail)
         if is_in_focus and focus.before_attempt is not None:
             focus.before_attempt(pod)
 

@@ -1,14 +1,17 @@
-"""What explain, explain --pending, preempt and schedule show of 5,000 nodes, at three widths.
+"""What explain, explain --pending, preempt, schedule and compare show of 5,000 nodes, at three
+widths.
 
 Where a table changes on purpose, `python -m pytest tests/report/test_golden.py --golden` writes
 the files anew: look at each before it is committed.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.compare import Side, compare
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
@@ -16,8 +19,11 @@ from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.session import owners
+from ksched_cli.report import compare as comparison
 from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.testing import find, simulation
 from tests.report.uneven import write
 
@@ -58,12 +64,26 @@ def scheduled(state: ClusterState) -> Render:
     return lambda limit: schedule.table(run, limit, shown)
 
 
+def compared(state: ClusterState) -> Render:
+    """A zone that is drained: most of its pods find a node elsewhere, some pending ones no more."""
+    zone = [node.name for node in state.nodes if "eu-west-1c" in node.metadata.labels.values()]
+    changed, _ = apply_changes(state, [parse_change(f"drain {' '.join(zone)}", "")])
+    states = {"without changes": state, "with changes": changed}
+    sides = [
+        Side(name, simulation(variant), partial(simulation, variant))
+        for name, variant in states.items()
+    ]
+    answer = compare(sides)
+    return lambda limit: comparison.table(answer, limit)
+
+
 ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
     "explain": lambda state: explained(state, "checkout"),
     "explain-nowhere": lambda state: explained(state, "reports"),
     "explain-pending": explained_pending,
     "preempt": preempted,
     "schedule": scheduled,
+    "compare": compared,
 }
 
 

@@ -1,0 +1,268 @@
+"""Runs of one state side by side: which pods end up elsewhere and why, and how full the nodes are.
+
+Every side is run once, as `schedule` runs it. Then the first side, and each that differs from it,
+is run again as far as the pods go whose causes are looked for, to see their nodes as their attempts
+saw them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
+from ksched_cli.analysis.pending import owner
+from ksched_cli.analysis.usage import Utilization, utilization
+from ksched_cli.cluster.objects.pod import Pod
+from ksched_cli.engine.records import Eviction, RunRecord
+from ksched_cli.engine.simulation import Simulation
+
+# Causes are looked for where a pod is among the first so many that differ, and its last attempt
+# among the first so many attempts of a run, or in its first half.
+MAX_CAUSES = 100
+MAX_ATTEMPTS = 5_000
+
+NOT_LOOKED_FOR = Cause("", "not looked for: too many pods differ")
+
+
+class Standing(Enum):
+    """What a run leaves a pod as. Absent: the state of that side does not have it."""
+
+    PLACED = "placed"
+    RUNNING = "running"
+    PENDING = "pending"
+    GATED = "gated"
+    EVICTED = "evicted"
+    IGNORED = "ignored"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A run to compare. simulation: has not run yet; reopen: makes another like it."""
+
+    name: str
+    simulation: Simulation
+    reopen: Callable[[], Simulation]
+
+
+@dataclass(frozen=True, slots=True)
+class SideSummary:
+    """What a side's run came to. utilization: of all its nodes, by resource."""
+
+    name: str
+    placed: int
+    pending: int
+    gated: int
+    evicted: int
+    nodes_used: int
+    utilization: Mapping[str, Utilization]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a side's run leaves a pod. node: "" where it is on none."""
+
+    node: str
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class PodDifference:
+    """A pod that not all sides leave in one place.
+
+    owner:  namespace/Kind/name of its controller
+    places: per side
+    cause:  of the difference between the first side and the first that differs from it
+    """
+
+    pod: str
+    owner: str
+    places: tuple[Place, ...]
+    cause: Cause = NOT_LOOKED_FOR
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """pods: those that differ, by name; pod_count: how many there are on any side; undecided: a
+    plugin's defect left a pod undecided."""
+
+    sides: tuple[SideSummary, ...]
+    pods: tuple[PodDifference, ...]
+    pod_count: int
+    undecided: bool = False
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """A side after its run.
+
+    nodes:     pod key → the node that it is on
+    pods:      by key
+    evictions: by the key of the pod that is evicted
+    views:     of the pods whose causes are looked for
+    """
+
+    side: Side
+    run: RunRecord
+    nodes: dict[str, str]
+    pods: dict[str, Pod]
+    evictions: dict[str, Eviction]
+    views: Mapping[str, PodViews] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.side.name
+
+    def place(self, key: str) -> Place:
+        node = self.nodes.get(key, "")
+        if node:
+            standing = Standing.PLACED if key in self.run.placements else Standing.RUNNING
+        elif key not in self.pods:
+            standing = Standing.ABSENT
+        elif key in self.run.gated:
+            standing = Standing.GATED
+        elif key in self.evictions:
+            standing = Standing.EVICTED
+        elif key in self.run.last:
+            standing = Standing.PENDING
+        else:
+            standing = Standing.IGNORED
+        return Place(node, standing)
+
+    def message(self, key: str) -> str:
+        """Why the pod is on no node."""
+        eviction = self.evictions.get(key)
+        if eviction is not None:
+            return f"evicted from {eviction.node} for {eviction.preemptor}"
+        return self.run.last[key].why_not if key in self.run.last else ""
+
+
+def compare(sides: Sequence[Side]) -> Comparison:
+    """Runs all sides, of which the first is what the others are compared with."""
+    outcomes = [_outcome(side) for side in sides]
+    summaries = tuple(map(_summary, outcomes))
+    differing = _differing(outcomes)
+    places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
+    owners = {key: _owner(outcomes, key) for key in differing}
+    examined = _examined(outcomes, places, owners)
+    for outcome in outcomes:
+        nodes = {key: {place.node for place in places[key] if place.node} for key in examined}
+        attempted = {key: names for key, names in nodes.items() if key in outcome.run.last}
+        if attempted:
+            simulation = outcome.side.reopen()
+            outcome.views = views(simulation, outcome.run, attempted)
+            simulation.close()
+    pods = [
+        PodDifference(key, owners[key], places[key], _cause(outcomes, key, places[key]))
+        if key in examined
+        else PodDifference(key, owners[key], places[key])
+        for key in sorted(differing)
+    ]
+    count = len(set().union(*(outcome.pods for outcome in outcomes)))
+    return Comparison(summaries, tuple(pods), count, any(o.run.failed for o in outcomes))
+
+
+def _outcome(side: Side) -> _Outcome:
+    simulation = side.simulation
+    run = simulation.run()
+    simulation.close()
+    pods = {pod.key: pod for pod in simulation.state.pods}
+    nodes = {key: pod.node_name for key, pod in pods.items() if pod.node_name and not pod.finished}
+    evictions = {eviction.pod: eviction for eviction in run.evicted}
+    for key in evictions:
+        nodes.pop(key, None)
+    return _Outcome(side, run, nodes | dict(run.placements), pods, evictions)
+
+
+def _summary(outcome: _Outcome) -> SideSummary:
+    run, snapshot = outcome.run, outcome.side.simulation.snapshot
+    return SideSummary(
+        outcome.name,
+        len(run.placements),
+        len(run.pending),
+        len(run.gated),
+        len(run.evicted),
+        int((snapshot.pod_count > 0).sum()),
+        utilization(snapshot),
+    )
+
+
+def _differing(outcomes: Sequence[_Outcome]) -> list[str]:
+    """The pods that are not on the same node everywhere, or on none for other reasons; in the order
+    of the sides' states."""
+    first, *others = outcomes
+    differing: dict[str, None] = {}
+    for other in others:
+        for key in {**first.pods, **other.pods}:
+            node = first.nodes.get(key)
+            if node != other.nodes.get(key) or (
+                node is None and first.place(key) != other.place(key)
+            ):
+                differing[key] = None
+    return list(differing)
+
+
+def _owner(outcomes: Iterable[_Outcome], key: str) -> str:
+    for outcome in outcomes:
+        if key in outcome.pods:
+            pod = outcome.pods[key]
+            return f"{pod.namespace}/{owner(outcome.side.simulation.catalog.info(pod))}"
+    return key
+
+
+def _examined(
+    outcomes: Sequence[_Outcome],
+    places: Mapping[str, tuple[Place, ...]],
+    owners: Mapping[str, str],
+) -> set[str]:
+    """The pods whose causes are looked for: the first of every owner and kind of difference, then
+    the second of each, and so on; not those whose turn comes late in a long run."""
+    turns: list[dict[str, int]] = []
+    for outcome in outcomes:
+        attempts = outcome.run.attempts
+        turns.append({attempt.pod: index for index, attempt in enumerate(attempts)})
+    limits = [max(MAX_ATTEMPTS, len(outcome.run.attempts) // 2) for outcome in outcomes]
+    turn_of = {
+        key: [turn.get(key, -1) for turn in turns]
+        for key in places
+        if all(turn.get(key, -1) < limit for turn, limit in zip(turns, limits, strict=True))
+    }
+    seen: Counter[object] = Counter()
+    candidates = []
+    for key, turn in sorted(turn_of.items(), key=lambda item: item[1]):
+        group = (owners[key], tuple(place.standing for place in places[key]))
+        candidates.append((seen[group], turn, key))
+        seen[group] += 1
+    return {key for _, _, key in sorted(candidates)[:MAX_CAUSES]}
+
+
+def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> Cause:
+    index = next(
+        index
+        for index, place in enumerate(places)
+        if place.node != places[0].node or (not place.node and place != places[0])
+    )
+    pair = ((outcomes[0], places[0]), (outcomes[index], places[index]))
+    for outcome, place in pair:
+        if place.standing in (Standing.ABSENT, Standing.EVICTED):
+            reason = outcome.message(key) or "there is no such pod"
+            return Cause("", reason, outcome.name)
+    if all(place.node for _, place in pair):
+        (first, second) = (
+            (outcome.name, place.node, outcome.views.get(key)) for outcome, place in pair
+        )
+        return cause_of_move(first, second) or Cause("", "runs elsewhere")
+    (without, _), (_, place) = sorted(pair, key=lambda item: bool(item[1].node))
+    return _cause_of_waiting(without, key, place.node)
+
+
+def _cause_of_waiting(outcome: _Outcome, key: str, node: str) -> Cause:
+    """Why the pod is on no node in this outcome. node: where it is in the other, or ""."""
+    gate = outcome.run.gated.get(key)
+    if gate is not None:
+        return Cause(gate.plugin, gate.message, outcome.name)
+    obstacle = obstacle_on(outcome.name, node, outcome.views.get(key)) if node else None
+    return obstacle or Cause("", outcome.message(key) or "is left out", outcome.name)

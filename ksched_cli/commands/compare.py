@@ -1,0 +1,162 @@
+"""`ksched compare`: two or more runs of one state, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import StateOptions
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.compare import Side
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.config.effective import Configuration
+    from ksched_cli.engine.simulation import Options, Simulation
+    from ksched_cli.framework.registry import Registry
+
+DEFAULT_NAME = "default configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a side runs. name: what tells it from the other sides."""
+
+    name: str
+    configuration: Configuration
+    state: ClusterState
+
+
+def compare(
+    options: StateOptions,
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CONFIG]...",
+            help="KubeSchedulerConfigurations, a side each; one alone is compared with that of "
+            "--config, else the default one.",
+        ),
+    ] = None,
+) -> ExitCode:
+    """Two or more runs of one state, side by side: who moves and why, and how full the nodes are.
+
+    The sides are the configurations; with --change or --scenario, the state without and with these
+    (of every configuration, where several are given). Each is run as `schedule` would. Exit code 0
+    when every pod ends up in the same place, 1 when some pod differs, 3 when a plugin's failure
+    leaves some pod undecided.
+    """
+    from ksched_cli.analysis import compare as analysis
+    from ksched_cli.commands import progress, session
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.engine.simulation import Options
+    from ksched_cli.report import compare as renderer
+    from ksched_cli.report.changes import with_changes
+    from ksched_cli.report.forms import Report
+
+    registry = session.usable_plugins(options.plugin)
+    subjects = _subjects(options, configs or (), registry)
+    with progress.of_pods() as on_progress:
+        sides = _sides(options, subjects, registry, Options(on_progress=on_progress))
+        session.warn_of_state(*(side.simulation for side in sides))
+        answer = analysis.compare(sides)
+    for side in sides:
+        session.report_defects(side.simulation, options.debug)
+    show(
+        with_changes(
+            Report(
+                document=lambda: renderer.document(answer),
+                table=lambda: renderer.table(answer, limit(options.everything)),
+            ),
+            subjects[-1].state.changes,
+            limit(options.everything),
+        ),
+        options.output,
+    )
+    if answer.undecided:
+        return ExitCode.DEFECT
+    return ExitCode.NO if answer.pods else ExitCode.YES
+
+
+def _subjects(options: StateOptions, paths: Sequence[str], registry: Registry) -> list[Subject]:
+    """Every configuration on every state. Raises KschedError."""
+    from ksched_cli.commands import session
+
+    has_changes = bool(options.change or options.scenario)
+    configs = _configurations(options, paths, has_changes)
+    if options.record_extenders:
+        raise UsageError("--record-extenders does not go with compare, which makes several runs")
+    configurations = [
+        (name, session.read_configuration(path, registry, options.plugin))
+        for path, name in zip(configs, _unique([c or DEFAULT_NAME for c in configs]), strict=True)
+    ]
+    state = session.load_base_state(options, registry)
+    states = [("", state)]
+    if has_changes:
+        states = [
+            ("without changes", state),
+            ("with changes", session.changed_state(state, options)),
+        ]
+    return [
+        Subject(_name(name if len(configurations) > 1 else "", label), configuration, variant)
+        for name, configuration in configurations
+        for label, variant in states
+    ]
+
+
+def _configurations(
+    options: StateOptions, paths: Sequence[str], has_changes: bool
+) -> list[str | None]:
+    """The path of each side's configuration, None for the default one. Raises UsageError."""
+    if len(paths) > 1 or (paths and has_changes):
+        if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
+            raise UsageError(
+                "--config does nothing here: name every configuration to compare, as "
+                f"`ksched compare {options.config} {' '.join(paths)}`"
+            )
+        return list(paths)
+    if paths:
+        return [options.config, *paths]
+    if not has_changes:
+        raise UsageError(
+            "nothing to compare: give two configurations, one to compare with the default, or "
+            "--change or --scenario for the state without and with it"
+        )
+    return [options.config]
+
+
+def _name(configuration: str, label: str) -> str:
+    return ", ".join(part for part in (configuration, label) if part)
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names that are given twice get a number."""
+    counts: Counter[str] = Counter()
+    answer = []
+    for name in names:
+        counts[name] += 1
+        answer.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return answer
+
+
+def _sides(
+    options: StateOptions, subjects: Sequence[Subject], registry: Registry, run: Options
+) -> list[Side]:
+    """Raises KschedError."""
+    from ksched_cli.analysis.compare import Side
+    from ksched_cli.commands import session
+
+    run = session.run_options(options, run)
+
+    def open_side(subject: Subject) -> Simulation:
+        return session.make_simulation(options, subject.state, subject.configuration, registry, run)
+
+    return [
+        Side(subject.name, open_side(subject), partial(open_side, subject)) for subject in subjects
+    ]

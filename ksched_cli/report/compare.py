@@ -1,0 +1,217 @@
+"""An answer of `compare`: the sides' totals, and the pods that do not end up in the same place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ksched_cli.analysis.compare import (
+    NOT_LOOKED_FOR,
+    Comparison,
+    Place,
+    PodDifference,
+    SideSummary,
+    Standing,
+)
+from ksched_cli.analysis.usage import Utilization
+from ksched_cli.report.table import (
+    ALL_HINT,
+    GREEN,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    fits_width,
+    listed,
+    paragraph,
+    verdict,
+)
+
+SHOWN_GROUPS = 20
+SHOWN_BLOCKS = 10
+CAUSE_WIDTH = 30
+DIGITS = 4
+
+
+def document(answer: Comparison) -> dict[str, Any]:
+    """kind Comparison. Shares are rounded to four digits."""
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "Comparison",
+        "sides": [{"name": side.name, "summary": _summary(side)} for side in answer.sides],
+        "pods": [_pod(pod) for pod in answer.pods],
+    }
+
+
+def _summary(side: SideSummary) -> dict[str, Any]:
+    return {
+        "placed": side.placed,
+        "pending": side.pending,
+        "gated": side.gated,
+        "evicted": side.evicted,
+        "nodesUsed": side.nodes_used,
+        "utilization": {
+            resource: {
+                "mean": round(share.mean, DIGITS),
+                "max": round(share.max, DIGITS),
+                "stddev": round(share.stddev, DIGITS),
+            }
+            for resource, share in side.utilization.items()
+        },
+    }
+
+
+def _pod(pod: PodDifference) -> dict[str, Any]:
+    return {
+        "pod": pod.pod,
+        "owner": pod.owner,
+        "nodes": [place.node or None for place in pod.places],
+        "states": [place.standing.value for place in pod.places],
+        "because": pod.cause.text,
+        "plugin": pod.cause.plugin or None,
+    }
+
+
+def table(answer: Comparison, limit: Limit) -> str:
+    """The verdict, the totals with a column per side, and the pods that differ, by owner."""
+    parts = [_headline(answer, limit), _totals(answer.sides, limit), _groups(answer, limit)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _headline(answer: Comparison, limit: Limit) -> str:
+    if not answer.pods:
+        text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
+        return verdict(paragraph(text, limit), GREEN, limit)
+    verb = "differs" if len(answer.pods) == 1 else "differ"
+    text = f"{len(answer.pods):,} of {counted(answer.pod_count, 'pod')} {verb}"
+    if len(answer.sides) == 2:
+        kinds = Counter(_kind(*pod.places) for pod in answer.pods)
+        counts = (f"{count:,} {kind}" for kind, count in kinds.most_common())
+        text = f"{text}: {', '.join(counts)}"
+    return verdict(paragraph(text, limit), YELLOW, limit)
+
+
+def _kind(first: Place, second: Place) -> str:
+    """What becomes of a pod from the first side to the second."""
+    if first.node and second.node:
+        return "on another node"
+    if second.node:
+        return "placed only on the second side"
+    endings = {
+        Standing.PENDING: "pending on the second side",
+        Standing.EVICTED: "evicted on the second side",
+        Standing.GATED: "gated on the second side",
+        Standing.ABSENT: "only on the first side",
+        Standing.IGNORED: "left out on the second side",
+    }
+    return endings.get(second.standing, "otherwise")
+
+
+def _totals(sides: Sequence[SideSummary], limit: Limit) -> str:
+    counts = {
+        "placed": [side.placed for side in sides],
+        "pending": [side.pending for side in sides],
+        "gated": [side.gated for side in sides],
+        "evicted": [side.evicted for side in sides],
+        "nodes used": [side.nodes_used for side in sides],
+    }
+    rows = [(name, *(f"{value:,}" for value in values)) for name, values in counts.items()]
+    rows += [
+        (resource, *(_share(side.utilization.get(resource)) for side in sides))
+        for resource in dict.fromkeys(key for side in sides for key in side.utilization)
+    ]
+    return columns(("", *_short_names(sides)), rows, limit)
+
+
+def _short_names(sides: Sequence[SideSummary]) -> list[str]:
+    """Names without folders, where that leaves them different."""
+    names = [side.name.rpartition("/")[2] for side in sides]
+    return names if len(set(names)) == len(names) else [side.name for side in sides]
+
+
+def _share(share: Utilization | None) -> str:
+    if share is None:
+        return "none"
+    return f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
+
+
+def _groups(answer: Comparison, limit: Limit) -> str:
+    """The most pods first; without a limit, each pod for itself. A row per group, or a block where
+    the names leave the causes no room."""
+    groups: dict[object, list[PodDifference]] = {}
+    for pod in answer.pods:
+        kind = tuple("on a node" if place.node else place.standing for place in pod.places)
+        key = pod.pod if limit.rows is None else (_group_name(pod), kind)
+        groups.setdefault(key, []).append(pod)
+    if not groups:
+        return ""
+    names = _short_names(answer.sides)
+    headers = ("POD OR OWNER", "PODS", *names, "BECAUSE OF")
+    rows = [
+        _row(pods, len(names), limit)
+        for pods in sorted(groups.values(), key=lambda pods: -len(pods))
+    ]
+    left = Limit(None if limit.width is None else limit.width - CAUSE_WIDTH)
+    if fits_width(headers[:-1], [row[:-1] for row in rows[: limit.rows]], left):
+        return cut_columns(headers, rows, limit.first(SHOWN_GROUPS), "groups")
+    shown = rows if limit.rows is None else rows[:SHOWN_BLOCKS]
+    blocks = [_block(names, row, limit) for row in shown]
+    if len(shown) < len(rows):
+        blocks.append(f"… and {counted(len(rows) - len(shown), 'more group')} ({ALL_HINT})")
+    return "\n".join(blocks)
+
+
+def _row(pods: Sequence[PodDifference], sides: int, limit: Limit) -> tuple[str, ...]:
+    """Name, number of pods, where they are on each side, cause."""
+    return (
+        pods[0].pod if len(pods) == 1 else _group_name(pods[0]),
+        f"{len(pods):,}",
+        *(_places([pod.places[side] for pod in pods], limit) for side in range(sides)),
+        _causes(pods),
+    )
+
+
+def _block(names: Sequence[str], row: Sequence[str], limit: Limit) -> str:
+    name, count, *places, cause = row
+    heading = name if count == "1" else f"{name}: {count} pods"
+    lines = [f"  {side}: {place}" for side, place in zip(names, places, strict=True)]
+    lines.append(f"  because: {cause}")
+    return "\n".join(paragraph(line, limit, "    ") for line in (heading, *lines))
+
+
+def _group_name(pod: PodDifference) -> str:
+    """The owner; pods of a namespace that have none are one group."""
+    namespace, _, name = pod.pod.partition("/")
+    return f"{namespace}, no controller" if pod.owner == f"{namespace}/Pod/{name}" else pod.owner
+
+
+def _places(places: Sequence[Place], limit: Limit) -> str:
+    """The nodes, those of most of the pods first, or what the pods are instead."""
+    if not places[0].node:
+        return "not there" if places[0].standing is Standing.ABSENT else places[0].standing.value
+    nodes = Counter(place.node for place in places).most_common()
+    return listed(
+        [node if count == 1 else f"{node} ({count:,})" for node, count in nodes], limit, 2
+    )
+
+
+def _causes(pods: Sequence[PodDifference]) -> str:
+    """The cause that most of the pods have of which it is known."""
+    causes = [pod.cause for pod in pods if pod.cause is not NOT_LOOKED_FOR]
+    if not causes:
+        return NOT_LOOKED_FOR.text
+    if len(pods) == 1:
+        return causes[0].text
+    kinds = Counter(
+        (cause.plugin, "" if cause.points is not None else cause.reason) for cause in causes
+    ).most_common()
+    (plugin, reason), count = kinds[0]
+    if not reason:
+        points = max(
+            cause.points for cause in causes if cause.plugin == plugin and cause.points is not None
+        )
+        reason = f"up to {counted(points, 'point')}"
+    text = f"{plugin}: {reason}" if plugin else reason
+    return text if len(kinds) == 1 else f"{text}; {len(causes) - count:,} for other reasons"

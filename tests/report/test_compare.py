@@ -1,0 +1,108 @@
+"""An answer of `compare` as JSON and as a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from ksched_cli.analysis.causes import Cause
+from ksched_cli.analysis.compare import (
+    Comparison,
+    Place,
+    PodDifference,
+    SideSummary,
+    Standing,
+)
+from ksched_cli.analysis.usage import Utilization
+from ksched_cli.report import compare
+from ksched_cli.report.table import TERMINAL, Limit
+from tests.report.schemas import conforms, squeezed
+
+SHARES = {"cpu": Utilization(0.123456, 1.0, 0.25)}
+SIDES = (
+    SideSummary("default configuration", 3, 1, 0, 0, 2, SHARES),
+    SideSummary("packing.yaml", 1200, 0, 1, 1, 3, {**SHARES, "gpu": Utilization(0.5, 0.5, 0)}),
+)
+A, B = Place("a", Standing.PLACED), Place("b", Standing.RUNNING)
+WAITS, GONE = Place("", Standing.PENDING), Place("", Standing.ABSENT)
+FIT = Cause("NodeResourcesFit", "b gains 12 points on a", points=12)
+MORE = Cause("NodeResourcesFit", "a gains 40 points on b", points=40)
+FULL = Cause("NodeResourcesFit", "Insufficient cpu", "b, packing.yaml")
+PODS = (
+    PodDifference("default/one", "default/Pod/one", (A, WAITS), FULL),
+    PodDifference("shop/gone", "shop/Pod/gone", (B, GONE), Cause("", "there is no such pod", "x")),
+    PodDifference("shop/web-1", "shop/Deployment/web", (A, B), FIT),
+    PodDifference("shop/web-2", "shop/Deployment/web", (B, A), MORE),
+    PodDifference("shop/web-3", "shop/Deployment/web", (A, B)),
+)
+ANSWER = Comparison(SIDES, PODS, 9)
+
+
+@pytest.mark.parametrize("answer", [ANSWER, Comparison(SIDES, (), 0)])
+def test_answers_are_as_their_schema_says(answer: Comparison) -> None:
+    conforms(compare.document(answer), "comparison")
+
+
+def test_a_pod_that_is_on_no_node_is_null_there_and_says_what_it_is() -> None:
+    first = compare.document(ANSWER)["pods"][0]
+    assert first == {
+        "pod": "default/one",
+        "owner": "default/Pod/one",
+        "nodes": ["a", None],
+        "states": ["placed", "pending"],
+        "because": "NodeResourcesFit: Insufficient cpu (b, packing.yaml)",
+        "plugin": "NodeResourcesFit",
+    }
+
+
+def test_shares_are_rounded() -> None:
+    summary = compare.document(ANSWER)["sides"][0]["summary"]
+    assert summary["utilization"] == {"cpu": {"mean": 0.1235, "max": 1.0, "stddev": 0.25}}
+
+
+def test_the_table_groups_by_owner_and_kind_of_difference() -> None:
+    assert squeezed(compare.table(ANSWER, Limit(200, 40))) == [
+        "5 of 9 pods differ: 3 on another node, 1 pending on the second side, 1 only on the first "
+        "side",
+        "",
+        "default configuration packing.yaml",
+        "placed 3 1,200",
+        "pending 1 0",
+        "gated 0 1",
+        "evicted 0 1",
+        "nodes used 2 3",
+        "cpu 12% ± 25%, max 100% 12% ± 25%, max 100%",
+        "gpu none 50% ± 0%, max 50%",
+        "",
+        "POD OR OWNER PODS default configuration packing.yaml BECAUSE OF",
+        "shop/Deployment/web 3 a (2), b b (2), a NodeResourcesFit: up to 40 points",
+        "default/one 1 a pending NodeResourcesFit: Insufficient cpu (b, packing.yaml)",
+        "shop/gone 1 b not there there is no such pod (x)",
+    ]
+
+
+def test_pods_without_a_controller_are_one_group() -> None:
+    pods = tuple(PodDifference(f"d/p{i}", f"d/Pod/p{i}", (A, B), FIT) for i in range(3))
+    lines = squeezed(compare.table(Comparison(SIDES, pods, 3), TERMINAL))
+    assert "d, no controller 3 a (3) b (3) NodeResourcesFit: up to 12 points" in lines
+
+
+def test_other_causes_in_a_group_are_counted() -> None:
+    pods = tuple(
+        PodDifference(f"d/p{i}", "d/Job/j", (A, B), cause)
+        for i, cause in enumerate((FULL, FULL, FIT))
+    )
+    assert "Insufficient cpu; 1 for other reasons" in compare.table(
+        Comparison(SIDES, pods, 3), Limit(200, 40)
+    )
+
+
+def test_all_shows_every_pod() -> None:
+    lines = squeezed(compare.table(ANSWER, Limit(200)))
+    assert "shop/web-2 1 b a NodeResourcesFit: a gains 40 points on b" in lines
+    assert "shop/web-3 1 a b not looked for: too many pods differ" in lines
+
+
+def test_no_difference_is_a_line() -> None:
+    lines = squeezed(compare.table(Comparison(SIDES, (), 1), TERMINAL))
+    assert lines[0] == "no difference: 1 pod in the same place on every side"
+    assert not any(line.startswith("POD OR OWNER") for line in lines)
