@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
-from ksched_cli.testing import Manifest, pod
+from ksched_cli.testing import Manifest, cluster, node, pod
 
 
 def changed(state: ClusterState, *lines: str) -> tuple[ClusterState, list[str]]:
@@ -70,3 +71,14 @@ def workload(
         "spec": spec,
         "status": status or {},
     }
+
+
+def cpu_of(pod: Pod) -> str:
+    return str(pod.spec.containers[0].resources.requests["cpu"])
+
+
+def web(*extra: str, replicas: int = 2) -> ClusterState:
+    """A state with a deployment whose pods run."""
+    state, _ = changed(cluster(node("n1"), workload("Deployment", replicas=replicas)), "cordon n1")
+    state, _ = changed(state, "uncordon n1", *extra)
+    return state

@@ -1,30 +1,16 @@
-"""apply, patch, delete, set resources, rollout restart."""
+"""apply, patch, and what a change cannot name."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, KschedError
-from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.file import read_scenario
 from ksched_cli.testing import cluster, node, pod
-from tests.scenario.build import changed, nodes_of, owned, workload
-
-
-def cpu_of(pod: Pod) -> str:
-    return str(pod.spec.containers[0].resources.requests["cpu"])
-
-
-def web(*extra: str, replicas: int = 2) -> ClusterState:
-    """A state with a deployment whose pods run."""
-    state, _ = changed(cluster(node("n1"), workload("Deployment", replicas=replicas)), "cordon n1")
-    state, _ = changed(state, "uncordon n1", *extra)
-    return state
+from tests.scenario.build import changed, cpu_of, nodes_of, web, workload
 
 
 def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path: Path) -> None:
@@ -128,60 +114,3 @@ def test_what_cannot_be_done_is_an_error(line: str, message: str) -> None:
     with pytest.raises(KschedError) as error:
         changed(web(), line)
     assert message in str(error.value)
-
-
-def test_a_rollout_restarts_every_running_pod() -> None:
-    pods = [owned(f"web-{i}", "StatefulSet", node="n1") for i in range(2)]
-    state, did = changed(cluster(node("n1"), *pods, owned("other")), "rollout restart sts/web")
-    assert did == [f"default/web-{i}: pending again (was on n1)" for i in range(2)]
-    assert set(nodes_of(state).values()) == {""}
-
-
-def test_resources_are_set_in_pods_and_template() -> None:
-    labels = {"pod-template-hash": "abc"}
-    pods = [
-        owned(f"web-abc-{i}", owner="web-abc", node="n1", cpu=1, labels=labels) for i in range(2)
-    ]
-    state = cluster(node("n1"), *pods)
-    line = "set resources deployment/web --requests=cpu=250m,memory=0 --limits=cpu=500m"
-    after, did = changed(state, line)
-    assert did[0] == "Deployment default/web: resources set"
-    assert [cpu_of(pod) for pod in after.pods] == ["250m", "250m"]
-    assert set(nodes_of(after).values()) == {""}
-    assert msgspec.json.decode(after.pods[0].raw)["status"] == {"phase": "Pending"}
-    after, _ = changed(web(), "set resources deployment/web --requests=cpu=3")
-    after, _ = changed(after, "scale deployment/web --replicas=3")
-    assert [cpu_of(pod) for pod in after.pods] == ["3", "3", "3"]
-
-
-def test_deleting_a_workload_deletes_its_pods() -> None:
-    state, did = changed(web(), "delete deployment web")
-    assert (state.pods, dict(state.replica_sets), dict(state.deployments)) == ((), {}, {})
-    assert len(did) == 3
-
-
-def test_deleted_pods_come_back_if_somebody_makes_them() -> None:
-    pods = (pod("alone", node="n1"), owned("web-1", node="n1"))
-    state, did = changed(cluster(node("n1"), *pods), "delete pod alone web-1")
-    assert nodes_of(state) == {"default/web-1": ""}
-    assert did == [
-        "default/alone: deleted (was on n1)",
-        "default/web-1: pending again (was on n1)",
-    ]
-
-
-def test_a_deleted_node_takes_its_own_pods_with_it() -> None:
-    pods = (owned("ds-1", "DaemonSet", "ds", node="n1"), owned("web-1", node="n1"))
-    state, _ = changed(cluster(node("n1"), node("n2"), *pods), "delete node/n1")
-    assert [node.name for node in state.nodes] == ["n2"]
-    assert nodes_of(state) == {"default/web-1": ""}
-
-
-def test_a_name_in_several_namespaces_needs_one() -> None:
-    other = workload("Deployment")
-    other["metadata"]["namespace"] = "prod"
-    state = cluster(node("n1"), workload("Deployment"), other)
-    with pytest.raises(ChangeError, match=r"there are several: default/web, prod/web"):
-        changed(state, "delete deployment/web")
-    after, _ = changed(state, "delete deployment/web -n prod")
-    assert list(after.deployments) == [("default", "web")]
