@@ -40,6 +40,11 @@ class Change(ABC):
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
 
+    def elsewhere(self, kind: str, name: str, namespace: str, keys: Sequence[str]) -> ChangeError:
+        """The error for a name that other namespaces alone have, under these keys."""
+        there = f"there {'is' if len(keys) == 1 else 'are'} {', '.join(sorted(keys))}"
+        return self.error(f'no {kind} "{name}" in namespace {namespace}; {there}')
+
     def unknown(self, kind: str, name: str, names: Sequence[str]) -> ChangeError:
         """The error for a name that is not in the state. names: of the objects of that kind."""
         near = get_close_matches(name, dict.fromkeys(names), n=3, cutoff=0.5)

@@ -30,9 +30,11 @@ def find_pods(
 
 def _pod(change: Change, by_name: dict[str, list[Pod]], written: str, namespace: str) -> Pod:
     parent, _, name = written.rpartition("/")
-    parent = re.sub(r"^(pods?|po)/?", "", parent) if parent in ("po", "pod", "pods") else parent
-    namespace = parent or namespace
+    if parent not in ("", "po", "pod", "pods"):
+        namespace = parent
     pods = [p for p in by_name.get(name, ()) if not namespace or p.namespace == namespace]
+    if not pods and name in by_name:
+        raise change.elsewhere("pod", name, namespace, [pod.key for pod in by_name[name]])
     if not pods:
         raise change.unknown("pod", name, list(by_name))
     if len(pods) > 1:

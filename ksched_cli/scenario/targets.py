@@ -108,6 +108,9 @@ def _namespace(change: Change, target: Target, keys: Iterable[tuple[str, str]]) 
         for namespace, name in keys
         if name == target.name and namespace_filter in ("", namespace)
     ]
+    elsewhere = [f"{namespace}/{name}" for namespace, name in keys if name == target.name]
+    if not namespaces and elsewhere:
+        raise change.elsewhere(target.kind, target.name, namespace_filter, elsewhere)
     if not namespaces:
         raise change.unknown(target.kind, target.name, sorted({name for _, name in keys}))
     if len(namespaces) > 1:

@@ -79,7 +79,10 @@ def test_pods_alone_are_copied_where_the_state_has_no_template() -> None:
         ("scale deployment/web", "--replicas=N is missing"),
         ("scale ds/web --replicas=2", '"ds/web" cannot be taken here'),
         ("scale --replicas=2", "expected KIND/NAME"),
-        ("scale deployment/web -n other --replicas=2", 'no Deployment "web" in the state'),
+        (
+            "scale deployment/web -n other --replicas=2",
+            'no Deployment "web" in namespace other; there is default/web',
+        ),
     ],
 )
 def test_what_cannot_be_scaled_is_an_error(line: str, message: str) -> None:

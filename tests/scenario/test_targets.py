@@ -88,6 +88,12 @@ def test_a_name_that_is_not_there_is_an_error_with_the_nearest() -> None:
         find_object(CHANGE, cluster(node("n1")), Target("Node", "n2", ""))
 
 
+def test_a_name_that_only_another_namespace_has_is_an_error_with_its_key() -> None:
+    state = cluster(workload("Deployment"))
+    with pytest.raises(ChangeError, match='"web" in namespace far; there is default/web'):
+        find_object(CHANGE, state, Target("Deployment", "web", "far"))
+
+
 def test_a_deployment_has_its_replica_sets_and_their_pods() -> None:
     state = web()
     deployment = find_workload(CHANGE, state, Target("Deployment", "web", ""))

@@ -1,0 +1,126 @@
+"""Patches, by the examples of RFC 7386 and RFC 6902 and by Kubernetes's merge keys."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.scenario.merge import PatchError, json_merge, json_patch, strategic_merge
+
+KEYS = st.sampled_from(["a", "b", "c"])
+PLAIN = st.recursive(
+    st.one_of(st.integers(0, 3), st.sampled_from(["x", "y"])),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(KEYS, inner, max_size=3)),
+    max_leaves=6,
+)
+OBJECTS = st.dictionaries(KEYS, PLAIN, max_size=3)
+
+
+# RFC 7386, appendix A.
+@pytest.mark.parametrize(
+    ("original", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]),
+        ({"a": "foo"}, None, None),
+        ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_a_merge_patch_does_what_its_rfc_says(original: Any, patch: Any, result: Any) -> None:
+    assert json_merge(original, patch) == result
+
+
+@given(OBJECTS, OBJECTS)
+def test_merges_are_idempotent_and_leave_the_original_alone(
+    original: dict[str, Any], patch: dict[str, Any]
+) -> None:
+    before = copy.deepcopy(original)
+    for merge in (json_merge, strategic_merge):
+        merged = merge(original, patch)
+        assert merge(merged, patch) == merged
+        assert merge(original, {}) == before == original
+
+
+@pytest.mark.parametrize(
+    ("original", "operations", "result"),
+    [
+        ({"a": 1}, [{"op": "add", "path": "/b", "value": 2}], {"a": 1, "b": 2}),
+        ({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}], {"a": [1, 2, 3]}),
+        ({"a": [1]}, [{"op": "add", "path": "/a/-", "value": 2}], {"a": [1, 2]}),
+        ({"a": 1, "b": 2}, [{"op": "remove", "path": "/a"}], {"b": 2}),
+        ({"a": {"b": 1}}, [{"op": "replace", "path": "/a/b", "value": 2}], {"a": {"b": 2}}),
+        ({"a/b": 1, "m~n": 2}, [{"op": "remove", "path": "/a~1b"}], {"m~n": 2}),
+        ({"a/b": 1, "m~n": 2}, [{"op": "remove", "path": "/m~0n"}], {"a/b": 1}),
+        ({"a": 1}, {"op": "test", "path": "/a", "value": 1}, {"a": 1}),
+    ],
+)
+def test_a_json_patch_does_what_its_rfc_says(original: Any, operations: Any, result: Any) -> None:
+    assert json_patch(original, operations) == result
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        ("x", "expected a list of {op, path, value}"),
+        ({"op": "add"}, "expected a list of {op, path, value}"),
+        ({"op": "move", "path": "/a"}, '"move" at "/a": expected add, remove, replace or test'),
+        ({"op": "add", "path": ""}, "expected add, remove, replace or test"),
+        ({"op": "remove", "path": "/z"}, 'remove at "/z": there is nothing at this path'),
+        ({"op": "replace", "path": "/z", "value": 1}, "there is nothing at this path"),
+        ({"op": "replace", "path": "/list/5", "value": 1}, "there is nothing at this path"),
+        ({"op": "add", "path": "/list/x", "value": 1}, "there is nothing at this path"),
+        ({"op": "test", "path": "/a", "value": 2}, 'test at "/a": the value is another one'),
+    ],
+)
+def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message: str) -> None:
+    with pytest.raises(PatchError) as error:
+        json_patch({"a": 1, "list": [1]}, [operation])
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("original", "patch", "result"),
+    [
+        (
+            {"containers": [{"name": "a", "image": "1"}, {"name": "b"}]},
+            {"containers": [{"name": "a", "image": "2"}]},
+            {"containers": [{"name": "a", "image": "2"}, {"name": "b"}]},
+        ),
+        (
+            {"containers": [{"name": "a"}]},
+            {"containers": [{"name": "b"}]},
+            {"containers": [{"name": "a"}, {"name": "b"}]},
+        ),
+        (
+            {"taints": [{"key": "x"}, {"key": "y"}]},
+            {"taints": [{"$patch": "delete", "key": "x"}]},
+            {"taints": [{"key": "y"}]},
+        ),
+        (
+            {"taints": [{"key": "x"}, {"key": "y"}]},
+            {"taints": [{"$patch": "replace"}, {"key": "z"}]},
+            {"taints": [{"key": "z"}]},
+        ),
+        ({"args": ["a", "b"]}, {"args": ["c"]}, {"args": ["c"]}),
+        ({"a": {"x": 1, "y": 2}}, {"a": {"$patch": "replace", "z": 3}}, {"a": {"z": 3}}),
+        ({"a": {"x": 1, "y": 2}}, {"a": {"x": None}}, {"a": {"y": 2}}),
+        ({"a": 1}, {"$setElementOrder/a": [1]}, {"a": 1}),
+    ],
+)
+def test_lists_are_merged_by_kubernetes_keys(original: Any, patch: Any, result: Any) -> None:
+    assert strategic_merge(original, patch) == result
