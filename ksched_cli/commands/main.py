@@ -121,7 +121,9 @@ def _run() -> int | str | None:
 
 def _report_error(error: KschedError) -> int:
     if not isinstance(error, ReaderGoneError):
-        print(f"error: {error}", file=sys.stderr)
+        from ksched_cli.report.table import printable
+
+        print(f"error: {printable(str(error))}", file=sys.stderr)
     return error.exit_code
 
 

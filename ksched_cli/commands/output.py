@@ -17,7 +17,7 @@ from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, verdict
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable, verdict
 
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
@@ -94,7 +94,8 @@ def warn(line: str) -> None:
         collected.append(line)
     if not SETTINGS.quiet:
         colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        print(f"{verdict('warning:', YELLOW, Limit(colour=colour))} {line}", file=sys.stderr)
+        label = verdict("warning:", YELLOW, Limit(colour=colour))
+        print(f"{label} {printable(line)}", file=sys.stderr)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.kube.extension_points import POINT_KEYS
-from ksched_cli.report.table import Limit, columns
+from ksched_cli.report.table import Limit, columns, printable
 
 
 def document(configuration: Configuration) -> dict[str, Any]:
@@ -57,7 +57,8 @@ def table(configuration: Configuration, limit: Limit) -> str:
 
 def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> str:
     percentage = profile.percentage_of_nodes_to_score or "adaptive"
-    parts = [f"profile {profile.scheduler_name} (percentageOfNodesToScore: {percentage})"]
+    name = printable(profile.scheduler_name)
+    parts = [f"profile {name} (percentageOfNodesToScore: {percentage})"]
     points = [
         (key, ", ".join(_shown(ref) for ref in profile.plugins[key]) or "-") for key in POINT_KEYS
     ]

@@ -76,12 +76,12 @@ def fits_width(headers: Sequence[str], rows: Sequence[Sequence[object]], limit: 
 
 def paragraph(text: str, limit: Limit, indent: str = "") -> str:
     """Prose wrapped to the width; lines after the first of each begin with the indent."""
-    if limit.width is None:
+    text, width = printable(text), limit.width
+    if width is None:
         return text
-    width = limit.width
     return "\n".join(
         line if len(line) <= width else "\n".join(_wrap(line, width, indent))
-        for line in printable(text).split("\n")
+        for line in text.split("\n")
     )
 
 

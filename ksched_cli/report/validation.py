@@ -9,7 +9,7 @@ from typing import Any
 from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.config.review import Review
-from ksched_cli.report.table import Limit
+from ksched_cli.report.table import Limit, printable
 
 
 def document(review: Review) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def table(review: Review, source_name: str, limit: Limit) -> str:
         message = _wrapped(verdict.error or "", limit, "  ")
         parts.append(f"kube-scheduler {VERSION} {outcome}:\n{message}")
     parts.append(f"{source_name}: {_verdict(review)}")
-    return "\n".join(parts)
+    return printable("\n".join(parts))
 
 
 def _block(finding: Finding, source_name: str, limit: Limit) -> str:

@@ -95,12 +95,33 @@ def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
     for document in documents:
         if isinstance(document, list):
             yield from _flattened(document, source)
-        elif not isinstance(document, dict) or not document.get("kind"):
+        elif not isinstance(document, dict) or not isinstance(document.get("kind"), str):
             raise InputError(source, "expected objects, each with apiVersion and kind")
-        elif str(document["kind"]).endswith("List") and "items" in document:
-            yield from _flattened(document["items"] or (), source)
+        elif document["kind"].endswith("List") and "items" in document:
+            items = document["items"] or []
+            yield from _flattened(items if isinstance(items, list) else [items], source)
         else:
+            _check_shape(document, source)
             yield document
+
+
+def _check_shape(manifest: Manifest, source: str) -> None:
+    """What is asked of a manifest before its kind is known; the decoder of its kind asks the rest.
+
+    Raises InputError.
+    """
+    metadata = manifest.get("metadata") or {}
+    parts: list[tuple[str, object, type, str]] = [
+        ("metadata", metadata, dict, "an object"),
+        ("spec", manifest.get("spec"), dict, "an object"),
+    ]
+    if isinstance(metadata, dict):
+        names = ("name", "namespace")
+        parts += [(f"metadata.{key}", metadata.get(key), str, "a string") for key in names]
+    for path, value, shape, expected in parts:
+        if value is not None and not isinstance(value, shape):
+            subject = f"{manifest['kind']}: {path}"
+            raise InputError(source, f"expected {expected}, got {value!r:.60}", subject=subject)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.manifests import Manifest
 from ksched_cli.scenario.parsing import parse_change
 
 
@@ -43,10 +46,16 @@ def _change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
     if isinstance(entry, str):
         return parse_change(entry, namespace, folder)
     manifest = entry["apply"]
-    metadata = manifest.get("metadata") or {} if isinstance(manifest, dict) else {}
-    subject = f"{manifest.get('kind')}/{metadata.get('name')}" if metadata else "a list of objects"
     documents = manifest if isinstance(manifest, list) else [manifest]
-    return Apply.of(f"apply {subject}", source, namespace, documents)
+    apply = Apply.of("apply", source, namespace, documents)
+    return replace(apply, text=f"apply {_subject(apply.manifests)}")
+
+
+def _subject(manifests: Sequence[Manifest]) -> str:
+    if len(manifests) != 1:
+        return "a list of objects"
+    metadata = manifests[0].get("metadata") or {}
+    return f"{manifests[0]['kind']}/{metadata.get('name')}"
 
 
 def scenario_schema() -> dict[str, Any]:

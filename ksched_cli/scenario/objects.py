@@ -29,7 +29,8 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
     classes = {name: item for name, item in state.priority_classes.items() if name not in own}
     collector = Collector(_NO_KIND, classes)
     for index, manifest in enumerate(manifests):
-        data = msgspec.json.encode(manifest)
+        # A number read from JSON keeps its literal, in a type that msgspec does not write.
+        data = msgspec.json.encode(manifest, enc_hook=float)
         collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
     return collector.finish()
 

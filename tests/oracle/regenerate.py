@@ -12,11 +12,11 @@ import json
 import sys
 from pathlib import Path
 
-import fuzz
 from cases import Case, differs, families
 from generate import FAMILIES
 from generate import case as random_case
 
+import fuzz
 from oracle import Oracle, UnavailableError, extender_server
 
 

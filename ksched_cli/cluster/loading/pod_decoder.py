@@ -149,10 +149,12 @@ class PodDecoder:
 
 def _utc(text: str, path: str) -> str:
     """A timestamp in UTC with whole seconds, a form that sorts as text. Raises PartError."""
-    if not text or text[_SECONDS:] == "Z":
+    if not text:
         return text
     try:
         moment = datetime.fromisoformat(text)
+        if text[_SECONDS:] == "Z":
+            return text
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError):

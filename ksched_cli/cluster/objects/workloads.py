@@ -8,6 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import KubeObject, LabelSelector, ObjectMeta, Record
+from ksched_cli.cluster.objects.pod import PodSpec
+from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
 
 
 class Namespace(KubeObject, frozen=True):
@@ -55,7 +57,10 @@ class Service(KubeObject, frozen=True):
 
 
 class PodTemplate(Record, frozen=True):
+    """Pods are made of the template's JSON; here it is decoded so that what is wrong is said."""
+
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
 
 
 class Workload(KubeObject, frozen=True):
@@ -79,6 +84,7 @@ class ReplicationController(Workload, frozen=True):
 class ReplicaSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     replicas: int | None = None
+    template: PodTemplate | None = None
 
 
 class ReplicaSet(Workload, frozen=True):
@@ -92,6 +98,8 @@ class Deployment(Workload, frozen=True):
 class StatefulSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     replicas: int | None = None
+    template: PodTemplate | None = None
+    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
 
 
 class StatefulSet(Workload, frozen=True):
@@ -100,6 +108,7 @@ class StatefulSet(Workload, frozen=True):
 
 class DaemonSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
+    template: PodTemplate | None = None
 
 
 class DaemonSet(Workload, frozen=True):
@@ -112,6 +121,7 @@ class JobSpec(Record, frozen=True):
     parallelism: int | None = None
     completions: int | None = None
     suspend: bool = False
+    template: PodTemplate | None = None
 
 
 class JobCondition(Record, frozen=True):
@@ -129,8 +139,14 @@ class Job(Workload, frozen=True):
     status: JobStatus = JobStatus()
 
 
+class JobTemplate(Record, frozen=True):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: JobSpec = JobSpec()
+
+
 class CronJobSpec(Record, frozen=True):
     suspend: bool = False
+    job_template: JobTemplate | None = None
 
 
 class CronJob(Workload, frozen=True):

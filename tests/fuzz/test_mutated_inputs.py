@@ -1,0 +1,81 @@
+"""Mutated inputs break no rule that holds for any input; those that once did are cases here."""
+
+import json
+from pathlib import Path
+
+import pytest
+from judge import judged
+from run_fuzz import one_input
+from subjects import CHANGES, EXAMPLES, SUBJECTS, Subject, scenario_corpus
+
+FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) -> None:
+    for seed in range(12):
+        mutated, verdict = one_input(subject, seed, tmp_path)
+        assert not verdict.rule, (seed, mutated.arguments, verdict)
+
+
+def scenario(**deployment: object) -> bytes:
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    changes = [{"apply": {**manifest, **deployment}}]
+    return json.dumps({"apiVersion": "ksched/v1", "kind": "Scenario", "changes": changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (scenario(metadata=["web"]), "Deployment: metadata: expected an object, got ['web']"),
+        (scenario(metadata={"name": ["web"]}), "metadata.name: expected a string, got ['web']"),
+        (scenario(spec=[1]), "Deployment: spec: expected an object, got [1]"),
+        (scenario(spec={"template": {"metadata": "x"}}), "spec.template.metadata: expected an obj"),
+        (scenario(spec={"template": {"spec": {"containers": "x"}}}), "containers: expected a list"),
+        (scenario(spec={"replicas": 1.5}), "spec.replicas: expected"),
+    ],
+)
+def test_a_manifest_of_another_shape_is_refused(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "scenario.json"
+    path.write_bytes(data)
+    arguments = ["schedule", "--state", FIRST_CLUSTER, "--scenario", str(path), "-o", "json"]
+    verdict = judged(arguments, path)
+    assert (verdict.rule, verdict.code) == ("", 2)
+    assert message in verdict.errors
+
+
+def test_the_rules_notice_what_breaks_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("")
+    assert judged(["--version"], path).rule == ""
+    assert judged(["--version", "json"], path).rule == "invalid JSON"
+    assert judged(["explain", "--help"], path).rule == ""
+
+
+def test_every_scenario_of_the_corpus_is_a_scenario() -> None:
+    assert len(scenario_corpus()) == len(CHANGES) + 1
+
+
+@pytest.mark.parametrize(
+    ("state", "shown"),
+    [
+        ('{"kind": "N\\u0000de", "apiVersion": "v1", "metadata": {"name": "a"}}', "N\\x00de"),
+        ('{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a"}, "status": '
+         '{"allocatable": {"cpu": "\\u001b[31m"}}}', "\\x1b[31m"),
+        ('{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "creationTimestamp": '
+         '"2026-01-01T0A:06:02Z"}}', "is not a time"),
+    ],
+)  # fmt: skip
+def test_what_a_message_quotes_is_shown_escaped(state: str, shown: str, tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(state)
+    verdict = judged(["schedule", "--state", str(path)], path)
+    assert verdict.rule == ""
+    assert shown in verdict.errors
+
+
+def test_a_configuration_with_control_characters_is_shown_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text('apiVersion: kubescheduler.config.k8s.io/v1\nkind: "Kube\\x7fX"\n')
+    for command in (["validate"], ["config", "show"]):
+        assert judged([*command, str(path)], path).rule == ""
