@@ -1,4 +1,4 @@
-"""Every node's status in one attempt, and kube-scheduler's text about them."""
+"""Every node's status in one attempt."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.node_statuses import NodeStatuses, StatusColumn
 from ksched_cli.framework.status import SUCCESS, Code, Status
 from ksched_cli.testing import cluster, node
@@ -76,32 +75,6 @@ def test_a_later_status_takes_the_place_of_an_earlier_one(statuses: NodeStatuses
     statuses.set(2, SMALL)
     assert statuses["c"] == SMALL
     assert statuses.count() == {BUSY: 1, SMALL: 2}
-
-
-def test_the_message_counts_reasons_sorted_as_text(statuses: NodeStatuses) -> None:
-    assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy."
-
-
-def test_absent_nodes_count_with_their_reasons(statuses: NodeStatuses) -> None:
-    statuses.absent = Status.unresolvable("left out")
-    assert fit_error(statuses) == "0/5 nodes are available: 1 slow, 1 small, 2 busy, 2 left out."
-
-
-def test_ten_sorts_before_two() -> None:
-    node_statuses = NodeStatuses(Snapshot(cluster(*(node(f"n{i:02}") for i in range(12))).nodes))
-    ids = np.array([1] * 10 + [2] * 2, dtype=np.int32)
-    node_statuses.add(np.arange(12), ids, [SUCCESS, Status.unschedulable("many"), BUSY])
-    assert fit_error(node_statuses) == "0/12 nodes are available: 10 many, 2 busy."
-
-
-def test_prefilter_and_postfilter_have_their_place_in_the_message(statuses: NodeStatuses) -> None:
-    text = fit_error(statuses, "nowhere", "preemption: no.")
-    assert text == "0/5 nodes are available: nowhere. preemption: no."
-
-
-def test_without_any_reason_the_list_is_left_out() -> None:
-    node_statuses = NodeStatuses(Snapshot(cluster(node("a")).nodes))
-    assert fit_error(node_statuses) == "0/1 nodes are available:"
 
 
 def test_a_shared_column_stays_as_it_is_when_a_status_is_set() -> None:

@@ -1,0 +1,111 @@
+"""The args of NodeResourcesFit: what is ignored, and how resources are scored."""
+
+from dataclasses import replace
+
+import pytest
+
+from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
+from ksched_cli.plugins.node_resources.fit_args import (
+    ARGS,
+    NodeResourcesFitArgs,
+    RequestedToCapacityRatioParam,
+    ScoringStrategy,
+)
+from ksched_cli.plugins.node_resources.resource_spec import CPU_AND_MEMORY, ResourceSpec
+from tests.plugins.args_checks import error_texts
+
+LEAST = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
+
+
+def scored(*points: tuple[int, int]) -> ScoringStrategy:
+    """points: (utilization, score)"""
+    shape = tuple(UtilizationShapePoint(*point) for point in points)
+    return ScoringStrategy(
+        "RequestedToCapacityRatio", CPU_AND_MEMORY, RequestedToCapacityRatioParam(shape)
+    )
+
+
+def errors_of(strategy: ScoringStrategy) -> list[str]:
+    return error_texts(ARGS, NodeResourcesFitArgs(scoring_strategy=strategy))
+
+
+def test_the_least_allocated_node_by_cpu_and_memory_by_default() -> None:
+    args = ARGS.with_defaults(NodeResourcesFitArgs())
+    assert args.scoring_strategy == LEAST
+    assert error_texts(ARGS, args) == []
+
+
+def test_a_strategy_without_resources_gets_those_by_default() -> None:
+    given = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated"))
+    strategy = ARGS.with_defaults(given).scoring_strategy
+    assert strategy == ScoringStrategy("MostAllocated", CPU_AND_MEMORY)
+
+
+def test_ignored_resources_and_groups_are_names_of_labels_and_groups_have_no_slash() -> None:
+    args = NodeResourcesFitArgs(
+        ignored_resources=("example.com/a", "a b"), ignored_resource_groups=("example.com", "a/b")
+    )
+    first, second = error_texts(ARGS, args)
+    assert first.startswith('ignoredResources[1]: Invalid value: "a b": name part must consist of')
+    assert second == (
+        "ignoredResourceGroups[1]: Invalid value: \"a/b\": resource group name can't contain '/'"
+    )
+
+
+def test_a_strategy_that_is_none_is_an_error() -> None:
+    assert errors_of(replace(LEAST, type="Least")) == [
+        'scoringStrategy.type: Unsupported value: "Least": supported values: "LeastAllocated",'
+        ' "MostAllocated", "RequestedToCapacityRatio"'
+    ]
+
+
+@pytest.mark.parametrize(("weight", "right"), [(0, False), (1, True), (100, True), (101, False)])
+def test_weights_have_a_range(weight: int, right: bool) -> None:
+    errors = errors_of(replace(LEAST, resources=(ResourceSpec("cpu", weight),)))
+    problem = f"Invalid value: {weight}: resource weight of cpu not in valid range (0, 100]"
+    assert errors == ([] if right else [f"scoringStrategy.resources[0].weight: {problem}"])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "errors"),
+    [
+        (scored((0, 0), (100, 10)), []),
+        (scored(), ["scoringStrategy.shape: Required value: at least one point must be specified"]),
+        (
+            scored((50, 0), (50, 1), (40, 2)),
+            [
+                "scoringStrategy.shape[1].utilization: Invalid value: 50: values must be sorted in"
+                " increasing order"
+            ],
+        ),
+        (
+            scored((-1, 11)),
+            [
+                "scoringStrategy.shape[0].utilization: Invalid value: -1: not in valid range"
+                " [0, 100]",
+                "scoringStrategy.shape[0].score: Invalid value: 11: not in valid range [0, 10]",
+            ],
+        ),
+    ],
+)
+def test_a_shape_has_points_of_rising_utilization(
+    strategy: ScoringStrategy, errors: list[str]
+) -> None:
+    assert errors_of(strategy) == errors
+
+
+@pytest.mark.parametrize(
+    ("strategy", "crashes"),
+    [
+        (None, False),
+        (LEAST, False),
+        (scored((0, 0)), False),
+        (ScoringStrategy("RequestedToCapacityRatio"), True),
+    ],
+)
+def test_kube_scheduler_crashes_where_the_ratio_has_no_shape(
+    strategy: ScoringStrategy | None, crashes: bool
+) -> None:
+    args = NodeResourcesFitArgs(scoring_strategy=strategy)
+    assert (ARGS.startup_crash(args) is not None) == crashes
+    assert error_texts(ARGS, args) == []
