@@ -300,18 +300,25 @@ class AttachedVolumes:
         """Rows with a pod whose volumes cannot be determined, and its error."""
         return {row: next(iter(errors.values())) for row, errors in self._errors.items()}
 
-    def count(self, driver: str) -> Column:
-        """How many volumes of the driver each node has."""
-        none = np.zeros(self._count, dtype=np.int64)
-        return self._attachments.counts.get(driver, none) + self._unattached.get(driver, none)
+    def count(self, driver: str, nodes: Nodes) -> Column:
+        """How many volumes of the driver each of the nodes has. Do not write to it."""
+        columns = (self._attachments.counts.get(driver), self._unattached.get(driver))
+        counts = [nodes.gather(column) for column in columns if column is not None]
+        if not counts:
+            return np.zeros(len(nodes), dtype=np.int64)
+        return counts[0] if len(counts) == 1 else counts[0] + counts[1]
 
-    def missing(self, volume_names: Iterable[str]) -> Column:
-        """How many of these volumes no pod on the node uses; as upstream, even if attached."""
+    def missing(self, volume_names: Iterable[str], nodes: Nodes) -> Column:
+        """How many of these volumes no pod uses on each of the nodes; as upstream, even if
+        attached."""
         names = list(volume_names)
+        users = [rows for name in names if (rows := self.users.get(name))]
+        if not users:
+            return np.full(len(nodes), len(names), dtype=np.int64)
         missing = np.full(self._count, len(names), dtype=np.int64)
-        for name in names:
-            missing[list(self.users.get(name, ()))] -= 1
-        return missing
+        for rows in users:
+            missing[list(rows)] -= 1
+        return nodes.gather(missing)
 
 
 def _column(columns: dict[str, Column], key: str, count: int) -> Column:

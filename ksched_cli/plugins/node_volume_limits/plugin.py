@@ -43,6 +43,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         self._handle = handle
         self._names = handle.service(VolumeNames)
         self._csi_nodes = handle.service(CSINodes)
+        self._migrations = tuple(migrations(self._csi_nodes))
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """The claim of an ephemeral volume has the pod's name in its own."""
@@ -60,7 +61,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))
         limited = nodes.gather(self._csi_nodes.limited)
-        for migration, mask in migrations(self._csi_nodes):
+        for migration, mask in self._migrations:
             rows = nodes.gather(mask)
             try:
                 volumes = self._names.of_pod(pod.pod, migration, new=True)
@@ -69,8 +70,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
             except PluginError as error:
                 verdicts.reject(rows, Status.error(str(error)))
             else:
+                if not volumes or not self._csi_nodes.has_limits:
+                    continue
                 rows = rows & limited
-                if volumes and rows.any():
+                if np.count_nonzero(rows):
                     self._check_limits(volumes, nodes, rows, verdicts)
         return verdicts
 
@@ -80,43 +83,44 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         attached = self._attached(nodes)
         for row, error in attached.errors().items():
             verdicts.reject(rows & (nodes.indices() == row), Status.error(error))
-        over = np.zeros(len(nodes), dtype=np.bool_)
         for driver in set(volumes.values()):
             limits = self._csi_nodes.limits(driver)
             if limits is None:
                 continue
+            limits = nodes.gather(limits)
             added = attached.missing(
-                name for name, volume_driver in volumes.items() if volume_driver == driver
+                (name for name, volume_driver in volumes.items() if volume_driver == driver), nodes
             )
-            too_many = (limits != NO_LIMIT) & (attached.count(driver) + added > limits)
-            over |= nodes.gather(too_many & (added > 0))
-        verdicts.reject(rows & over, REASON)
+            over = attached.count(driver, nodes) + added > limits
+            over &= limits != NO_LIMIT
+            over &= added > 0
+            over &= rows
+            if np.count_nonzero(over):
+                verdicts.reject(over, REASON)
 
     def _attached(self, nodes: Nodes) -> AttachedVolumes:
         """The volumes of the pods on these nodes."""
         return self._handle.service(AttachedVolumes.following).seen_by(nodes)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        (migration,) = (
-            candidate for candidate, mask in migrations(self._csi_nodes) if mask[node.row]
-        )
+        (migration,) = (candidate for candidate, mask in self._migrations if mask[node.row])
         try:
             volumes = self._names.of_pod(pod.pod, migration, new=True)
         except (ClaimMissingError, PluginError):
             return []  # the status has the message
         nodes = Nodes(node.snapshot, np.array([node.row], dtype=np.intp))
-        return self._limit_lines(volumes, self._attached(nodes), node)
+        return self._limit_lines(volumes, self._attached(nodes), nodes, node)
 
     def _limit_lines(
-        self, volumes: DriverByVolume, attached: AttachedVolumes, node: NodeInfo
+        self, volumes: DriverByVolume, attached: AttachedVolumes, nodes: Nodes, node: NodeInfo
     ) -> list[str]:
-        """One line per driver with too many volumes."""
+        """One line per driver with too many volumes. nodes: `node` alone"""
         lines = []
         for driver in sorted(set(volumes.values())):
             limits = self._csi_nodes.limits(driver)
             names = [name for name, volume_driver in volumes.items() if volume_driver == driver]
-            added = int(attached.missing(names)[node.row])
-            count = int(attached.count(driver)[node.row])
+            added = attached.missing(names, nodes).item()
+            count = attached.count(driver, nodes).item()
             if limits is None or limits[node.row] == NO_LIMIT or not added:
                 continue
             limit = int(limits[node.row])

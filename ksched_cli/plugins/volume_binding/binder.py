@@ -181,6 +181,24 @@ class VolumeBinder:
 
     # -- finding volumes --------------------------------------------------------------------------
 
+    def reach_every_node(self, claims: PodClaims) -> bool:
+        """Whether all claims are bound, to volumes that every node can use: then `find` would find
+        nothing to bind and no reason against any node."""
+        if claims.delayed_binding:
+            return False
+        for claim in claims.bound:
+            volume = self._cluster.persistent_volumes.get(claim.spec.volume_name)
+            if volume is None or not _is_unlimited(volume.spec.node_affinity):
+                return False
+            try:
+                if self._migrated(volume) is not None and not _is_unlimited(
+                    translated_affinity(volume)
+                ):
+                    return False
+            except TranslationError:
+                return False
+        return True
+
     def find(self, claims: PodClaims) -> PodVolumes:
         """Upstream: FindPodVolumes."""
         count = len(self._snapshot)
@@ -243,8 +261,8 @@ class VolumeBinder:
         plugin = plugin_of(volume.spec)
         if plugin is None or not plugin.migrated:
             return None
-        mask = self._csi_nodes.migrated(plugin.name)
-        return mask if mask.any() else None
+        nodes = self._csi_nodes
+        return nodes.migrated(plugin.name) if nodes.any_migrated(plugin.name) else None
 
     def affinity_at(self, volume: PersistentVolume, row: int) -> VolumeNodeAffinity | None:
         """A bound volume's node affinity as one node sees it. Raises TranslationError."""
@@ -359,6 +377,10 @@ class VolumeBinder:
             self.assumed.restore_volume(volume)
         for claim in volumes.dynamic_provisions_at(row):
             self.assumed.restore_claim(claim)
+
+
+def _is_unlimited(affinity: VolumeNodeAffinity | None) -> bool:
+    return affinity is None or affinity.required is None
 
 
 def provisions(storage_class: StorageClass) -> bool:

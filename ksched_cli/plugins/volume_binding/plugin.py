@@ -56,7 +56,8 @@ class FilterResult:
 class BindingState:
     """The claims of one attempt's pod. Upstream: stateData.
 
-    filter_result: set by Filter; explanation: set by explain. Clones of the cycle state share both.
+    filter_result: set by Filter, where not every node passes; explanation: set by explain. Clones
+    of the cycle state share both.
     """
 
     claims: PodClaims
@@ -123,6 +124,8 @@ class VolumeBinding(
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         binding_state = _read_state(state)
         if binding_state.filter_result is None:
+            if self.binder.reach_every_node(binding_state.claims):
+                return Verdicts.passing(len(nodes))
             # Volumes do not change during an attempt: computed once, for every node.
             volumes = self.binder.find(binding_state.claims)
             binding_state.filter_result = FilterResult(volumes, *volumes.verdicts())

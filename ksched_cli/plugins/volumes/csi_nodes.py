@@ -21,6 +21,7 @@ class CSINodes:
 
     has_csi_node: the nodes that have a CSINode
     limited:      those of them with a limit for any driver
+    has_limits:   whether there are any of these
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -30,6 +31,7 @@ class CSINodes:
         self._count = len(handle.snapshot)
         self._limits: dict[str, Column] = {}
         self._migrated: dict[str, Mask] = {}
+        self._migrated_counts: dict[str, int] = {}
         self.has_csi_node = self._mask(list(self._csi_nodes))
         self.limited = np.zeros(self._count, dtype=np.bool_)
         for row, node in self._csi_nodes.items():
@@ -42,6 +44,7 @@ class CSINodes:
                     self._limits[driver.name] = column
                 column[row] = driver.allocatable.count
                 self.limited[row] = True
+        self.has_limits = bool(self._limits)
 
     def limits(self, driver: str) -> Column | None:
         """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""
@@ -56,6 +59,13 @@ class CSINodes:
             ]
             mask = self._migrated[plugin] = self._mask(rows)
         return mask
+
+    def any_migrated(self, plugin: str) -> bool:
+        """Whether any node lists an in-tree plugin as migrated."""
+        count = self._migrated_counts.get(plugin)
+        if count is None:
+            count = self._migrated_counts[plugin] = int(np.count_nonzero(self.migrated(plugin)))
+        return count > 0
 
     def _mask(self, rows: list[int]) -> Mask:
         mask = np.zeros(self._count, dtype=np.bool_)

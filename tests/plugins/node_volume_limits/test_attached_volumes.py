@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,9 +59,17 @@ def test_counts_follow_pods_as_if_counted_anew(
     tried = following.seen_by(Nodes(trial))
     fresh = AttachedVolumes.following(handle)
     assert anew.users == {}
-    for counted in (tried, fresh):
-        assert counted.count(CSI).tolist() == following.count(CSI).tolist()
-        assert counted.missing(NAMES).tolist() == following.missing(NAMES).tolist()
+    volumes = [*following.users, "used by nobody"]
+    for nodes in (Nodes(run.snapshot), Nodes(run.snapshot, np.array([1]))):
+        counts = following.count(CSI, nodes).tolist()
+        missing = following.missing(volumes, nodes).tolist()
+        for counted in (tried, fresh):
+            assert counted.count(CSI, nodes).tolist() == counts
+            assert counted.missing(volumes, nodes).tolist() == missing
+        assert missing == [
+            sum(row not in following.users.get(name, {}) for name in volumes)
+            for row in nodes.indices().tolist()
+        ]
 
 
 def names_of(state: ClusterState, *, new: bool = True) -> dict[str, str] | None:

@@ -9,7 +9,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PermitPlugin, Plugin, ReservePlugin
-from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.node_volume_limits.attached_volumes import AttachedVolumes
 from ksched_cli.plugins.volume_binding.binder import VolumeBinder
@@ -162,7 +162,7 @@ def picture(run: Simulation) -> dict[str, Any]:
         "claims": {key: set(pods) for key, pods in use.claims.items() if pods},
         "disks": {key: dict(rows) for key, rows in use.disks.items() if rows},
         "users": {key: dict(rows) for key, rows in attached.users.items() if rows},
-        "attached": attached.count(CSI).tolist(),
+        "attached": attached.count(CSI, Nodes(snapshot)).tolist(),
     }
 
 
