@@ -7,7 +7,7 @@ counted as they grow. They come when the pod's turn comes in a run, and evict no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 
@@ -34,6 +34,7 @@ class Capacity:
     stopped_at: the maximum, where it was reached, else None
     gated:      why the pod is not in the queue; its copies then came after all others
     undecided:  a plugin's defect ended the attempt of a copy
+    workload:   of whose next replica they are copies, as "Deployment default/web", or ""
     """
 
     pod: str
@@ -44,6 +45,7 @@ class Capacity:
     stopped_at: int | None = None
     gated: Status | None = None
     undecided: bool = False
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,21 @@ class _AnsweredError(Exception):
     """Ends a run whose rest makes no difference."""
 
 
-def capacity(simulation: Simulation, pod: Pod, *, maximum: int, alone: bool = False) -> Capacity:
+def capacity(
+    simulation: Simulation,
+    pod: Pod,
+    *,
+    maximum: int,
+    alone: bool = False,
+    replicas: Sequence[Pod] = (),
+) -> Capacity:
     """Runs the simulation, which must not have run before.
 
     pod:   one that waits in the state, whose turn the copies take; of any other, the copies come
            after all that wait with its priority
     alone: leave the other pending pods out
+    replicas: what the copies are, where they differ from the pod by more than their names, as in
+              claims of their own
     """
     info = simulation.catalog.info(pod)
     if all(info.uid != pending.uid for pending in simulation.pending()):
@@ -92,7 +103,7 @@ def capacity(simulation: Simulation, pod: Pod, *, maximum: int, alone: bool = Fa
         nonlocal answer
         if any(eviction.preemptor == turn.key for eviction in simulation.evicted):
             return
-        answer, changed = _place_copies(simulation, turn, maximum)
+        answer, changed = _place_copies(simulation, turn, maximum, replicas)
         if changed:
             raise _AnsweredError
 
@@ -103,7 +114,7 @@ def capacity(simulation: Simulation, pod: Pod, *, maximum: int, alone: bool = Fa
         gated = None
     simulation.focus = None
     if gated is not None:
-        answer = replace(_place_copies(simulation, info, maximum)[0], gated=gated)
+        answer = replace(_place_copies(simulation, info, maximum, replicas)[0], gated=gated)
     return replace(answer, pod=pod.key)
 
 
@@ -148,7 +159,9 @@ def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(data))
 
 
-def _place_copies(simulation: Simulation, pod: PodInfo, maximum: int) -> tuple[Capacity, bool]:
+def _place_copies(
+    simulation: Simulation, pod: PodInfo, maximum: int, replicas: Sequence[Pod]
+) -> tuple[Capacity, bool]:
     """Places copies until one does not fit; and whether any took a node, be it for a time."""
     options, start = simulation.options, simulation.pipeline.search.next_start
     framework = simulation.frameworks[pod.spec.scheduler_name]
@@ -157,7 +170,7 @@ def _place_copies(simulation: Simulation, pod: PodInfo, maximum: int) -> tuple[C
     keys: list[str] = []
     limited_by, undecided = "", False
     simulation.options = replace(options, preempt=False)
-    for copy in islice(_copies(simulation, pod.pod), maximum):
+    for copy in islice(replicas or _copies(simulation, pod.pod), maximum):
         info = simulation.catalog.info(copy)
         attempt = simulation.outcomes(info)[-1].attempt
         if not attempt.node:
@@ -176,10 +189,10 @@ def _place_copies(simulation: Simulation, pod: PodInfo, maximum: int) -> tuple[C
     answer = Capacity(
         pod.key,
         framework.profile.scheduler_name,
-        placed,
-        dict(sorted(nodes.items())),
-        limited_by,
-        maximum if placed == maximum else None,
+        count=placed,
+        nodes=dict(sorted(nodes.items())),
+        limited_by=limited_by,
+        stopped_at=maximum if placed == maximum else None,
         undecided=undecided,
     )
     return answer, bool(keys)

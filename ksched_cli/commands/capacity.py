@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,7 +15,9 @@ from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import Capacity, NodesNeeded
+    from ksched_cli.cluster.objects import Pod
     from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.scenario.targets import Target
 
 MAXIMUM = 10_000
 
@@ -22,7 +25,12 @@ MAXIMUM = 10_000
 def capacity(
     options: StateOptions,
     pod: Annotated[
-        str | None, typer.Argument(metavar="POD", help=POD_HELP, autocompletion=complete_pod)
+        str | None,
+        typer.Argument(
+            metavar="POD",
+            help=f"{POD_HELP}; or a workload, as deployment/web",
+            autocompletion=complete_pod,
+        ),
     ] = None,
     file: Annotated[
         str | None,
@@ -45,11 +53,12 @@ def capacity(
     ] = None,
     alone: Alone = False,
 ) -> ExitCode:
-    """How many more copies of a pod fit, and what stops the next one.
+    """How many more copies of a pod fit, or replicas of a workload, and what stops the next one.
 
     Each copy is placed as `schedule` would place it, when the pod's turn comes; those of a pod that
-    runs, or of a file, come after the pending pods. Nobody is evicted for them. With --pending
-    --like NODE: the fewest copies of that node with which no pod stays pending and none is evicted.
+    runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.
+    With --pending --like NODE: the fewest copies of that node with which no pod stays pending and
+    none is evicted.
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
     """
@@ -71,8 +80,14 @@ def _copies(
     from ksched_cli.commands import session
 
     simulation = session.open_simulation(options)
-    if name is not None:
-        pod = session.find_pod(simulation, name).pod
+    target = None if name is None else _workload(simulation, name, options.namespace)
+    workload = ""
+    replicas: tuple[Pod, ...] = ()
+    if target is not None:
+        simulation, workload, replicas = _with_replicas(options, simulation, target, maximum)
+        pod = replicas[0]
+    elif name is not None:
+        pod = session.find_pod(simulation, name, options.namespace).pod
     else:
         pod = load_pod(file or "", simulation.state)
     if pod.spec.scheduler_name not in simulation.frameworks:
@@ -81,12 +96,45 @@ def _copies(
             f'{pod.key} is for the scheduler "{pod.spec.scheduler_name}", which is not in the '
             f"configuration (it has {profiles})"
         )
-    answer = analysis.capacity(simulation, pod, maximum=maximum, alone=alone)
+    answer = analysis.capacity(
+        simulation,
+        pod,
+        maximum=maximum,
+        alone=alone,
+        replicas=replicas if len(replicas) > 1 else (),
+    )
+    answer = replace(answer, workload=workload)
     session.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if answer.count else ExitCode.NO
+
+
+def _workload(simulation: Simulation, name: str, namespace: str) -> Target | None:
+    """Of KIND/NAME, unless a pod has that namespace and name."""
+    from ksched_cli.scenario.replicas import workload_target
+
+    target = workload_target(name, namespace)
+    if target is not None and any(pod.key == name for pod in simulation.state.pods):
+        return None
+    return target
+
+
+def _with_replicas(
+    options: StateOptions, simulation: Simulation, target: Target, maximum: int
+) -> tuple[Simulation, str, tuple[Pod, ...]]:
+    """A simulation with the claims of the workload's next replicas, its name, and the replicas.
+    Raises UsageError."""
+    from ksched_cli.commands import session
+    from ksched_cli.scenario.replicas import next_replicas
+
+    state, workload, replicas = next_replicas(simulation.state, target, maximum)
+    simulation.close()
+    again = session.make_simulation(
+        options, state, simulation.configuration, simulation.registry, simulation.options
+    )
+    return again, workload.text, replicas
 
 
 def _nodes_needed(options: StateOptions, like: str) -> ExitCode:

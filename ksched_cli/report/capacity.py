@@ -17,6 +17,7 @@ def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
         "apiVersion": "ksched/v1",
         "kind": "CapacityResult",
         "pod": answer.pod,
+        "workload": answer.workload or None,
         "profile": answer.profile,
         "count": answer.count,
         "nodes": dict(answer.nodes),
@@ -45,13 +46,16 @@ def _headline(answer: Capacity) -> str:
         lines.append(
             f"{answer.pod} is not in the queue yet: {answer.gated.plugin}: {answer.gated.message}"
         )
+    subject = answer.workload or answer.pod
     if answer.count:
-        fit = "copy fits" if answer.count == 1 else "copies fit"
+        copies = ("more replica", "more replicas") if answer.workload else ("copy", "copies")
+        fit = f"{copies[0]} fits" if answer.count == 1 else f"{copies[1]} fit"
         at_least = "at least " if answer.stopped_at is not None else ""
         where = counted(len(answer.nodes), "node")
-        lines.append(f"{at_least}{answer.count:,} {fit} of {answer.pod}, on {where}")
+        lines.append(f"{at_least}{answer.count:,} {fit} of {subject}, on {where}")
     else:
-        lines += [f"no copy fits of {answer.pod}", answer.limited_by]
+        copy = "replica" if answer.workload else "copy"
+        lines += [f"no {copy} fits of {subject}", answer.limited_by]
     return "\n".join(lines)
 
 

@@ -124,3 +124,61 @@ def test_what_cannot_be_asked_is_bad_usage(
     code, out, err = ksched("capacity", *arguments, "--state", state)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def _workload(kind: str, **spec: Any) -> Any:
+    """Of pods that ask for a CPU."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    labels = {"app": "web"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            **spec,
+        },
+    }
+
+
+def test_a_workloads_next_replicas_come_after_its_own_pods(capacity: Any) -> None:
+    objects = [node("a", cpu=4), _workload("Deployment", replicas=3)]
+    code, result = capacity("deployment/web", objects=objects)
+    assert (code, result["count"], result["workload"]) == (0, 1, "Deployment default/web")
+
+
+def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Any) -> None:
+    """One claim that one pod alone may use would let a single replica in."""
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+    claim = {"storageClassName": "fast", "accessModes": ["ReadWriteOncePod"]}
+    templates = [{"metadata": {"name": "data"}, "spec": claim}]
+    stateful = _workload("StatefulSet", volumeClaimTemplates=templates)
+    _, result = capacity("sts/web", "--max", 9, objects=[node("a", cpu=4), storage, stateful])
+    assert (result["pod"], result["count"], result["stoppedAt"]) == ("default/web-1", 3, None)
+
+
+def test_the_table_counts_replicas_of_a_workload(ksched: Any, write_state: Any) -> None:
+    state = write_state(node("a", cpu=2), _workload("Deployment"))
+    _, out, _ = ksched("capacity", "deploy/web", "--state", state)
+    assert out.startswith("1 more replica fits of Deployment default/web, on 1 node\n")
+    _, out, _ = ksched("capacity", "deploy/web", "--state", state, "--change", "cordon a")
+    assert "no replica fits of Deployment default/web" in out
+
+
+def test_a_pod_in_a_namespace_that_is_called_like_a_kind_is_that_pod(capacity: Any) -> None:
+    objects = [node("a", cpu=2), pod("web", "job", cpu=1)]
+    assert capacity("job/web", objects=objects)[1]["workload"] is None
+
+
+def test_the_namespace_of_the_pod_may_be_an_option(capacity: Any) -> None:
+    objects = [node("a", cpu=2), pod("p", "one", cpu=1), pod("p", "two", cpu=2)]
+    _, result = capacity("p", "-n", "one", "--alone", objects=objects)
+    assert (result["pod"], result["count"]) == ("one/p", 2)
