@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
 from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.caller import PluginCaller
@@ -21,6 +21,7 @@ from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Sc
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
 
@@ -303,6 +304,40 @@ class FilterRunner:
             for plugin in self.plugins
             if plugin.name not in state.skip_filter
         )
+
+    def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
+        """Resource → amount, where pods of lower priority that leave a node or come back to it
+        change no answer but that of the plugin that compares these, as far as `concerns` is False
+        for the pods. None where they may change another one's."""
+        comparing: ComparesResources | None = None
+        for plugin in self.plugins:
+            is_foreign = plugin.name in self._caller.foreign
+            if plugin.name in state.skip_filter:
+                continue
+            if isinstance(plugin, ComparesResources) and not is_foreign and comparing is None:
+                comparing = plugin
+            elif self._caller.scope_for(plugin, pod) is not Scope.NODE and (
+                is_foreign or not isinstance(plugin, PreFilterExtensions)
+            ):
+                return None
+        return None if comparing is None else comparing.compared_requests(state, pod)
+
+    def run_with_used(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    ) -> Verdicts:
+        """As `run_filters`, but that the plugin that compares resources is given what the pods of
+        the nodes request. Where `compared_requests` is not None. used: see ComparesResources"""
+        verdicts, before = Verdicts.passing(len(nodes)), 0
+        for position, plugin in enumerate(self.plugins):
+            if isinstance(plugin, ComparesResources) and plugin.name not in state.skip_filter:
+                earlier = self.plugins[before:position]
+                verdicts = self._run_in_order(earlier, state, pod, nodes, None, verdicts)
+                before = position + 1
+                compared = plugin.compare_nodes(state, pod, nodes, used)
+                newly = (verdicts.ids == 0) & (compared.ids != 0)
+                verdicts.ids[newly] = compared.ids[newly] + (len(verdicts.statuses) - 1)
+                verdicts.statuses += [status.by(plugin.name) for status in compared.statuses[1:]]
+        return self._run_in_order(self.plugins[before:], state, pod, nodes, None, verdicts)
 
     def has_extensions(self, state: CycleState) -> bool:
         """Whether any plugin has AddPod and RemovePod called."""

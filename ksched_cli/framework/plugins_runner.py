@@ -6,14 +6,26 @@ Upstream: pkg/scheduler/framework/interface.go (PluginsRunner).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, TypeVar
 
+from ksched_cli.cluster.node_columns import Column
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Status
+
+
+class RowResults(Protocol):
+    """Results by row."""
+
+    def forget(self, rows: Iterable[int]) -> None:
+        """The nodes have changed."""
+        ...
+
+
+R = TypeVar("R", bound=RowResults)
 
 
 class FilterOperations(Protocol):
@@ -38,6 +50,19 @@ class FilterOperations(Protocol):
 
     def is_node_local(self, state: CycleState, pod: PodInfo) -> bool:
         """Whether every Filter plugin that takes part answers from the node and its pods alone."""
+        ...
+
+    def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
+        """Resource → amount, where pods that leave a node or come back to it change no answer but
+        that of the plugin that compares these, as far as `concerns` is False for the pods. None
+        where they may change another one's."""
+        ...
+
+    def run_with_used(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    ) -> Verdicts:
+        """As `run_filters`, but that the plugin that compares resources is given what the pods of
+        the nodes request. used: see ComparesResources"""
         ...
 
     def has_extensions(self, state: CycleState) -> bool:
@@ -67,9 +92,12 @@ class PluginsRunner(Protocol):
     @property
     def filtering(self) -> FilterOperations: ...
 
-    def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
-        """By row, results of dry runs for pods that look the same, on nodes that have not changed
-        since: for the PostFilter plugin to read and to fill in. None where nothing is cached."""
+    def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
+        """Results of dry runs for pods that look the same, of nodes that have not changed since:
+        for the PostFilter plugin to read and to fill in. None where nothing is cached.
+
+        factory: makes them, without any results
+        """
         ...
 
     def explain_rejection(

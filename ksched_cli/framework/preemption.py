@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.status import Rejection
@@ -37,8 +36,6 @@ class Victims:
     pdb_violated_by: victim's UID → the budgets that its eviction violates
 
     These three are empty unless the request was detailed.
-
-    measures:        what DefaultPreemption compares the node with others by, once it has
     """
 
     pods: tuple[PodInfo, ...]
@@ -46,7 +43,6 @@ class Victims:
     reprieved: tuple[PodInfo, ...] = ()
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
     pdb_violated_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    measures: tuple[Any, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
 
 class Criterion(StrEnum):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar, cast
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
@@ -38,6 +38,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.plugins_runner import R
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.score_runner import ScoreRunner
@@ -332,9 +333,9 @@ class Framework:
             return ()
         return self.caller.explain(explainer, "filter", state, pod, node)
 
-    def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
+    def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
         """See AnswerCache.dry_runs."""
-        return self.answer_cache.dry_runs(pod)
+        return self.answer_cache.dry_runs(pod, factory)
 
 
 def _none_left(narrowed: list[str]) -> Status:

@@ -8,9 +8,9 @@ CLUSTER answers are not cached. Caches only store: the runners call the plugins.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -18,6 +18,7 @@ from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.cache.score_cache import NodeScores, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreFilterPlugin, PreScorePlugin
+from ksched_cli.framework.plugins_runner import R, RowResults
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
 
 # Below this many nodes, calls of the array form cost more than the form for one node.
@@ -46,7 +47,7 @@ class CacheEntry:
     filter: FilterCache | None = None
     score: ScoreCache | None = None
     rate: float = 1.0
-    dry_runs: dict[int, Any] = field(default_factory=dict)
+    dry_runs: RowResults | None = None
     dry_runs_version: int = 0
 
 
@@ -79,13 +80,16 @@ class AnswerCache:
         self._entries.pop(pod.signature, None)
         self._expected.pop(pod.signature, None)
 
-    def dry_runs(self, pod: PodInfo) -> dict[int, Any] | None:
-        """By row, results of dry runs on nodes that have not changed since; the caller reads them
-        and fills them in. None where no other pod has the same signature."""
+    def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
+        """Results of dry runs on nodes that have not changed since; the caller reads them and fills
+        them in. None where no other pod has the same signature. factory: makes them, empty"""
         entry = self.entry_for(pod)
         if entry is None:
             return None
-        for row in self.snapshot.log[entry.dry_runs_version :]:
-            entry.dry_runs.pop(row, None)
-        entry.dry_runs_version = len(self.snapshot.log)
-        return entry.dry_runs
+        log = self.snapshot.log
+        if entry.dry_runs is None:
+            entry.dry_runs = factory()
+        elif entry.dry_runs_version < len(log):
+            entry.dry_runs.forget(log[entry.dry_runs_version :])
+        entry.dry_runs_version = len(log)
+        return cast(R, entry.dry_runs)

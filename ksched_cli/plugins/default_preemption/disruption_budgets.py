@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.cluster.objects import PodDisruptionBudget
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
+from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,49 @@ class Disruptions:
 
     def matching(self, pod: PodInfo) -> tuple[Budget, ...]:
         """The budgets that an eviction of the pod counts against."""
+        budgets = self._of_signature(pod)
+        return tuple(budget for budget in budgets if pod.name not in budget.disrupted)
+
+    def _of_signature(self, pod: PodInfo) -> tuple[Budget, ...]:
+        """The budgets that match the pod, and all that look like it."""
         budgets = self._matching.get(pod.signature)
         if budgets is None:
             # Upstream skips pods without labels, even where a selector would match them.
             budgets = tuple(b for b in self._budgets if pod.labels and b.matches(pod))
             self._matching[pod.signature] = budgets
-        return tuple(budget for budget in budgets if pod.name not in budget.disrupted)
+        return budgets
+
+    def violating(self, columns: PodColumns, lower: LowerPods) -> Mask:
+        """Per pod, whether its eviction, after that of all before it on its node, violates a
+        budget."""
+        violating = np.zeros(len(lower.numbers), dtype=np.bool_)
+        pairs = self._pairs(columns, lower.numbers) if self._budgets else []
+        if not pairs:
+            return violating
+        entries, budgets = np.array(pairs, dtype=np.intp).T
+        allowed = np.array([budget.allowed for budget in self._budgets], dtype=np.int64)
+        # Pairs of one node and budget side by side, in the order of the pods.
+        groups = lower.nodes[entries] * len(allowed) + budgets
+        order = groups.argsort(kind="stable")
+        _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
+        evictions = np.arange(1, len(order) + 1) - np.repeat(first, sizes)
+        violating[entries[order][evictions > allowed[budgets[order]]]] = True
+        return violating
+
+    def _pairs(self, columns: PodColumns, numbers: Rows) -> list[tuple[int, int]]:
+        """The index of a pod in `numbers`, and that of a budget that its eviction counts against,
+        in the order of the pods."""
+        indices = {budget.key: index for index, budget in enumerate(self._budgets)}
+        _, first, kinds = np.unique(
+            columns.signature[numbers], return_index=True, return_inverse=True
+        )
+        matched = [bool(self._of_signature(columns.pods[n])) for n in numbers[first].tolist()]
+        entries = np.array(matched, dtype=np.bool_)[kinds].nonzero()[0]
+        return [
+            (entry, indices[budget.key])
+            for entry in entries.tolist()
+            for budget in self.matching(columns.pods[numbers.item(entry)])
+        ]
 
     def pdb_violated_by(self, pods: Sequence[PodInfo]) -> dict[str, tuple[str, ...]]:
         """By UID, the pods whose eviction, after that of all before them, violates budgets, and the

@@ -5,9 +5,11 @@ Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/fram
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -32,11 +34,21 @@ from ksched_cli.framework.preemption import (
 )
 from ksched_cli.framework.status import SUCCESS, Code, Rejection, Status
 from ksched_cli.plugins.default_preemption.args import DefaultPreemptionArgs
-from ksched_cli.plugins.default_preemption.choice import pick_one_node
+from ksched_cli.plugins.default_preemption.candidate_search import CandidateSearch
+from ksched_cli.plugins.default_preemption.choice import (
+    CRITERIA,
+    Choice,
+    measures_of_victims,
+    pick_node,
+    pick_one_node,
+)
+from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions, budgets_of
+from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
 from ksched_cli.plugins.default_preemption.extenders import call_extenders
+from ksched_cli.plugins.default_preemption.lower_pods import PodColumns
 from ksched_cli.plugins.default_preemption.lowest_priorities import LowestPriorities
-from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS, DryRun
+from ksched_cli.plugins.default_preemption.victims import DryRun
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -45,8 +57,6 @@ NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
 DISRUPTION_TARGET = "DisruptionTarget"
 BY_SCHEDULER = "PreemptionByScheduler"
-
-MIN_BATCH_SIZE = 16
 
 
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
@@ -86,22 +96,40 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             rejected=search.rejected,
         )
         candidates = search.selected()
-        if not candidates:
+        if not len(candidates):
             if search.error:
                 return preemption, None, Status.error(search.error)
             message = self._fit_error(search)
             return preemption, PostFilterResult(""), Status.unschedulable(message)
+        if not self._handle.extenders:
+            return self._chosen(preemption, *self._choose(search.columns, candidates))
+        listed = search.columns.candidates(candidates)
         try:
-            remaining = call_extenders(self._handle.extenders, pod, candidates, self._snapshot)
+            remaining = call_extenders(self._handle.extenders, pod, listed, self._snapshot)
         except ExtenderError as error:
             return preemption, None, Status.error(str(error))
         if not remaining:
             return preemption, None, Status.unschedulable(NO_CANDIDATE)
         choice = pick_one_node(remaining)
+        return self._chosen(preemption, choice, remaining[choice.node])
+
+    def _choose(self, columns: DryRunColumns, candidates: Rows) -> tuple[Choice, Victims]:
+        """candidates: at least one"""
+        rows, names = np.sort(candidates), self._snapshot.names
+        choice = pick_node(
+            columns.measures[:, rows],
+            lambda index: names[rows[index]],
+            lambda index: columns.victims(rows.item(index)),
+        )
+        return choice, columns.victims(self._snapshot.row[choice.node])
+
+    def _chosen(
+        self, preemption: Preemption, choice: Choice, victims: Victims
+    ) -> tuple[Preemption, PostFilterResult, Status]:
         chosen = replace(
             preemption,
             node=choice.node,
-            victims=remaining[choice.node].pods,
+            victims=victims.pods,
             ties=choice.ties,
             steps=choice.steps,
         )
@@ -121,37 +149,60 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         )
         return TERMINATING if any(terminating) else ""
 
-    def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> _CandidateSearch:
-        """Upstream: findCandidates and DryRunPreemption, which try nodes one by one from the first.
-        Nodes are tried in batches here, and results that upstream would not compute are dropped."""
+    def _search(self, state: CycleState, pod: PodInfo, filtered: NodeStatuses) -> CandidateSearch:
         potential = filtered.rows_with(Code.UNSCHEDULABLE)
         request: PreemptionRequest = state.data.get(REQUEST_KEY, PreemptionRequest())
         share = len(potential) * self._percentage // 100
         num_candidates = min(max(share, self._absolute), len(potential))
-        search = _CandidateSearch(len(potential) if request.everything else num_candidates)
+        columns = None if request.detailed else self._cached_results(state, pod)
+        search = CandidateSearch(
+            columns or self._results(), len(potential) if request.everything else num_candidates
+        )
         if not request.detailed:
             with_victims = self._with_lower_priorities(potential, pod.priority)
             search.without_victims = len(potential) - len(with_victims)
             potential = with_victims
-        if not len(potential):
-            return search
+        if len(potential):
+            search.run(potential, self._dry_run(state, pod, search.columns, request.detailed))
+        return search
+
+    def _dry_run(
+        self, state: CycleState, pod: PodInfo, results: DryRunColumns, detailed: bool
+    ) -> Callable[[Rows], None]:
+        """Adds the results of rows."""
         dry_run = DryRun(
             self._framework.filtering,
             self._snapshot,
             state,
             pod,
             Disruptions(self._budgets),
-            partial(self._explain, pod) if request.detailed else None,
-            None if request.detailed else self._cached_results(state, pod),
+            partial(self._explain, pod) if detailed else None,
         )
-        tried, batch_size = 0, MIN_BATCH_SIZE
-        while tried < len(potential) and not search.is_over:
-            batch = potential[tried : tried + max(search.nodes_to_try(tried), batch_size)]
-            names = [self._snapshot.names[row] for row in batch.tolist()]
-            search.add(names, dry_run.victims_on(batch))
-            tried, batch_size = tried + len(batch), batch_size * 2
-        self._drop_nominated(dry_run.cached)
-        return search
+        requests = None if detailed else dry_run.filtering.compared_requests(state, pod)
+        if requests is None:
+            return lambda rows: self._add_each(dry_run, rows, results)
+        in_columns = ColumnDryRun(dry_run, requests, self._snapshot.index(PodColumns))
+
+        def run(rows: Rows) -> None:
+            is_nominated = np.isin(rows, self._nominated_rows())
+            left_out = in_columns.select(rows[~is_nominated], results)
+            self._add_each(dry_run, np.concatenate((rows[is_nominated], left_out)), results)
+
+        return run
+
+    def _add_each(self, dry_run: DryRun, rows: Rows, results: DryRunColumns) -> None:
+        """Where more than resources decides: with the pods really taken off a copy of the nodes."""
+        if not len(rows):
+            return
+        for row, result in zip(rows.tolist(), dry_run.victims_on(rows), strict=True):
+            if isinstance(result, Rejection):
+                results.reject_node(row, result)
+            else:
+                measures = np.array([measures_of_victims(result)]).T
+                results.add_candidates(np.array([row]), measures, [result])
+
+    def _results(self) -> DryRunColumns:
+        return DryRunColumns(self._snapshot, len(CRITERIA))
 
     def _with_lower_priorities(self, rows: Rows, priority: int) -> Rows:
         """The rows with pods of a lower priority."""
@@ -160,23 +211,23 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return rows[:0]
         return rows[lowest[rows] < priority]
 
-    def _cached_results(
-        self, state: CycleState, pod: PodInfo
-    ) -> dict[int, Victims | Rejection] | None:
-        """Results for earlier pods like this one, by row; None where a result depends on more than
-        its node."""
+    def _cached_results(self, state: CycleState, pod: PodInfo) -> DryRunColumns | None:
+        """Results for earlier pods like this one; None where a result depends on more than its
+        node. Those of nodes with nominated pods hold only while these are nominated."""
         filtering = self._framework.filtering
         if not filtering.is_node_local(state, pod) or filtering.has_extensions(state):
             return None
-        cached = self._framework.dry_runs(pod)
-        self._drop_nominated(cached)
+        cached = self._framework.dry_runs(pod, self._results)
+        if cached is not None:
+            nominated_rows = self._nominated_rows()
+            cached.forget((*cached.transient_rows, *nominated_rows))
+            cached.transient_rows = nominated_rows
         return cached
 
-    def _drop_nominated(self, cached: dict[int, Victims | Rejection] | None) -> None:
-        """Drops results of nodes with nominated pods, which hold only while those are nominated."""
-        if cached:
-            for node in self._handle.nominator.nodes():
-                cached.pop(self._snapshot.row.get(node, -1), None)
+    def _nominated_rows(self) -> list[int]:
+        """The nodes that are promised to some pod."""
+        row = self._snapshot.row
+        return [row[name] for name in self._handle.nominator.nodes() if name in row]
 
     @property
     def _framework(self) -> PluginsRunner:
@@ -198,78 +249,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return (f"with the nominated pods counted: {', '.join(nominated)}",)
         return self._framework.explain_rejection(plugin, state, pod, node)
 
-    def _fit_error(self, search: _CandidateSearch) -> str:
+    def _fit_error(self, search: CandidateSearch) -> str:
         """kube-scheduler's message; nodes that were not tried count as unresolvable."""
-        counts = Counter(rejection.status for rejection in search.rejected.values())
-        if search.without_victims:
-            counts[NO_VICTIMS.status] += search.without_victims
-        return counts_message(len(self._snapshot), counts, NOT_HELPFUL)
-
-
-@dataclass(slots=True)
-class _CandidateSearch:
-    """The candidates so far.
-
-    num_candidates:  enough, where one of them violates no budget
-    without_victims: how many nodes have no pods of lower priority and are not in `rejected`
-    """
-
-    num_candidates: int
-    without_victims: int = 0
-    candidates: dict[str, Victims] = field(default_factory=dict)
-    rejected: dict[str, Rejection] = field(default_factory=dict)
-    non_violating: int = 0
-    violating: int = 0
-
-    @property
-    def is_over(self) -> bool:
-        non_violating, violating = (
-            min(self.non_violating, self.num_candidates),
-            min(self.violating, self.num_candidates),
-        )
-        return non_violating > 0 and non_violating + violating >= self.num_candidates
-
-    def nodes_to_try(self, tried: int) -> int:
-        """How many nodes to try next for the missing candidates, at the rate of those so far."""
-        missing = self.num_candidates - min(
-            self.non_violating + self.violating, self.num_candidates
-        )
-        count = len(self.candidates)
-        return missing * tried // count + 1 if count else max(missing, tried)
-
-    def add(self, names: list[str], answers: list[Victims | Rejection]) -> None:
-        """Adds results, up to the last node that upstream tries."""
-        for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, Rejection):
-                self.rejected[name] = answer
-                continue
-            self.candidates[name] = answer
-            if answer.pdb_violations:
-                self.violating += 1
-            else:
-                self.non_violating += 1
-            # Fewer candidates cannot be enough.
-            if len(self.candidates) >= self.num_candidates and self.is_over:
-                return
-
-    def selected(self) -> dict[str, Victims]:
-        """The first num_candidates of those with and of those without violations, as upstream."""
-        if not self.violating and len(self.candidates) <= self.num_candidates:
-            return self.candidates
-        non_violating = [
-            name for name, victims in self.candidates.items() if not victims.pdb_violations
-        ]
-        violating = [name for name, victims in self.candidates.items() if victims.pdb_violations]
-        names = non_violating[: self.num_candidates] + violating[: self.num_candidates]
-        return {name: self.candidates[name] for name in names}
-
-    @property
-    def error(self) -> str:
-        """The plugins' errors as Go's Aggregate prints them, or ""."""
-        statuses = [rejection.status for rejection in self.rejected.values()]
-        messages = [status.message for status in statuses if status.code == Code.ERROR]
-        distinct = list(dict.fromkeys(messages))
-        return f"[{', '.join(distinct)}]" if len(distinct) > 1 else "".join(distinct)
+        return counts_message(len(self._snapshot), search.rejection_counts(), NOT_HELPFUL)
 
 
 def _is_terminating_by_preemption(pod: PodInfo) -> bool:

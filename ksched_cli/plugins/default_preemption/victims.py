@@ -24,37 +24,17 @@ from ksched_cli.framework.plugins_runner import FilterOperations
 from ksched_cli.framework.preemption import Victims
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import Rejection, Status
-from ksched_cli.kube.sort import go_sort
 from ksched_cli.plugins.default_preemption.disruption_budgets import Disruptions
+from ksched_cli.plugins.default_preemption.importance import sort_by_importance
 
 NO_VICTIMS = Rejection(Status.unresolvable("No preemption victims found for incoming pod"))
-
-# Sorts after every timestamp: a pod that has not started counts as starting now.
-NOT_STARTED = "~"
 
 PodExtension: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
 
 
-def start_time(pod: PodInfo) -> str:
-    """The pod's start as a sortable text; NOT_STARTED where it has none."""
-    return pod.pod.status.start_time or NOT_STARTED
-
-
-def sort_by_importance(pods: list[PodInfo]) -> None:
-    """Highest priority first, then the longest running, in index."""
-    if len({(pod.priority, pod.pod.status.start_time) for pod in pods}) == len(pods):
-        pods.sort(key=lambda pod: (-pod.priority, start_time(pod)))
-    else:
-        go_sort(pods, _more_important)
-
-
-def _more_important(first: PodInfo, second: PodInfo) -> bool:
-    """Of two pods that have not started, each is more important than the other: upstream takes
-    the current time for both, one after the other."""
-    if first.priority != second.priority:
-        return first.priority > second.priority
-    second_start = start_time(second)
-    return second_start == NOT_STARTED or start_time(first) < second_start
+def no_victim(node: str) -> Rejection:
+    """Of a node where all pods may stay, although the pod does not fit there now."""
+    return Rejection(Status.error(f'expected at least one victim pod on node "{node}"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +43,6 @@ class DryRun:
 
     explain:  the details of a rejection, given the plugin's name and the state and the node as they
               are at that point; None: no details
-    cached:   results of earlier runs by row that still hold, to which new ones are added; None
-              where results may not be cached
     concerned: the results of `concerns` by pod signature
     """
 
@@ -74,7 +52,6 @@ class DryRun:
     pod: PodInfo
     disruptions: Disruptions
     explain: Callable[[str, CycleState, NodeInfo], tuple[str, ...]] | None = None
-    cached: dict[int, Victims | Rejection] | None = None
     concerned: dict[int, bool] = field(default_factory=dict)
 
     def concerns(self, other: PodInfo) -> bool:
@@ -87,13 +64,7 @@ class DryRun:
 
     def victims_on(self, rows: Rows) -> list[Victims | Rejection]:
         """Per row, the victims, or why there are none."""
-        if self.cached is None:
-            return _VictimSelection(self, rows).select()
-        missing = [row for row in rows.tolist() if row not in self.cached]
-        if missing:
-            results = _VictimSelection(self, np.array(missing, dtype=np.intp)).select()
-            self.cached.update(zip(missing, results, strict=True))
-        return [self.cached[row] for row in rows.tolist()]
+        return _VictimSelection(self, rows).select()
 
 
 class _VictimSelection:
@@ -244,9 +215,7 @@ class _Reprieve:
         entries = range(start, start + count)
         victims = [self.order[entry] for entry in entries if evicted[entry]]
         if not victims:
-            name = self.selection.nodes[index].name
-            message = f'expected at least one victim pod on node "{name}"'
-            return Rejection(Status.error(message))
+            return no_victim(self.selection.nodes[index].name)
         pdb_violated_by = self.pdb_violated_by[i]
         violations = sum(evicted[start : start + len(pdb_violated_by)])
         if 0 < len(pdb_violated_by) < count:

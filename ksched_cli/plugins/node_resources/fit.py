@@ -5,17 +5,18 @@ Upstream: plugins/noderesources/fit.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import COUNTABLE
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import COUNTABLE, Column
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     Explains,
-    FilterPlugin,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
@@ -23,6 +24,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
@@ -56,11 +58,12 @@ MANY_RESOURCES = 8
 InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, Explains):
+class NodeResourcesFit(PreFilterPlugin, ComparesResources, PreScorePlugin, ScorePlugin, Explains):
     name = "NodeResourcesFit"
     scope = Scope.ROW
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        self._snapshot = handle.snapshot
         strategy = args.scoring_strategy or ScoringStrategy()
         self._ignored = frozenset(args.ignored_resources or ())
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
@@ -109,14 +112,31 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             # Otherwise a node may still fit: one overcommitted by what the pod does not request.
             if not np.count_nonzero(nodes.gather_columns(snapshot.capacity) - used < countable):
                 return Verdicts.passing(len(nodes))
-        full = nodes.gather(snapshot.pod_count) >= nodes.gather(snapshot.allocatable("pods"))
+        columns = {name: nodes.gather(snapshot.requested(name)) for name in requested}
+        columns[PODS] = nodes.gather(snapshot.pod_count)
+        return self.compare_nodes(state, pod, nodes, columns)
+
+    def compare_nodes(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    ) -> Verdicts:
+        snapshot = nodes.snapshot
+        full = used[PODS] >= nodes.gather(snapshot.allocatable(PODS))
         insufficient: list[InsufficientResource] = [("Too many pods", full, None)]
-        for resource, amount in sorted(requested.items()):
+        for resource, amount in sorted(state.read(PRE_FILTER_KEY).items()):
             if amount > 0 and not self._ignores(resource):
                 capacity = nodes.gather(snapshot.allocatable(resource))
-                is_short = amount > capacity - nodes.gather(snapshot.requested(resource))
+                is_short = amount > capacity - used[resource]
                 insufficient.append((f"Insufficient {resource}", is_short, amount > capacity))
         return _verdicts(insufficient, len(nodes))
+
+    def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
+        if self._snapshot.huge or PRE_FILTER_KEY not in state.data:
+            return None
+        return {
+            name: amount
+            for name, amount in pod.resources.requests.items()
+            if amount > 0 and not self._ignores(name)
+        }
 
     def _ignores(self, resource: str) -> bool:
         return is_extended_resource_name(resource) and (

@@ -99,7 +99,9 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
 
     def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         exclusive: SinglePodClaims | None = state.data.get(STATE_KEY)
-        return exclusive is None or exclusive.count(other) > 0
+        if exclusive is None or exclusive.count(other) > 0:
+            return True
+        return bool(disks_of(pod.spec)) and bool(disks_of(other.spec))
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         verdicts = Verdicts.passing(len(nodes))

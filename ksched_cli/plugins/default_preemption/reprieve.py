@@ -1,0 +1,53 @@
+"""The outcome of a search for victims on several nodes, as columns.
+
+The victims themselves are listed only where somebody reads them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ksched_cli.cluster.node_columns import Mask, Rows
+from ksched_cli.framework.preemption import Victims
+from ksched_cli.plugins.default_preemption.importance import sort_by_importance
+from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
+
+
+@dataclass(frozen=True, slots=True)
+class Reprieve:
+    """The pods put back on several nodes, and those that may not stay.
+
+    lower:    in the order they are put back
+    starts:   per node, where its pods begin in `lower`
+    violates: per pod, whether its eviction violates a budget
+    evicted:  per pod, whether it is a victim
+    """
+
+    columns: PodColumns
+    lower: LowerPods
+    starts: Rows
+    violates: Mask
+    evicted: Mask
+
+    def victims(self, index: int) -> Victims:
+        """Of one node. index: among the nodes"""
+        start = self.starts.item(index)
+        entries = slice(start, start + self.lower.counts.item(index))
+        evicted, violates = self.evicted[entries], self.violates[entries]
+        pods = [self.columns.pods[i] for i in self.lower.numbers[entries][evicted].tolist()]
+        if violates.any() and not violates.all():
+            sort_by_importance(pods)
+        return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
+
+
+@dataclass(slots=True)
+class NodeReprieve:
+    """One node of a Reprieve; a VictimsSource."""
+
+    reprieve: Reprieve
+    index: int
+
+    def victims(self) -> Victims:
+        return self.reprieve.victims(self.index)
