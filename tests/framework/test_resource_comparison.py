@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from clusters import states
-from framework.toys import Toy
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
@@ -17,6 +15,8 @@ from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.clusters import states
+from tests.framework.toys import Toy
 
 
 @given(states())

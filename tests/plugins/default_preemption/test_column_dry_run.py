@@ -15,7 +15,7 @@ from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.plugins.default_preemption.column_dry_run import ColumnDryRun
 from ksched_cli.plugins.default_preemption.victims import DryRun
 from ksched_cli.testing import cluster, node, simulation
-from tests.plugins.default_preemption.manifests import budget, crowded, made_pod
+from tests.plugins.default_preemption.manifests import budget, crowded, preemption_pod
 
 AMOUNTS = st.sampled_from([None, "0", "1", "2", "3"])
 GPU = "example.com/gpu"
@@ -26,7 +26,7 @@ NAMES = ["n0", "n1", "n2", "n3", "n4"]
 def pods(draw: st.DrawFn, name: str, on: str = "") -> dict[str, Any]:
     """on: a node; a pending pod without."""
     gpus = draw(AMOUNTS)
-    return made_pod(
+    return preemption_pod(
         name,
         prio=draw(st.sampled_from([-5, 0, 1, 5, 10])),
         start=draw(st.one_of(st.none(), st.integers(0, 3))) if on else None,
@@ -129,9 +129,9 @@ def test_columns_are_for_pods_that_resources_alone_keep_away(
     state = cluster(
         node("a", cpu=1),
         node("b", cpu=1),
-        made_pod("low-a", prio=1, node="a", cpu=1),
-        made_pod("low-b", prio=1, node="b", cpu=1),
-        made_pod("p", cpu=1, **fields),
+        preemption_pod("low-a", prio=1, node="a", cpu=1),
+        preemption_pod("low-b", prio=1, node="b", cpu=1),
+        preemption_pod("p", cpu=1, **fields),
     )
     run = simulation(state)
     assert len(run.run().evicted) == 1
@@ -142,10 +142,10 @@ def test_a_pod_that_fits_nowhere_after_all_lower_pods_left_is_told_why_once_per_
     state = cluster(
         node("a", cpu=1),
         node("b", cpu=2),
-        made_pod("low-a", prio=1, node="a", cpu="500m"),
-        made_pod("low-b", prio=1, node="b", cpu="500m"),
-        made_pod("high-b", prio=20, node="b", cpu="500m"),
-        made_pod("p", cpu=2),
+        preemption_pod("low-a", prio=1, node="a", cpu="500m"),
+        preemption_pod("low-b", prio=1, node="b", cpu="500m"),
+        preemption_pod("high-b", prio=20, node="b", cpu="500m"),
+        preemption_pod("p", cpu=2),
     )
     attempt = simulation(state).run().last["default/p"]
     assert attempt.post_filter is not None

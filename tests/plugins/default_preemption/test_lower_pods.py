@@ -10,7 +10,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.plugins.default_preemption.importance import sort_by_importance
 from ksched_cli.plugins.default_preemption.lower_pods import PodColumns
 from ksched_cli.testing import cluster, node, simulation
-from tests.plugins.default_preemption.manifests import made_pod
+from tests.plugins.default_preemption.manifests import preemption_pod
 
 NAMES = ["a", "b", "c"]
 # A node, and what happens there: its pod of that index leaves, or a pod comes.
@@ -28,8 +28,10 @@ def listed(columns: PodColumns, priority: int) -> list[list[PodInfo]]:
 def test_after_any_change_they_are_those_below_the_priority_in_order_of_importance(
     changes: list[tuple[int, int]], priorities: list[int]
 ) -> None:
-    running = [made_pod(f"r{i}", prio=i % 4, start=i % 3, node=NAMES[i % 3]) for i in range(9)]
-    spare = [made_pod(f"s{i}", prio=i % 4, start=i % 2, cpu=i) for i in range(12)]
+    running = [
+        preemption_pod(f"r{i}", prio=i % 4, start=i % 3, node=NAMES[i % 3]) for i in range(9)
+    ]
+    spare = [preemption_pod(f"s{i}", prio=i % 4, start=i % 2, cpu=i) for i in range(12)]
     run = simulation(cluster(*map(node, NAMES), *running, *spare))
     snapshot, coming = run.snapshot, run.pending()
     columns = snapshot.index(PodColumns)
@@ -47,9 +49,9 @@ def test_after_any_change_they_are_those_below_the_priority_in_order_of_importan
 def test_columns_hold_what_a_search_for_victims_reads() -> None:
     state = cluster(
         node("a"),
-        made_pod("first", prio=2, start=1, cpu=1, node="a"),
-        made_pod("second", prio=1, start=2, memory=7, node="a"),
-        made_pod("third", prio=1, node="a"),
+        preemption_pod("first", prio=2, start=1, cpu=1, node="a"),
+        preemption_pod("second", prio=1, start=2, memory=7, node="a"),
+        preemption_pod("third", prio=1, node="a"),
     )
     columns = PodColumns(simulation(state).snapshot)
     numbers = columns.lower_pods(np.array([0]), 3).numbers
