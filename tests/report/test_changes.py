@@ -1,0 +1,50 @@
+"""What changes did: as data, and as a table before another."""
+
+from ksched_cli.cluster.change_record import ChangeRecord, Effect
+from ksched_cli.report.changes import document, table, with_changes
+from ksched_cli.report.forms import Report
+from ksched_cli.report.table import EVERYTHING, TERMINAL
+from tests.report.schemas import squeezed
+
+PENDING = [Effect(f"default/p{i}", "pending again", f"was on n{i}") for i in range(6)]
+DRAIN = ChangeRecord("drain n1", (Effect("n1", "cordoned"), *PENDING))
+NOTHING = ChangeRecord("cordon n2", ())
+BASE = Report(document=lambda: {"kind": "Anything"}, table=lambda: "rows", names=lambda: ["a"])
+
+
+def test_every_effect_is_a_line_of_the_data() -> None:
+    first, second = document([DRAIN, NOTHING])
+    assert first["text"] == "drain n1"
+    assert first["did"][:2] == ["n1: cordoned", "default/p0: pending again (was on n0)"]
+    assert len(first["did"]) == 7
+    assert second == {"text": "cordon n2", "did": []}
+
+
+def test_the_table_has_a_row_for_every_action_with_its_objects() -> None:
+    assert squeezed(table([DRAIN, NOTHING], TERMINAL)) == [
+        "CHANGE # DID",
+        "drain n1 1 cordoned: n1",
+        "6 pending again: default/p0, default/p1, default/p2 and 3 more",
+        "cordon n2 0 nothing to do",
+    ]
+
+
+def test_all_objects_are_named_where_rows_are_not_limited() -> None:
+    assert all(effect.subject in table([DRAIN], EVERYTHING) for effect in PENDING)
+
+
+def test_a_detail_that_objects_share_stands_beside_the_action() -> None:
+    record = ChangeRecord("scale web 2", (Effect("default/w1", "added", "2 cpu"),))
+    assert squeezed(table([record], TERMINAL))[1] == "scale web 2 1 added (2 cpu): default/w1"
+
+
+def test_a_report_gets_the_changes_before_its_own() -> None:
+    report = with_changes(BASE, [NOTHING], TERMINAL)
+    assert report.document() == {"kind": "Anything", "changes": document([NOTHING])}
+    assert report.table() == f"{table([NOTHING], TERMINAL)}\n\nrows"
+    assert report.names() == ["a"]
+
+
+def test_without_changes_the_table_is_the_reports() -> None:
+    report = with_changes(BASE, [], TERMINAL)
+    assert (report.table(), report.document()["changes"]) == ("rows", [])

@@ -1,0 +1,59 @@
+"""What plugins import: a name that goes, or changes its place, breaks somebody's plugin."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ksched_cli import api
+from ksched_cli.framework import interface
+from ksched_cli.kube.extension_points import POINTS, ExtensionPoint
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_every_name_is_there_and_listed_once() -> None:
+    assert len(api.__all__) == len(set(api.__all__))
+    for name in api.__all__:
+        assert getattr(api, name) is not None
+
+
+def test_nothing_is_imported_without_being_offered() -> None:
+    tree = ast.parse(Path(api.__file__).read_text())
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    names = {
+        alias.name
+        for node in imports
+        for alias in node.names
+        if node.module not in ("__future__", "typing")
+    }
+    assert names - {"warn_renamed"} == set(api.__all__)
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.key)
+def test_every_extension_point_has_its_class(point: ExtensionPoint) -> None:
+    assert getattr(api, point.interface) is getattr(interface, point.interface)
+    assert point.interface in api.__all__
+
+
+def test_a_name_that_never_was_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Pod'"):
+        _ = api.Pod
+
+
+def test_the_documents_import_nothing_else_from_it() -> None:
+    blocks = [path.read_text() for path in [DOCS / "plugin-api.md", DOCS / "writing-a-plugin.md"]]
+    lines = [line for text in blocks for line in text.splitlines()]
+    imports = [line for line in lines if line.startswith("from ksched_cli.api import ")]
+    names = {
+        name.strip(" ()") for line in imports for name in line.partition("import")[2].split(",")
+    }
+    assert names - {""}
+    assert names - {""} <= set(api.__all__)
+
+
+def test_a_plugin_imports_no_commands() -> None:
+    code = "import sys, ksched_cli.api; sys.exit('typer' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
