@@ -1,0 +1,42 @@
+"""The args of in-tree plugins: each has defaults that its own validation passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+
+from ksched_cli.config.effective import in_tree_args
+from ksched_cli.config.go_types import INT32, field
+from ksched_cli.config.in_tree_args import InTreeArgs
+from ksched_cli.config.types import API_VERSION, TypeMeta
+from tests.config.known import KNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class ToyArgs(TypeMeta):
+    GO: ClassVar[str] = "v1.ToyArgs"
+    size: int = field("size", INT32)
+
+
+def test_args_without_rules_are_valid_and_keep_what_is_given() -> None:
+    args = InTreeArgs(ToyArgs)
+    assert args.kind == "ToyArgs"
+    assert args.with_defaults(ToyArgs(size=7)) == ToyArgs("ToyArgs", API_VERSION, 7)
+    assert (args.validate(ToyArgs(), "p"), args.startup_crash(ToyArgs())) == ((), None)
+
+
+def test_defaults_are_set_after_kind_and_version() -> None:
+    args = InTreeArgs(ToyArgs, set_defaults=lambda given: replace(given, size=given.size or 3))
+    assert args.with_defaults(ToyArgs()) == ToyArgs("ToyArgs", API_VERSION, 3)
+    assert args.with_defaults(ToyArgs(size=1)).size == 1
+
+
+@pytest.mark.parametrize("name", in_tree_args(KNOWN))
+def test_the_defaults_of_a_plugin_pass_its_own_validation(name: str) -> None:
+    args = in_tree_args(KNOWN)[name]
+    defaults = args.with_defaults(args.type())
+    assert list(args.validate(defaults, "args")) == []
+    assert args.startup_crash(defaults) is None
+    assert args.with_defaults(defaults) == defaults

@@ -1,0 +1,23 @@
+"""The extension points are those of a configuration, with Go's names of their interfaces."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from ksched_cli.config.go_types import to_wire
+from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
+from ksched_cli.framework import interface
+from ksched_cli.kube.extension_points import POINT_KEYS, POINTS
+
+
+def test_a_configuration_has_a_plugin_set_for_each_point() -> None:
+    plugin_set = PluginSet(enabled=(PluginSetEntry("a"),))
+    plugins = Plugins(**{field.name: plugin_set for field in fields(Plugins)})
+    assert set(to_wire(plugins)) == {*POINT_KEYS, "multiPoint"}
+    assert len(set(POINT_KEYS)) == len(POINT_KEYS)
+
+
+def test_each_point_is_named_after_its_interface() -> None:
+    for point in POINTS:
+        assert point.interface == f"{point.key[0].upper()}{point.key[1:]}Plugin"
+        assert hasattr(interface, point.interface)
