@@ -11,7 +11,7 @@ from ksched_cli.config.effective import in_tree_args
 from ksched_cli.config.go_types import INT32, field
 from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.types import API_VERSION, TypeMeta
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ def test_defaults_are_set_after_kind_and_version() -> None:
     assert args.with_defaults(ToyArgs(size=1)).size == 1
 
 
-@pytest.mark.parametrize("name", in_tree_args(KNOWN))
+@pytest.mark.parametrize("name", in_tree_args(REGISTRY))
 def test_the_defaults_of_a_plugin_pass_its_own_validation(name: str) -> None:
-    args = in_tree_args(KNOWN)[name]
+    args = in_tree_args(REGISTRY)[name]
     defaults = args.with_defaults(args.type())
     assert list(args.validate(defaults, "args")) == []
     assert args.startup_crash(defaults) is None

@@ -3,10 +3,10 @@
 from ksched_cli.config import load_configuration
 from ksched_cli.config.effective import Profile
 from ksched_cli.framework.registry import Registry
-from tests.config.known import FOREIGN, KNOWN, configured
+from tests.config.registries import FOREIGN, REGISTRY, configured
 
 
-def profile(plugins: str, registry: Registry = KNOWN) -> Profile:
+def profile(plugins: str, registry: Registry = REGISTRY) -> Profile:
     text = configured(f"profiles:\n- plugins: {plugins}\n")
     return load_configuration(text, "config.yaml", registry).profiles[0]
 

@@ -7,9 +7,9 @@ from jsonschema import Draft202012Validator
 
 from ksched_cli.config.schema import configuration_schema
 from ksched_cli.schemas.generate import FILE, text
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 
-SCHEMA = configuration_schema(KNOWN)
+SCHEMA = configuration_schema(REGISTRY)
 
 
 def errors(document: dict[str, Any]) -> set[str]:

@@ -5,11 +5,11 @@ import pytest
 from ksched_cli.config import load_configuration
 from ksched_cli.config.review import judge
 from ksched_cli.config.startup import StartupError
-from tests.config.known import KNOWN, configured
+from tests.config.registries import REGISTRY, configured
 
 
 def errors(body: str) -> tuple[StartupError, ...]:
-    return judge(configured(body), KNOWN).startup.errors
+    return judge(configured(body), REGISTRY).startup.errors
 
 
 def test_what_an_extender_manages_alone_the_fit_ignores() -> None:
@@ -17,7 +17,7 @@ def test_what_an_extender_manages_alone_the_fit_ignores() -> None:
         "extenders: [{urlPrefix: 'http://a', filterVerb: f,"
         " managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\n"
     )
-    configuration = load_configuration(text, "config.yaml", KNOWN)
+    configuration = load_configuration(text, "config.yaml", REGISTRY)
     assert configuration.profiles[0].args["NodeResourcesFit"].ignored_resources == (
         "example.com/x",
     )

@@ -5,11 +5,11 @@ import pytest
 from ksched_cli.config.review import judge
 from ksched_cli.config.validation import text
 from ksched_cli.kube.field_errors import FieldError
-from tests.config.known import KNOWN, configured
+from tests.config.registries import REGISTRY, configured
 
 
 def errors(body: str) -> tuple[FieldError, ...]:
-    return judge(configured(body), KNOWN).field_errors
+    return judge(configured(body), REGISTRY).field_errors
 
 
 @pytest.mark.parametrize(

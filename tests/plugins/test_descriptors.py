@@ -16,7 +16,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.field_errors import FieldError, child, invalid
 from ksched_cli.plugins import IN_TREE, short_names
-from tests.config.known import configured
+from tests.config.registries import configured
 from tests.narrowing import present
 
 

@@ -4,7 +4,7 @@ from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.report import configuration
 from ksched_cli.report.table import EVERYTHING
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 from tests.report.schemas import conforms, squeezed
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -21,7 +21,7 @@ profiles:
 
 
 def effective(text: str) -> Configuration:
-    return load_configuration(HEAD + text, "c.yaml", KNOWN)
+    return load_configuration(HEAD + text, "c.yaml", REGISTRY)
 
 
 def test_configurations_are_as_their_schema_says() -> None:

@@ -5,19 +5,19 @@ import pytest
 from ksched_cli.config.review import review
 from ksched_cli.report import validation
 from ksched_cli.report.table import EVERYTHING, Limit
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 from tests.report.schemas import conforms
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
 def table(text: str, limit: Limit = EVERYTHING) -> list[str]:
-    return validation.table(review(text, KNOWN), "c.yaml", limit).splitlines()
+    return validation.table(review(text, REGISTRY), "c.yaml", limit).splitlines()
 
 
 @pytest.mark.parametrize("text", [HEAD, HEAD + "parallelism: 0\nfoo: 1\n", "a: b: c", ""])
 def test_reviews_are_as_their_schema_says(text: str) -> None:
-    conforms(validation.document(review(text, KNOWN)), "validation_result")
+    conforms(validation.document(review(text, REGISTRY)), "validation_result")
 
 
 def test_nothing_to_remark() -> None:

@@ -8,7 +8,7 @@ import yaml
 
 from ksched_cli.config.checks.findings import parse_path, path_text
 from ksched_cli.config.review import review
-from tests.config.known import KNOWN, configured
+from tests.config.registries import REGISTRY, configured
 
 CASES = yaml.safe_load(Path(__file__).with_name("findings.yaml").read_text())
 
@@ -19,7 +19,7 @@ def texts(case: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_problem_is_found_with_its_place(case: dict[str, Any]) -> None:
-    findings = review(texts(case), KNOWN).findings
+    findings = review(texts(case), REGISTRY).findings
     for expected in case["findings"]:
         exact = {key: expected[key] for key in ("severity", "rule", "path", "line")}
         matching = [
@@ -34,7 +34,7 @@ def test_a_problem_is_found_with_its_place(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_valid_is_what_kube_scheduler_accepts(case: dict[str, Any]) -> None:
-    result = review(texts(case), KNOWN)
+    result = review(texts(case), REGISTRY)
     assert result.valid == result.verdict.accepts
 
 

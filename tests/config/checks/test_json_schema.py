@@ -6,14 +6,14 @@ import pytest
 
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.json_schema import check_structure
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 def findings(data: dict[str, Any]) -> list[tuple[str, ...]]:
     collected = Findings("")
-    check_structure(HEAD | data, KNOWN, collected)
+    check_structure(HEAD | data, REGISTRY, collected)
     return [(item.rule, item.path, item.hint) for item in collected.sorted()]
 
 

@@ -9,7 +9,7 @@ from ksched_cli.config.checks.known_names import (
     did_you_mean,
     nearest,
 )
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 
 
 @pytest.mark.parametrize(
@@ -17,10 +17,10 @@ from tests.config.known import KNOWN
     [("nodeaffinity", "NodeAffinity"), ("NodeResourceFit", "NodeResourcesFit"), ("Zebra", "")],
 )
 def test_the_nearest_name_ignores_case_and_small_mistakes(name: str, candidate: str) -> None:
-    assert nearest(name, KNOWN) == candidate
-    assert (did_you_mean(name, KNOWN) != "") is bool(candidate)
+    assert nearest(name, REGISTRY) == candidate
+    assert (did_you_mean(name, REGISTRY) != "") is bool(candidate)
 
 
 def test_no_plugin_is_both_there_and_gone() -> None:
-    assert not set(KNOWN) & (set(REMOVED_PLUGINS) | set(FOREIGN_PLUGINS))
+    assert not set(REGISTRY) & (set(REMOVED_PLUGINS) | set(FOREIGN_PLUGINS))
     assert set(DISTRIBUTIONS) <= set(FOREIGN_PLUGINS)

@@ -3,11 +3,11 @@
 import pytest
 
 from ksched_cli.config.review import review
-from tests.config.known import KNOWN, configured
+from tests.config.registries import REGISTRY, configured
 
 
 def rules(body: str) -> set[tuple[str, str]]:
-    return {(finding.rule, finding.path) for finding in review(configured(body), KNOWN).findings}
+    return {(finding.rule, finding.path) for finding in review(configured(body), REGISTRY).findings}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from ksched_cli.config.checks.findings import Findings
 from ksched_cli.config.checks.refusals import add_field_error, check_kind, unknown_plugin
 from ksched_cli.kube.field_errors import FieldError, duplicate, invalid, required, unsupported
-from tests.config.known import KNOWN
+from tests.config.registries import REGISTRY
 
 V1 = "kubescheduler.config.k8s.io/v1"
 
@@ -68,4 +68,4 @@ def test_a_field_error_becomes_a_finding_at_its_path_in_the_file(
     ],
 )
 def test_a_plugin_that_is_not_there_has_a_hint(name: str, hint: str) -> None:
-    assert hint in unknown_plugin(name, KNOWN)[1]
+    assert hint in unknown_plugin(name, REGISTRY)[1]

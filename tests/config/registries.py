@@ -3,7 +3,7 @@
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.plugins import IN_TREE
 
-KNOWN = Registry(IN_TREE)
+REGISTRY = Registry(IN_TREE)
 FOREIGN = Registry(
     (*IN_TREE, PluginEntry("Packing", frozenset({"filter", "score"}), "packing 1.0", dict))
 )
