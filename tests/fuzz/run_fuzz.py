@@ -24,7 +24,7 @@ from judge import Verdict, judged
 from subjects import SUBJECTS, Input, Subject
 
 
-def one_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Verdict]:
+def mutated_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Verdict]:
     """The input of a seed, and what came of it. The file stays in `folder`."""
     mutated = subject.make(random.Random(seed), folder)
     path = folder / mutated.name
@@ -40,7 +40,7 @@ def run(subject: Subject, seeds: range, deadline: float, save: Path | None) -> C
         for seed in seeds:
             if time.monotonic() > deadline:
                 break
-            mutated, verdict = one_input(subject, seed, folder)
+            mutated, verdict = mutated_input(subject, seed, folder)
             counts["inputs"] += 1
             counts[f"exit {verdict.code}"] += 1
             if verdict.rule:

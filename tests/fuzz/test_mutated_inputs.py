@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from judge import judged
-from run_fuzz import one_input
+from run_fuzz import mutated_input
 from subjects import CHANGES, EXAMPLES, SUBJECTS, Subject, scenario_corpus
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
@@ -14,7 +14,7 @@ FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) -> None:
     for seed in range(12):
-        mutated, verdict = one_input(subject, seed, tmp_path)
+        mutated, verdict = mutated_input(subject, seed, tmp_path)
         assert not verdict.rule, (seed, mutated.arguments, verdict)
 
 

@@ -41,7 +41,7 @@ def search_of(results: list[int | None], num_candidates: int) -> tuple[Candidate
     return search, tried
 
 
-def tried_one_by_one(results: list[int | None], num_candidates: int) -> int:
+def tried_each_alone(results: list[int | None], num_candidates: int) -> int:
     """How many nodes are tried, as DryRunPreemption and candidateList have it."""
     non_violating = violating = 0
     for count, violations in enumerate(results, start=1):
@@ -58,7 +58,7 @@ def test_the_search_ends_with_the_node_that_upstream_tries_last(
     results: list[int | None], num_candidates: int
 ) -> None:
     search, tried = search_of(results, num_candidates)
-    end = tried_one_by_one(results, num_candidates)
+    end = tried_each_alone(results, num_candidates)
     assert search.rows.tolist() == list(range(end))
     assert len(tried) == len(set(tried))
     candidates = [row for row in range(end) if results[row] is not None]
