@@ -13,6 +13,7 @@ from enum import Enum
 
 import numpy as np
 
+from ksched_cli.analysis.pending import owner as owner_of
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -35,7 +36,7 @@ class Verdict(Enum):
 class PodDrift:
     """A running pod as if it came today.
 
-    owner:       its controller, or the pod itself, as "namespace/name (Kind)"
+    owner:       its controller, or the pod itself, as namespace/Kind/name
     rank:        of its node among those that fit, 1 for the highest score; None where it is not
                  among them, as is score
     best_node:   with the highest score, the first by name; "" where no node fits
@@ -130,7 +131,8 @@ def _is_feasible(evaluation: Evaluation, row: int) -> bool:
 
 def _answer(evaluation: Evaluation, pod: PodInfo, row: int, plugin: str) -> PodDrift:
     """plugin: that rejects the row, where it is rejected"""
-    key, owner, node = pod.key, _owner(pod.pod), pod.pod.node_name
+    key, node = pod.key, pod.pod.node_name
+    owner = f"{pod.namespace}/{owner_of(pod)}"
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is None or not len(rows):
         return PodDrift(key, owner, node, Verdict.NOT_ALLOWED, rejected_by=plugin)
@@ -154,10 +156,3 @@ def _answer(evaluation: Evaluation, pod: PodInfo, row: int, plugin: str) -> PodD
     if rank == 1:
         verdict = Verdict.BEST if len(best_rows) == 1 else Verdict.TIED
     return PodDrift(key, owner, node, verdict, rank, score, best_node, best_score)
-
-
-def _owner(pod: Pod) -> str:
-    for reference in pod.metadata.owner_references:
-        if reference.controller:
-            return f"{pod.namespace}/{reference.name} ({reference.kind})"
-    return f"{pod.key} (Pod)"

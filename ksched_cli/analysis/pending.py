@@ -14,6 +14,8 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 
 HASH_LABEL = "pod-template-hash"
+# The kind of owner of a pod without a controller.
+POD = "Pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def owner(pod: PodInfo) -> str:
     """Kind/name of what manages the pod."""
     controller = pod.pod.metadata.controller
     if controller is None:
-        return f"Pod/{pod.name}"
+        return f"{POD}/{pod.name}"
     template_hash = pod.pod.metadata.labels.get(HASH_LABEL)
     if controller.kind == "ReplicaSet" and template_hash:
         deployment = controller.name.removesuffix(f"-{template_hash}")

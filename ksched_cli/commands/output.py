@@ -17,7 +17,7 @@ from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, printable, verdict
+from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, paragraph, printable, verdict
 
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
@@ -93,9 +93,16 @@ def warn(line: str) -> None:
     if collected is not None:
         collected.append(line)
     if not SETTINGS.quiet:
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        label = verdict("warning:", YELLOW, Limit(colour=colour))
-        print(f"{label} {printable(line)}", file=sys.stderr)
+        print(_warning(line), file=sys.stderr)
+
+
+def _warning(line: str) -> str:
+    """On a terminal wrapped between words, and its beginning in colour."""
+    if not sys.stderr.isatty():
+        return f"warning: {printable(line)}"
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    begin, rest = paragraph(f"warning: {line}", Limit(max(columns, MIN_WIDTH)), "  ").split(":", 1)
+    return verdict(f"{begin}:", YELLOW, Limit(colour=not os.environ.get("NO_COLOR"))) + rest
 
 
 @contextmanager

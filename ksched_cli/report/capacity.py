@@ -34,7 +34,7 @@ def table(answer: Capacity | NodesNeeded, limit: Limit) -> str:
         return _nodes_needed_table(answer, limit)
     parts = [paragraph(_headline(answer), limit), _nodes(answer, limit)]
     if answer.stopped_at is not None:
-        parts.append(f"The search stopped at {answer.stopped_at}; --max N goes on to N.")
+        parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
     elif answer.count:
         parts.append(paragraph(f"The next one does not fit:\n{answer.limited_by}", limit))
     return "\n\n".join(part for part in parts if part)
@@ -67,7 +67,7 @@ def _nodes(answer: Capacity, limit: Limit) -> str:
     for node, copies in answer.nodes.items():
         by_copies.setdefault(copies, []).append(node)
     rows = [
-        (copies, len(names), listed(names, limit))
+        (f"{copies:,}", f"{len(names):,}", listed(names, limit))
         for copies, names in sorted(by_copies.items(), reverse=True)
     ]
     return cut_columns(("COPIES EACH", "NODES", "NAMES"), rows, limit)
@@ -94,11 +94,11 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
     elif not answer.count:
         headline = "no more nodes are needed: every pod gets one, and none is evicted"
     else:
-        copies = "1 more node" if answer.count == 1 else f"{answer.count} more nodes"
+        copies = "1 more node" if answer.count == 1 else f"{answer.count:,} more nodes"
         verb = "is" if answer.count == 1 else "are"
         headline = f"{copies} like {answer.like} {verb} needed"
     rows = [
-        (trial.nodes, trial.pending, trial.evicted)
+        (f"{trial.nodes:,}", f"{trial.pending:,}", f"{trial.evicted:,}")
         for trial in sorted(answer.trials, key=lambda trial: trial.nodes)
     ]
     runs = cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit)

@@ -27,7 +27,7 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
         text = record.text
         for (action, detail), names in subjects.items():
             what = f"{action} ({detail})" if detail else action
-            rows.append((text, str(len(names)), f"{what}: {listed(names, limit)}"))
+            rows.append((text, f"{len(names):,}", f"{what}: {listed(names, limit)}"))
             text = ""
         if not subjects:
             rows.append((text, "0", "nothing to do"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
+from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import Limit, counted, cut_columns, listed, paragraph
 
 
@@ -51,12 +52,12 @@ def table(answer: Drift, limit: Limit) -> str:
 def _headline(answer: Drift) -> str:
     text = (
         f"{counted(len(answer.pods), 'running pod')}: "
-        f"{answer.count(Verdict.BEST)} on the best node, "
-        f"{answer.count(Verdict.TIED)} on one as good as the best, "
-        f"{answer.count(Verdict.WORSE)} on a worse one, "
-        f"{answer.count(Verdict.NOT_ALLOWED)} where they would not be allowed today"
+        f"{answer.count(Verdict.BEST):,} on the best node, "
+        f"{answer.count(Verdict.TIED):,} on one as good as the best, "
+        f"{answer.count(Verdict.WORSE):,} on a worse one, "
+        f"{answer.count(Verdict.NOT_ALLOWED):,} where they would not be allowed today"
     )
-    return f"{text}\n{len(answer.ignored)} left out" if answer.ignored else text
+    return f"{text}\n{len(answer.ignored):,} left out" if answer.ignored else text
 
 
 def _groups(answer: Drift, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
@@ -64,14 +65,14 @@ def _groups(answer: Drift, verdict: Verdict) -> dict[tuple[str, str], list[PodDr
     groups: dict[tuple[str, str], list[PodDrift]] = {}
     for pod in answer.pods:
         if pod.verdict is verdict:
-            groups.setdefault((pod.owner, pod.rejected_by), []).append(pod)
+            groups.setdefault((shared_owner(pod.owner), pod.rejected_by), []).append(pod)
     return groups
 
 
 def _not_allowed(answer: Drift, limit: Limit) -> str:
     groups = _groups(answer, Verdict.NOT_ALLOWED)
     rows = [
-        (owner, len(pods), plugin, _nodes(pods, limit), _targets(pods, limit))
+        (_name(owner, pods), f"{len(pods):,}", plugin, _nodes(pods, limit), _targets(pods, limit))
         for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -len(group[1]))
     ]
     headers = ("NOT ALLOWED", "PODS", "BECAUSE OF", "ON", "WOULD GO TO")
@@ -82,11 +83,21 @@ def _worse(answer: Drift, limit: Limit) -> str:
     groups = _groups(answer, Verdict.WORSE)
     furthest = {key: max(pod.behind for pod in pods) for key, pods in groups.items()}
     rows = [
-        (owner, len(pods), furthest[owner, plugin], _nodes(pods, limit), _targets(pods, limit))
+        (
+            _name(owner, pods),
+            f"{len(pods):,}",
+            f"{furthest[owner, plugin]:,}",
+            _nodes(pods, limit),
+            _targets(pods, limit),
+        )
         for (owner, plugin), pods in sorted(groups.items(), key=lambda group: -furthest[group[0]])
     ]
     headers = ("WORSE", "PODS", "POINTS BEHIND", "ON", "WOULD GO TO")
     return cut_columns(headers, rows, limit) if rows else ""
+
+
+def _name(owner: str, pods: list[PodDrift]) -> str:
+    return group_name(owner, [pod.pod for pod in pods])
 
 
 def _nodes(pods: list[PodDrift], limit: Limit) -> str:

@@ -11,7 +11,7 @@ from ksched_cli.analysis.explain import Explanation, NodeExplanation
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
-from ksched_cli.report.reasons import reason_fields, rejected_table
+from ksched_cli.report.reasons import APART_MAX, reason_fields, rejected_table
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -104,7 +104,7 @@ def table(explanation: Explanation, limit: Limit) -> str:
         (node for node in explanation.nodes if fits(node)),
         key=lambda node: (node.rank or 0, node.node),
     )
-    parts = [_headline(explanation, limit)]
+    parts = [_headline(explanation, limit), _own_node(explanation, limit)]
     if fitting:
         taken = next((node for node in fitting if node.node == explanation.node), fitting[0])
         if taken.scores:
@@ -176,6 +176,16 @@ def _running(explanation: Explanation) -> str:
     if explanation.rank is None:
         return f"{text}, where it would not be placed now"
     return f"{text}, rank {explanation.rank:,} of {explanation.feasible:,}"
+
+
+def _own_node(explanation: Explanation, limit: Limit) -> str:
+    """Why a pod that runs would not be placed where it is."""
+    own = [node for node in explanation.nodes if node.node == explanation.running_on]
+    return (
+        ""
+        if len(explanation.nodes) <= APART_MAX
+        else rejected_table([node for node in own if node.rejections], (), limit)
+    )
 
 
 def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:

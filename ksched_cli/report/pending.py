@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
+from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.reasons import brief_reasons_table, reason_fields
 from ksched_cli.report.table import (
     ALL_HINT,
@@ -52,16 +55,31 @@ def _group(group: PendingGroup) -> dict[str, Any]:
 
 def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
-    shown = report.groups if limit.rows is None else report.groups[:SHOWN_GROUPS]
+    groups = _merged(report.groups)
+    shown = groups if limit.rows is None else groups[:SHOWN_GROUPS]
     most = min(SHOWN_REASONS // max(len(shown), 1), SHOWN_REASONS_OF_GROUP)
     parts = [_block(group, most, limit) for group in shown]
-    rest = report.groups[len(shown) :]
+    rest = groups[len(shown) :]
     if rest:
         pods = counted(sum(len(group.pods) for group in rest), "pod")
         parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
     counts = f"{report.pending:,} pending, {report.gated:,} gated, {report.ignored:,} left out"
     parts.append(verdict(counts, YELLOW if report.groups else GREEN, limit))
     return "\n\n".join(parts)
+
+
+def _merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
+    """Pods of one namespace without a controller that stay pending with the same message are a
+    group, with the reasons of the first; those of the most pods first."""
+    merged: dict[object, PendingGroup] = {}
+    for group in groups:
+        owner = shared_owner(f"{group.namespace}/{group.owner}")
+        key = (owner, group.message, group.undecided)
+        if key in merged:
+            merged[key] = replace(merged[key], pods=(*merged[key].pods, *group.pods))
+        else:
+            merged[key] = group
+    return sorted(merged.values(), key=lambda group: -len(group.pods))
 
 
 def _block(group: PendingGroup, most: int, limit: Limit) -> str:
@@ -71,8 +89,11 @@ def _block(group: PendingGroup, most: int, limit: Limit) -> str:
     most: reasons to show where rows are limited
     """
     state = "cannot be decided" if group.undecided else "pending"
-    pods = "a pod" if len(group.pods) == 1 else counted(len(group.pods), "pod")
-    text = f"{group.owner} in {group.namespace}: {pods} {state}: {listed(group.pods, limit)}"
+    name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
+    text = f"{state}: {name}"
+    if name not in group.pods:
+        pods = counted(len(group.pods), "pod")
+        text = f"{state}: {pods} of {name}: {listed(group.pods, limit)}"
     heading = paragraph(text, limit, "  ")
     heading = verdict(heading, RED if group.undecided else YELLOW, limit)
     message = paragraph(group.message, limit)

@@ -213,7 +213,7 @@ def _candidate_rows(
         rows.append(("", f"and {rest:,} more", "", "", ""))
     if candidate.reprieved:
         names = listed(candidate.reprieved, limit)
-        rows.append(("", f"{len(candidate.reprieved)} may stay", "", "", names))
+        rows.append(("", f"{len(candidate.reprieved):,} may stay", "", "", names))
     return rows
 
 
@@ -253,7 +253,10 @@ def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
     headers: tuple[str, ...] = ("NO CANDIDATE", "EVEN WITHOUT", "BECAUSE")
     if limit.width is None or fits_width(headers, rows, Limit(limit.width + WRAPPED)):
         return columns(headers, rows, Limit(limit.width))
-    joined = [(where, f"even without {without}, {why}") for where, without, why in rows]
+    joined = [
+        (where, f"even without {without}, {why}") if without else (where, why)
+        for where, without, why in rows
+    ]
     return columns(("NO CANDIDATE", "BECAUSE"), joined, Limit(limit.width))
 
 
@@ -273,7 +276,7 @@ def _pods_removed(node: NonCandidateNode) -> str:
     if node.removed is None:
         return "any pod"
     if node.removed == 0:
-        return "(no pod of lower priority)"
+        return ""
     return f"{counted(node.removed, 'pod')} of lower priority"
 
 

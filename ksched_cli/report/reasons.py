@@ -7,7 +7,14 @@ from typing import Any
 
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
-from ksched_cli.report.table import ALL_HINT, Limit, columns, counted, cut_columns, listed
+from ksched_cli.report.table import (
+    ALL_HINT,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    listed,
+)
 
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
@@ -94,6 +101,7 @@ def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
         where = ", ".join(node.node for node in group)
         for rejection in group[0].rejections:
             why = "; ".join((*rejection.status.reasons, *rejection.details))
-            rows.append((where, rejection.status.plugin, why))
+            plugin = rejection.status.plugin
+            rows.append((where, f"{plugin}: {why}" if plugin else why))
             where = ""
-    return cut_columns(("NOT ON", "BECAUSE OF", "WHY"), rows, limit)
+    return cut_columns(("NOT ON", "WHY"), rows, limit)

@@ -7,10 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ksched_cli.analysis.pending import POD
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
 from ksched_cli.report import usage
 from ksched_cli.report.attempts import attempt
+from ksched_cli.report.owners import NO_CONTROLLER, group_name, shared_owner
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -133,23 +135,33 @@ def _placed(run: RunRecord, limit: Limit, shown: Shown) -> str:
     if not placed:
         return ""
     if shown.wide:
-        rows = [(pod, node, _score(run.last[pod]), run.last[pod].evaluated) for pod, node in placed]
+        rows = [
+            (pod, node, _score(run.last[pod]), f"{run.last[pod].evaluated:,}")
+            for pod, node in placed
+        ]
         return columns(("POD", "NODE", "SCORE", "LOOKED AT"), rows, Limit(limit.width))
     if limit.rows is None or len(placed) <= MAX_POD_ROWS:
         scored = [(pod, node, _score(run.last[pod])) for pod, node in placed]
         return columns(("POD", "NODE", "SCORE"), scored, limit)
-    nodes: dict[str, list[str]] = {}
-    for pod, node in placed:
-        nodes.setdefault(shown.owners.get(pod, pod), []).append(node)
-    grouped = [(owner, f"{len(on):,}", _nodes_of(on, limit)) for owner, on in nodes.items()]
+    groups: dict[str, list[str]] = {}
+    for pod, _ in placed:
+        groups.setdefault(_owner(pod, shown), []).append(pod)
+    grouped = [
+        (group_name(owner, pods), f"{len(pods):,}", _nodes_of(run, pods, limit))
+        for owner, pods in groups.items()
+    ]
     text = cut_columns(("OWNER", "PLACED", "NODES"), grouped, limit.first(SHOWN_OWNERS), "owners")
     return f"{text}\n(-o wide shows every pod with its node and score)"
 
 
-def _nodes_of(nodes: Sequence[str], limit: Limit) -> str:
-    """The nodes with the most pods of the owner, and how many there are."""
-    counts = Counter(nodes).most_common()
-    names = [name if count == 1 else f"{name} ({count})" for name, count in counts]
+def _owner(pod: str, shown: Shown) -> str:
+    return shared_owner(shown.owners.get(pod, f"{pod.partition('/')[0]}/{POD}/"))
+
+
+def _nodes_of(run: RunRecord, pods: Sequence[str], limit: Limit) -> str:
+    """The nodes with the most of the pods, and how many there are."""
+    counts = Counter(run.placements[pod] for pod in pods).most_common()
+    names = [name if count == 1 else f"{name} ({count:,})" for name, count in counts]
     return listed(names, limit)
 
 
@@ -176,17 +188,21 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
         return columns(("STATE", "POD", "WHY"), waiting, limit)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for state, pod, why in waiting:
-        groups.setdefault((state, shown.owners.get(pod, pod), why), []).append(pod)
+        groups.setdefault((state, _owner(pod, shown), why), []).append(pod)
     first = groups if limit.rows is None else list(groups)[:SHOWN_OWNERS]
     parts = [_group(*group, groups[group], limit) for group in first]
     rest = len(groups) - len(parts)
     if rest:
         parts.append(f"… and {counted(rest, 'more group')} ({ALL_HINT})")
+    if any(state == "pending" for state, _, _ in groups):
+        parts.append("(ksched explain --pending shows the nearest nodes)")
     return "\n".join(parts)
 
 
 def _group(state: str, owner: str, why: str, pods: Sequence[str], limit: Limit) -> str:
     name = pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}"
+    if owner.startswith(NO_CONTROLLER) and len(pods) > 1:
+        name += f": {listed(pods, limit)}"
     heading = paragraph(f"{state}: {name}", limit, "  ")
     return f"{heading}\n{paragraph('  ' + why, limit, '  ')}"
 
@@ -200,16 +216,16 @@ def _evictions(run: RunRecord, limit: Limit) -> str:
 def _counts(run: RunRecord, limit: Limit) -> str:
     """A line, and another of the pods left out, where there are any."""
     counts = summary(run)
-    line = ", ".join(f"{counts[key]} {key}" for key in ("placed", "pending", "gated"))
+    line = ", ".join(f"{counts[key]:,} {key}" for key in ("placed", "pending", "gated"))
     if counts["evicted"]:
-        line += f", {counts['evicted']} evicted"
+        line += f", {counts['evicted']:,} evicted"
     if counts["undecided"]:
-        line += f"; of the pending {counts['undecided']} cannot be decided, as a plugin failed"
+        line += f"; of the pending {counts['undecided']:,} cannot be decided, as a plugin failed"
     colour = RED if run.failed else YELLOW if run.pending else GREEN
     line = verdict(paragraph(line, limit), colour, limit)
     reasons = Counter(pod.reason for pod in run.ignored)
     if reasons:
-        counts_of_reasons = (f"{count} {reason}" for reason, count in reasons.most_common())
+        counts_of_reasons = (f"{count:,} {reason}" for reason, count in reasons.most_common())
         line += "\n" + paragraph(f"left out: {', '.join(counts_of_reasons)}", limit)
     return line
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from tabulate import tabulate
+from itertools import zip_longest
+from textwrap import indent
 
 MIN_WIDTH = 40
 GAP = 2  # between columns
 MIN_PROSE = 24  # of a column that wraps
+INDENT = "  "
 LISTED_NAMES = 3
 ALL_HINT = "--all shows every one"
 
@@ -38,18 +39,56 @@ def columns(
     headers: Sequence[str], rows: Sequence[Sequence[object]], limit: Limit = EVERYTHING
 ) -> str:
     """Rows under headers, without lines. Cells wrap, between words where they can, so that no line
-    is wider than the limit; text of several lines keeps them."""
+    is wider than the limit; text of several lines keeps them. Where the longest words of the
+    columns do not fit beside each other, the first column stands above the others."""
     shown = rows if limit.rows is None else rows[: limit.rows]
     cells = [list(headers), *([_text(cell) for cell in row] for row in shown)]
-    if limit.width is not None:
-        widths = _widths(cells, limit.width)
-        cells = [
-            [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
-            for row in cells
-        ]
-    # Headers as a row: tabulate pads a column below a header of its own.
-    text = tabulate(cells, tablefmt="plain", disable_numparse=True)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    if limit.width is None or len(headers) == 1 or _are_whole(cells, limit.width):
+        blocks = _side_by_side(cells, limit.width)
+    else:
+        blocks = _stacked(cells, limit.width)
+    return "\n".join(line.rstrip() for block in blocks for line in block.split("\n"))
+
+
+def _are_whole(cells: Sequence[Sequence[str]], width: int) -> bool:
+    """Whether the columns fit beside each other with no name or word taken apart."""
+    return sum(_longest_parts(cells)) + GAP * (len(cells[0]) - 1) <= width
+
+
+def _side_by_side(cells: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """The text of each row; of one line, but where a cell has several or wraps."""
+    widths = _natural(cells) if width is None else _widths(cells, width)
+    gap = " " * GAP
+    blocks = []
+    for row in cells:
+        wrapped = [_wrapped(cell, size).split("\n") for cell, size in zip(row, widths, strict=True)]
+        lines = zip_longest(*wrapped, fillvalue="")
+        blocks.append(
+            "\n".join(
+                gap.join(part.ljust(size) for part, size in zip(line, widths, strict=True))
+                for line in lines
+            )
+        )
+    return blocks
+
+
+def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The text of each row: the first cell, then the others beside each other; where these do not
+    fit either, as prose, each with its header."""
+    headers, *rows = cells
+    others, narrow = [row[1:] for row in cells], width - len(INDENT)
+    if len(headers) == 2 or _are_whole(others, narrow):
+        blocks = _side_by_side(others, narrow)
+    else:
+        names = [header.lower() for header in headers[1:]]
+        blocks = [""]
+        for row in rows:
+            parts = [f"{name} {cell}" for name, cell in zip(names, row[1:], strict=True) if cell]
+            blocks.append(_wrapped("; ".join(parts), narrow))
+    return [
+        "\n".join(part for part in (_wrapped(row[0], width), indent(block, INDENT)) if part.strip())
+        for row, block in zip(cells, blocks, strict=True)
+    ]
 
 
 def cut_columns(
@@ -145,18 +184,21 @@ def _widths(cells: Sequence[Sequence[str]], width: int) -> list[int]:
     available = max(width - GAP * (len(natural) - 1), len(natural))
     if sum(natural) <= available:
         return natural
-    word_lengths = [
-        max([1, *(len(word) for cell in column for word in cell.split())])
-        for column in zip(*cells, strict=True)
-    ]
-    least = [
-        max(word, min(whole, MIN_PROSE)) for word, whole in zip(word_lengths, natural, strict=True)
-    ]
+    longest = _longest_parts(cells)
+    least = [max(word, min(whole, MIN_PROSE)) for word, whole in zip(longest, natural, strict=True)]
     if sum(least) >= available:
         return [max(length, 1) for length in _shares(least, available)]
     lengths = [whole - part for whole, part in zip(natural, least, strict=True)]
     extra = _shares(lengths, available - sum(least))
     return [part + more for part, more in zip(least, extra, strict=True)]
+
+
+def _longest_parts(cells: Sequence[Sequence[str]]) -> list[int]:
+    """Per column, the length of its longest word."""
+    return [
+        max([1, *(len(word) for cell in column for word in cell.split())])
+        for column in zip(*cells, strict=True)
+    ]
 
 
 def _natural(cells: Sequence[Sequence[str]]) -> list[int]:

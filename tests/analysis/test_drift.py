@@ -71,8 +71,8 @@ def test_pods_of_one_controller_have_one_owner() -> None:
     by_name = drift_of(
         node("a"), pod("p", node="a", metadata={"ownerReferences": [owner]}), pod("q", node="a")
     )
-    assert by_name["p"].owner == "default/web (ReplicaSet)"
-    assert by_name["q"].owner == "default/q (Pod)"
+    assert by_name["p"].owner == "default/ReplicaSet/web"
+    assert by_name["q"].owner == "default/Pod/q"
 
 
 def test_a_node_that_pre_filter_left_out_names_the_plugin() -> None:

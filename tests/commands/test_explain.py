@@ -162,7 +162,7 @@ def test_all_pending_pods_are_explained_at_once(ksched: Any, write_state: Any) -
     assert (reason["reason"], reason["nodes"]) == ("Insufficient cpu", 1)
     assert reason["nearest"] == {"node": "a", "detail": "cpu: wants 9, 4 free of 4", "ties": 0}
     code, out, _ = ksched("explain", "--pending", "--state", state)
-    assert (code, out.splitlines()[0]) == (1, "Pod/p in default: a pod pending: default/p")
+    assert (code, out.splitlines()[0]) == (1, "pending: default/p")
     assert ksched("explain", "--pending", "--state", write_state(node("a"), pod("q")))[0] == 0
 
 
@@ -174,7 +174,7 @@ def test_undecided_pods_among_the_pending_are_exit_code_3(
     state = write_state(node("a"), pod("p"), pod("q", cpu=9))
     code, out, _ = ksched("explain", "--pending", "--state", state, "--plugin", plugin)
     assert code == 3
-    assert "Pod/p in default: a pod cannot be decided: default/p" in out
+    assert "cannot be decided: default/p" in out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Results to standard output, as wide as asked; the rest to standard error."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -165,3 +166,16 @@ def test_quiet_prints_no_warnings(
     monkeypatch.setattr(output.SETTINGS, "quiet", True)
     output.warn("odd")
     assert capsys.readouterr().err == ""
+
+
+def test_warnings_wrap_between_words_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((40, 20)))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    output.warn("word " * 12)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "\x1b[33mwarning:\x1b[0m word word word word word word"
+    assert lines[1:] == ["  word word word word word word"]

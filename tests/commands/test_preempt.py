@@ -114,7 +114,7 @@ def test_the_table_names_victims_reasons_and_the_other_nodes(ksched: Ksched) -> 
     assert "cpu: wants 2, 1 free of 4" in out
     assert "violates default/db" in out
     assert "2 may stay" in out
-    assert "cedar (no pod of lower priority)" in out
+    assert "cedar No preemption victims found" in out
     assert "not tolerated: maintenance=tonight:NoSchedule" in out
 
 

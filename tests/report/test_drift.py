@@ -10,24 +10,22 @@ from ksched_cli.report import drift
 from ksched_cli.report.table import EVERYTHING
 from tests.report.schemas import conforms, squeezed
 
-WEB = "default/web (ReplicaSet)"
+WEB = "default/ReplicaSet/web"
 PODS = (
-    PodDrift("default/best", "default/best (Pod)", "a", Verdict.BEST, 1, 90, "a", 90),
-    PodDrift("default/tied", "default/tied (Pod)", "b", Verdict.TIED, 1, 90, "a", 90),
+    PodDrift("default/best", "default/Pod/best", "a", Verdict.BEST, 1, 90, "a", 90),
+    PodDrift("default/tied", "default/Pod/tied", "b", Verdict.TIED, 1, 90, "a", 90),
     PodDrift("default/web-1", WEB, "b", Verdict.WORSE, 2, 80, "a", 90),
     PodDrift("default/web-2", WEB, "c", Verdict.WORSE, 3, 60, "a", 90),
     PodDrift(
         "default/out",
-        "default/out (Pod)",
+        "default/Pod/out",
         "c",
         Verdict.NOT_ALLOWED,
         best_node="a",
         best_score=90,
         rejected_by="NodeAffinity",
     ),
-    PodDrift(
-        "default/none", "default/none (Pod)", "c", Verdict.NOT_ALLOWED, rejected_by="NodePorts"
-    ),
+    PodDrift("default/none", "default/Pod/none", "c", Verdict.NOT_ALLOWED, rejected_by="NodePorts"),
 )
 ANSWER = Drift(PODS, (IgnoredPod("default/static", "a static pod"),))
 
@@ -54,9 +52,9 @@ def test_the_table_has_a_line_for_each_group_that_is_not_where_it_would_go() -> 
         "1 left out",
         "",
         "NOT ALLOWED PODS BECAUSE OF ON WOULD GO TO",
-        "default/out (Pod) 1 NodeAffinity c a",
-        "default/none (Pod) 1 NodePorts c nowhere",
+        "default/out 1 NodeAffinity c a",
+        "default/none 1 NodePorts c nowhere",
         "",
         "WORSE PODS POINTS BEHIND ON WOULD GO TO",
-        "default/web (ReplicaSet) 2 30 b, c a",
+        "default/ReplicaSet/web 2 30 b, c a",
     ]

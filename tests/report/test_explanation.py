@@ -45,7 +45,7 @@ def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
 
 def test_nodes_rejected_alike_share_a_line() -> None:
     text = explained(*(node(name, cpu="1") for name in "abc"), pod("p", cpu="2"))
-    assert "a, b, c NodeResourcesFit Insufficient cpu; cpu: wants 2, 1 free of 1" in text
+    assert "a, b, c NodeResourcesFit: Insufficient cpu; cpu: wants 2, 1 free of 1" in text
 
 
 def test_ties_and_the_only_node_are_said() -> None:
@@ -104,3 +104,14 @@ def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_a
     text = " ".join(explained(*small, pod("p", cpu="1")))
     assert "of 200 nodes were looked at; of all 200 that fit, n000 is the best too." in text
     assert "looked at" not in " ".join(explained(*small[:20], pod("p", cpu="1")))
+
+
+def test_why_a_running_pod_would_not_be_placed_where_it_is_comes_before_the_ranking() -> None:
+    others = [node(f"n{i:02}") for i in range(12)]
+    tainted = node("own", taints=["k=v:NoSchedule"])
+    text = explained(*others, tainted, pod("p", node="own"), pod="p")
+    assert text[1] == "runs on own, where it would not be placed now"
+    reason = (
+        "own TaintToleration: node(s) had untolerated taint {k: v}; not tolerated: k=v:NoSchedule"
+    )
+    assert text.index(reason) < text.index("PLUGIN RAW 0-100 WEIGHT POINTS")

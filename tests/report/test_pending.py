@@ -15,7 +15,7 @@ from tests.report.schemas import conforms, squeezed
 def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None:
     state = cluster(node("a"), node("b", cpu=8), pod("p", cpu=12), pod("q", gates=["x.io/g"]))
     lines = squeezed(table(pending_report(simulation(state)), EVERYTHING))
-    assert lines[0] == "Pod/p in default: a pod pending: default/p"
+    assert lines[0] == "pending: default/p"
     assert lines[1].startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert lines[2:5] == [
         "NOT ON WHY",
@@ -25,12 +25,31 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     assert lines[-1] == "1 pending, 1 gated, 0 left out"
 
 
+def controller(name: str) -> dict[str, Any]:
+    return {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": "u", "controller": True}
+
+
 def test_many_groups_and_pods_are_cut_with_a_count() -> None:
-    pods = [pod(f"p{i}", cpu=5 + i) for i in range(11)]
+    pods = [
+        pod(f"p{i}", cpu=5, metadata={"ownerReferences": [controller(f"job-{i}")]})
+        for i in range(11)
+    ]
     text = table(pending_report(simulation(cluster(node("a"), *pods))), TERMINAL)
     assert "… and 5 more groups of 5 pods (--all shows every one)" in text
-    assert text.count("pending: default/p") == 6
+    assert text.count("pending: 1 pod of default/Job/job-") == 6
     assert "0/1 nodes are available" not in text
+
+
+def test_pods_without_a_controller_share_a_block_where_their_message_is_one() -> None:
+    pods = [pod(f"p{i}", cpu=5 + i) for i in range(11)]
+    lines = squeezed(table(pending_report(simulation(cluster(node("a"), *pods))), TERMINAL))
+    first = "pending: 11 pods of no controller in default: default/p0, "
+    assert lines[0] == f"{first}default/p1, default/p2 and 8 more"
+    assert lines[-3:] == [
+        "nearest a: cpu: wants 5, 4 free of 4",
+        "",
+        "11 pending, 0 gated, 0 left out",
+    ]
 
 
 @settings(max_examples=20)

@@ -140,11 +140,14 @@ def test_many_pods_are_grouped_by_owner_and_reason() -> None:
     small = [pod(f"web-{i:02}") for i in range(30)]
     large = [pod(f"big-{i}", cpu="9") for i in range(7)]
     run = simulate(cluster(node("a"), *small, *large))
-    owners = {pod: pod.partition("-")[0] for pod in (*run.placements, *run.pending)}
+    owners = {
+        pod: f"default/Job/{pod.split('/')[1].partition('-')[0]}"
+        for pod in (*run.placements, *run.pending)
+    }
     text = schedule.table(run, TERMINAL, schedule.Shown(owners=owners))
     lines = squeezed(text)
-    assert "default/web 30 a (30)" in lines
-    assert "pending: 7 pods of default/big" in lines
+    assert "default/Job/web 30 a (30)" in lines
+    assert "pending: 7 pods of default/Job/big" in lines
     assert not any("web-00" in line for line in lines)
     wide = squeezed(schedule.table(run, TERMINAL, schedule.Shown(owners=owners, wide=True)))
     assert "default/web-00 a only one fits 1" in wide

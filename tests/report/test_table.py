@@ -113,3 +113,27 @@ def test_counts_have_a_plural_and_separators() -> None:
 
 def test_a_whole_list_counts_nothing() -> None:
     assert squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2))) == ["N", "1", "2"]
+
+
+def test_where_names_do_not_fit_beside_each_other_the_first_stands_above() -> None:
+    rows = [("a" * 30, "b" * 30, 7), ("c" * 30, None, 8)]
+    text = columns(("POD", "NODE", "SCORE"), rows, Limit(60))
+    assert text.splitlines() == [
+        "POD",
+        f"  NODE{' ' * 28}SCORE",
+        "a" * 30,
+        f"  {'b' * 30}  7",
+        "c" * 30,
+        f"  {' ' * 32}8",
+    ]
+
+
+def test_where_the_others_do_not_fit_either_they_are_prose() -> None:
+    rows = [("a" * 30, "b" * 30, "c" * 30, 7)]
+    text = columns(("POD", "NODE", "FOR", "SCORE"), rows, Limit(60))
+    assert text.splitlines() == [
+        "POD",
+        "a" * 30,
+        f"  node {'b' * 30}; for",
+        f"  {'c' * 30}; score 7",
+    ]
