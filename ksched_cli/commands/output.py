@@ -17,7 +17,15 @@ from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
-from ksched_cli.report.table import MIN_WIDTH, TERMINAL, YELLOW, Limit, paragraph, printable, verdict
+from ksched_cli.report.table import (
+    MIN_WIDTH,
+    TERMINAL,
+    YELLOW,
+    Limit,
+    paragraph,
+    printable,
+    verdict,
+)
 
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 

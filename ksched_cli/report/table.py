@@ -57,19 +57,19 @@ def _are_whole(cells: Sequence[Sequence[str]], width: int) -> bool:
 
 def _side_by_side(cells: Sequence[Sequence[str]], width: int | None) -> list[str]:
     """The text of each row; of one line, but where a cell has several or wraps."""
-    widths = _natural(cells) if width is None else _widths(cells, width)
-    gap = " " * GAP
-    blocks = []
-    for row in cells:
-        wrapped = [_wrapped(cell, size).split("\n") for cell, size in zip(row, widths, strict=True)]
-        lines = zip_longest(*wrapped, fillvalue="")
-        blocks.append(
-            "\n".join(
-                gap.join(part.ljust(size) for part, size in zip(line, widths, strict=True))
-                for line in lines
-            )
+    if width is not None:
+        widths = _widths(cells, width)
+        cells = [
+            [_wrapped(cell, size) for cell, size in zip(row, widths, strict=True)] for row in cells
+        ]
+    sizes, gap = _natural(cells), " " * GAP
+    return [
+        "\n".join(
+            gap.join(part.ljust(size) for part, size in zip(line, sizes, strict=True))
+            for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
         )
-    return blocks
+        for row in cells
+    ]
 
 
 def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:

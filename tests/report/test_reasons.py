@@ -67,19 +67,19 @@ def test_reasons_left_out_are_counted() -> None:
     assert len(squeezed(reasons_table(reasons, EVERYTHING))) == SHOWN_REASONS + 3
 
 
-@pytest.mark.parametrize(("count", "header"), [(APART_MAX, "BECAUSE OF"), (APART_MAX + 1, "WHY")])
-def test_few_nodes_have_a_row_each_and_many_a_row_per_reason(count: int, header: str) -> None:
+@pytest.mark.parametrize(("count", "rows"), [(APART_MAX, APART_MAX), (APART_MAX + 1, 1)])
+def test_few_nodes_have_a_row_each_and_many_a_row_per_reason(count: int, rows: int) -> None:
     nodes = [rejected(f"n{i}", detail=str(i)) for i in range(count)]
     text = rejected_table(nodes, [CPU], TERMINAL)
-    assert header in text.splitlines()[0]
+    assert sum(" Fit: " in line for line in text.splitlines()) == rows
     assert ("n0" in text) == (count == APART_MAX)
 
 
 def test_the_nearest_nodes_come_first_and_equal_ones_share_a_row() -> None:
     nodes = [rejected("far", 2), rejected("b"), rejected("a"), rejected("c", detail="2 free")]
     assert squeezed(rejected_table(nodes, (), TERMINAL))[1:] == [
-        "a, b, far Fit Insufficient cpu; 1 free",
-        "c Fit Insufficient cpu; 2 free",
+        "a, b, far Fit: Insufficient cpu; 1 free",
+        "c Fit: Insufficient cpu; 2 free",
     ]
     rows = squeezed(rejected_table(nodes, (), EVERYTHING))[1:]
     assert [row.split()[0] for row in rows] == ["a", "b", "c", "far"]
