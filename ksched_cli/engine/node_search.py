@@ -139,7 +139,7 @@ class NodeSearch:
         if filtering.passes_by_cache(state, pod, nodes, cached):
             return SearchResult(nodes)
         verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
-        if _first_error(verdicts, len(nodes)) is not None:
+        if first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:
             return SearchResult(nodes)
@@ -176,7 +176,7 @@ def _passing(
         return chunk[:missing], ""
     passing = (verdicts.ids == 0).nonzero()[0]
     end = passing.item(missing - 1) + 1 if len(passing) >= missing else len(chunk)
-    failed = _first_error(verdicts, end)
+    failed = first_error(verdicts, end)
     end_of_verdicts = end if failed is None else failed
     statuses.add(chunk[:end_of_verdicts], verdicts.ids[:end_of_verdicts], verdicts.statuses)
     if failed is not None:
@@ -185,7 +185,7 @@ def _passing(
     return chunk[passing[:missing]], ""
 
 
-def _first_error(verdicts: Verdicts, end: int) -> int | None:
+def first_error(verdicts: Verdicts, end: int) -> int | None:
     """The first index before `end` where a plugin failed."""
     failed = [i for i, status in enumerate(verdicts.statuses) if status.code == Code.ERROR]
     if not failed:

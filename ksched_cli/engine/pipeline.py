@@ -18,7 +18,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
-from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find
+from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
 from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
@@ -30,7 +30,7 @@ from ksched_cli.framework.preemption import STATE_KEY, Preemption
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
-from ksched_cli.framework.status import Code, PluginError, Status
+from ksched_cli.framework.status import PluginError, Status
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
@@ -129,9 +129,9 @@ class Pipeline:
         verdicts = filtering.run_with_nominated_pods(
             evaluation.state, pod, nodes, entry=evaluation.cached
         )
-        for status in verdicts.statuses:
-            if status.code == Code.ERROR:
-                raise PluginError(status.message)
+        failed = first_error(verdicts, len(nodes))
+        if failed is not None:
+            raise PluginError(verdicts.statuses[verdicts.ids[failed]].message)
         evaluation.statuses.add(rows, verdicts.ids, verdicts.statuses)
         passing = Nodes(self.snapshot, rows[verdicts.ids == 0])
         evaluation.feasible = self.extenders.filter(pod, passing, evaluation.statuses)

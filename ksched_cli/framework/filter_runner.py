@@ -17,6 +17,7 @@ from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache
 from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.extensions_runner import ExtensionsRunner
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Scope
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -29,7 +30,7 @@ from ksched_cli.framework.status import SUCCESS, Status
 OwnStates: TypeAlias = Mapping[int, CycleState]
 
 
-class FilterRunner:
+class FilterRunner(ExtensionsRunner):
     """The Filter plugins of a profile, in order, and its PreFilter extensions."""
 
     def __init__(
@@ -41,12 +42,11 @@ class FilterRunner:
         caller: PluginCaller,
         cache: AnswerCache,
     ) -> None:
+        super().__init__(pre_filter_extensions, caller)
         self.plugins = tuple(plugins)
-        self._pre_filter_extensions = tuple(pre_filter_extensions)
         self._snapshot = snapshot
         self._all_nodes = Nodes(snapshot)
         self._nominator = nominator
-        self._caller = caller
         self._cache = cache
         # In-tree plugins that may be called node by node, and all the others.
         self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
@@ -63,7 +63,7 @@ class FilterRunner:
         cache = entry.filter
         if cache is None or cache.rejected:
             return False
-        for plugin in self.plugins[cache.plugin_count :]:
+        for plugin in cache.uncached:
             if plugin.name not in state.skip_filter:
                 return False
         self._refresh(cache, entry.static_state, pod, nodes)
@@ -80,7 +80,14 @@ class FilterRunner:
         if cache is None or not cache.rejects_all:
             return None
         self._refresh(cache, entry.static_state, pod, self._all_nodes)
-        return cache.column_of_all() if cache.rejects_all else None
+        if not cache.rejects_all:
+            return None
+        if not cache.is_prefix:
+            last = cache.rejecting_positions(self._all_nodes).max()
+            for position, plugin in zip(cache.uncached_positions, cache.uncached, strict=True):
+                if position < last and plugin.name not in state.skip_filter:
+                    return None
+        return cache.column_of_all()
 
     def run_with_nominated_pods(
         self,
@@ -126,8 +133,10 @@ class FilterRunner:
         """
         if entry is not None:
             cache = self._up_to_date(entry, pod, nodes)
-            plugins, verdicts = self.plugins[cache.plugin_count :], cache.verdicts(nodes)
-            return self._run_in_order(plugins, state, pod, nodes, own_states, verdicts)
+            verdicts = cache.verdicts(nodes)
+            if cache.rejected and not cache.is_prefix:
+                return self._run_uncached(cache, state, pod, nodes, verdicts)
+            return self._run_in_order(cache.uncached, state, pod, nodes, own_states, verdicts)
         plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
         if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(state, pod, nodes):
             plugins = self._array_plugins
@@ -171,6 +180,25 @@ class FilterRunner:
                 ids[indices] = np.where(verdicts.ids != 0, verdicts.ids + offset, 0)
                 statuses += verdicts.statuses[1:]
             is_current = False
+        return Verdicts(ids, statuses)
+
+    def _run_uncached(
+        self, cache: FilterCache, state: CycleState, pod: PodInfo, nodes: Nodes, verdicts: Verdicts
+    ) -> Verdicts:
+        """The cached verdicts, together with those of the plugins between and after the cached
+        ones: each is called for the nodes that no plugin before it rejects."""
+        ids, statuses = verdicts.ids, verdicts.statuses
+        positions = cache.rejecting_positions(nodes)
+        for position, plugin in zip(cache.uncached_positions, cache.uncached, strict=True):
+            indices = (positions > position).nonzero()[0]
+            if not len(indices) or plugin.name in state.skip_filter:
+                continue
+            selection = Nodes(nodes.snapshot, nodes.indices()[indices])
+            answer = self._caller.filter_nodes(plugin, state, pod, selection)
+            rejected = answer.ids.nonzero()[0]
+            ids[indices[rejected]] = answer.ids[rejected] + (len(statuses) - 1)
+            statuses += answer.statuses[1:]
+            positions[indices[rejected]] = position
         return Verdicts(ids, statuses)
 
     def _pass_scalar_plugins(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> bool:
@@ -244,19 +272,27 @@ class FilterRunner:
         if cache is None:
             cache = entry.filter = self._build_cache(entry.static_state, pod)
         self._refresh(cache, entry.static_state, pod, nodes)
+        if cache.has_error and not cache.is_prefix:
+            # A plugin may have failed on a node that one of the uncached ones before it rejects.
+            cache = entry.filter = self._build_cache(entry.static_state, pod, prefix_only=True)
+            self._refresh(cache, entry.static_state, pod, nodes)
         return cache
 
-    def _build_cache(self, static_state: CycleState, pod: PodInfo) -> FilterCache:
-        """Calls the NODE plugins for every node, once."""
+    def _build_cache(
+        self, static_state: CycleState, pod: PodInfo, *, prefix_only: bool = False
+    ) -> FilterCache:
+        """Calls the NODE plugins for every node, once.
+
+        prefix_only: nothing is cached of plugins after the first whose answers are not cacheable
+        """
         cache = FilterCache.passing(self._snapshot)
         for position, plugin in enumerate(self.plugins):
             scope = self._caller.scope_for(plugin, pod)
-            if scope is Scope.CLUSTER:
-                break
-            cache.plugin_count = position + 1
-            if plugin.name in static_state.skip_filter:
+            if scope is Scope.CLUSTER or (prefix_only and cache.uncached):
+                cache.add_uncached(position, plugin)
+            elif plugin.name in static_state.skip_filter:
                 continue
-            if scope is Scope.ROW:
+            elif scope is Scope.ROW:
                 cache.add_row_plugin(position, plugin)
             else:
                 cache.add_static(position, self._node_verdicts(plugin, static_state, pod))
@@ -338,46 +374,3 @@ class FilterRunner:
                 verdicts.ids[newly] = compared.ids[newly] + (len(verdicts.statuses) - 1)
                 verdicts.statuses += [status.by(plugin.name) for status in compared.statuses[1:]]
         return self._run_in_order(self.plugins[before:], state, pod, nodes, None, verdicts)
-
-    def has_extensions(self, state: CycleState) -> bool:
-        """Whether any plugin has AddPod and RemovePod called."""
-        return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
-
-    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
-        return any(
-            plugin.name not in state.skip_filter
-            and self._caller.concerns(plugin, state, pod, other)
-            for plugin in self._pre_filter_extensions
-        )
-
-    def run_add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
-    ) -> Status:
-        """Calls AddPod of the plugins whose Filter takes part: `added` is now on `node`."""
-        for plugin in self._pre_filter_extensions:
-            if plugin.name not in state.skip_filter:
-                status = self._caller.status(
-                    plugin, "addPod", node.snapshot, plugin.add_pod, state, pod, added, node
-                )
-                if not status.is_success:
-                    return _extension_error("AddPod", plugin, status)
-        return SUCCESS
-
-    def run_remove_pod(
-        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
-    ) -> Status:
-        """Calls RemovePod of the plugins whose Filter takes part: `removed` has left `node`."""
-        for plugin in self._pre_filter_extensions:
-            if plugin.name not in state.skip_filter:
-                status = self._caller.status(
-                    plugin, "removePod", node.snapshot, plugin.remove_pod, state, pod, removed, node
-                )
-                if not status.is_success:
-                    return _extension_error("RemovePod", plugin, status)
-        return SUCCESS
-
-
-def _extension_error(extension: str, plugin: PreFilterExtensions, status: Status) -> Status:
-    message = f'running {extension} on PreFilter plugin "{plugin.name}": {status.message}'
-    return Status.error(message)

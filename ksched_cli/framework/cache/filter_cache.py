@@ -29,12 +29,13 @@ STATUS_MASK = (1 << STATUS_BITS) - 1
 
 @dataclass(slots=True)
 class FilterCache:
-    """The verdicts of a profile's plugins up to the first whose answers are not cached.
+    """The verdicts of those of a profile's plugins whose answers are cached.
 
     versions:     of the rows of `codes`
     static_codes: per row, the code of the NODE plugins; codes: of all of them
-    plugin_count: how many plugins these are
     row_plugins:  the ROW plugins that take part; positions: theirs in the profile's order
+    uncached:     the plugins whose answers are not cached; uncached_positions: theirs
+    is_prefix:    whether these come after all the others that take part
     scalar:       whether the row plugins may be called node by node
     rejected:     how many rows of `codes` do not pass
     statuses:     by number; numbers: the reverse
@@ -45,9 +46,11 @@ class FilterCache:
     versions: RowVersions
     static_codes: Codes
     codes: Codes
-    plugin_count: int = 0
     row_plugins: tuple[FilterPlugin, ...] = ()
     positions: tuple[int, ...] = ()
+    uncached: tuple[FilterPlugin, ...] = ()
+    uncached_positions: tuple[int, ...] = ()
+    is_prefix: bool = True
     scalar: bool = False
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
@@ -62,15 +65,22 @@ class FilterCache:
         return cls(RowVersions(snapshot), codes, codes)
 
     def add_static(self, position: int, verdicts: Verdicts) -> None:
-        """A NODE plugin's verdicts of all rows. Before any rows are stored."""
+        """A NODE plugin's verdicts of all rows. Before any rows are stored, and in the order of
+        the plugins, as the other methods that add one."""
         if len(verdicts.statuses) > 1:
+            self.is_prefix = not self.uncached
             self.static_codes = np.minimum(self.static_codes, self.encode(position, verdicts))
             self.codes = self.static_codes
             self.rejected = int(np.count_nonzero(self.codes != PASSES))
 
     def add_row_plugin(self, position: int, plugin: FilterPlugin) -> None:
+        self.is_prefix = not self.uncached
         self.row_plugins += (plugin,)
         self.positions += (position,)
+
+    def add_uncached(self, position: int, plugin: FilterPlugin) -> None:
+        self.uncached += (plugin,)
+        self.uncached_positions += (position,)
 
     def renew(self, nodes: Nodes) -> Nodes | None:
         """The nodes whose verdicts are to be stored anew, or None; see RowVersions.renew."""
@@ -95,6 +105,11 @@ class FilterCache:
         codes = nodes.gather(self.codes)
         ids = np.where(codes == PASSES, 0, codes & STATUS_MASK).astype(np.int32)
         return Verdicts(ids, list(self.statuses))
+
+    def rejecting_positions(self, nodes: Nodes) -> Codes:
+        """Per node that is up to date, the position of the plugin that rejects it; of one that
+        passes, more than that of any plugin."""
+        return nodes.gather(self.codes) >> STATUS_BITS
 
     @property
     def rejects_all(self) -> bool:
