@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from ksched_cli.cluster.loading.yaml_documents import json_documents
 from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import decode_text, position_at, read_documents, yaml_failure
+from ksched_cli.kube.documents import decode_text, position_at, yaml_failure
 from ksched_cli.kube.yaml_tree import Duplicate, YamlError
 
 STDIN_NAME = "standard input"
@@ -142,12 +143,8 @@ def _yaml_documents(source: Source) -> Iterator[Document]:
     text = decode_text(source.data, source.name)
     index = -1
     try:
-        for document in read_documents(text):
-            if document.data is None:
-                continue
-            index += 1
-            data = msgspec.Raw(msgspec.json.encode(document.data))
-            yield Document(source, index, data, document.duplicates)
+        for index, document in enumerate(json_documents(text)):
+            yield Document(source, index, document.data, document.duplicates)
     except YamlError as error:
         raise yaml_failure(error, source.name) from None
     except (RecursionError, ValueError):

@@ -1,0 +1,138 @@
+"""Splits YAML into documents of JSON, a document at a time, and a list's items one at a time.
+
+Text in the block style that Kubernetes's tools write is read line by line, any other by libyaml. A
+piece that cannot be read by itself has the whole text read by libyaml, which knows what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from ksched_cli.kube import yaml_blocks
+from ksched_cli.kube.documents import read_documents
+from ksched_cli.kube.yaml_blocks import UnsupportedYamlError
+from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+
+# Lines that libyaml may take for the end of a document, or for a directive.
+_BOUNDARY = re.compile(r"^(?:---|\.\.\.|%).*$", re.MULTILINE)
+_SEPARATOR = "---"
+_ITEMS = re.compile(r"^items:\n( *)- ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonDocument:
+    """A document that is not empty, as JSON, and the keys that are written twice in it."""
+
+    data: msgspec.Raw
+    duplicates: tuple[Duplicate, ...] = ()
+
+
+class _NotByItselfError(Exception):
+    """A piece of the text has to be read together with what is around it."""
+
+
+def json_documents(text: str) -> Iterator[JsonDocument]:
+    """Raises YamlError, RecursionError and ValueError."""
+    count = 0
+    try:
+        for start, end in _document_spans(text):
+            document = _read_document(text, start, end)
+            if document is not None:
+                count += 1
+                yield document
+        return
+    except _NotByItselfError:
+        pass
+    for index, whole in enumerate(_read_all(text)):
+        if index >= count:
+            yield whole
+
+
+def _read_all(text: str) -> Iterator[JsonDocument]:
+    for document in read_documents(text):
+        if document.data is not None:
+            yield JsonDocument(_encode(document.data), document.duplicates)
+
+
+def _document_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each document begins and ends, without the separators. Raises _NotByItselfError."""
+    start = 0
+    for match in _BOUNDARY.finditer(text):
+        if match[0] != _SEPARATOR:
+            raise _NotByItselfError
+        yield start, match.start()
+        start = min(match.end() + 1, len(text))
+    yield start, len(text)
+
+
+def _read_document(text: str, start: int, end: int) -> JsonDocument | None:
+    """None: an empty document. Raises _NotByItselfError."""
+    items = _ITEMS.search(text, start, end)
+    if items is None:
+        data, repeated = _read_piece(text, start, end)
+        return None if data is None else JsonDocument(_encode(data), tuple(repeated))
+    first = items.end() - len(items[1]) - len("- ")
+    last = _end_of_items(text, first, end, len(items[1]))
+    if last < end and text[last] == " ":
+        raise _NotByItselfError
+    try:
+        data = yaml_blocks.parse(text[start:first])
+        rest = yaml_blocks.parse(text[last:end]) or {}
+    except UnsupportedYamlError:
+        raise _NotByItselfError from None
+    if not isinstance(data, dict) or not isinstance(rest, dict) or data.keys() & rest.keys():
+        raise _NotByItselfError
+    duplicates: list[Duplicate] = []
+    data["items"] = list(_read_items(text, first, last, items[1], duplicates))
+    return JsonDocument(_encode(data | rest), tuple(duplicates))
+
+
+def _end_of_items(text: str, start: int, end: int, column: int) -> int:
+    """Where the list's last item ends: before a line that is not deeper than its dashes."""
+    less = rf" {{0,{column - 1}}}[^ \n#]|" if column else ""
+    match = re.compile(rf"^(?:{less} {{{column}}}[^ \n#-])", re.MULTILINE).search(text, start, end)
+    return match.start() if match else end
+
+
+def _read_items(
+    text: str, start: int, end: int, indentation: str, duplicates: list[Duplicate]
+) -> Iterator[msgspec.Raw]:
+    """Each item as JSON, so that no more than one is there as plain data."""
+    dash = re.compile(rf"^{indentation}- ", re.MULTILINE)
+    begins = [match.start() for match in dash.finditer(text, start, end)]
+    for begin, item_end in zip(begins, [*begins[1:], end], strict=True):
+        item, item_duplicates = _read_piece(text, begin, item_end)
+        if not isinstance(item, list) or len(item) != 1:
+            raise _NotByItselfError
+        duplicates += item_duplicates
+        yield _encode(item[0])
+
+
+def _read_piece(text: str, start: int, end: int) -> tuple[Any, list[Duplicate]]:
+    """Plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
+    piece = text[start:end]
+    try:
+        return yaml_blocks.parse(piece), []
+    except UnsupportedYamlError:
+        if "*" in piece and "&" in piece:
+            raise _NotByItselfError from None  # an anchor counts in the whole document
+    try:
+        documents = list(read_documents(piece))
+    except (YamlError, RecursionError, ValueError):
+        raise _NotByItselfError from None
+    if len(documents) > 1:
+        raise _NotByItselfError
+    if not documents:
+        return None, []
+    (document,) = documents
+    offset = text.count("\n", 0, start) if document.duplicates else 0
+    return document.data, [replace(each, line=each.line + offset) for each in document.duplicates]
+
+
+def _encode(data: Any) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(data))
