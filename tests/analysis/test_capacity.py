@@ -1,26 +1,35 @@
 """How many more copies of a pod fit; how many more nodes the pending pods need."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from ksched_cli.analysis.capacity import LINEAR_MAX, capacity, nodes_needed
+from ksched_cli.analysis.capacity import LINEAR_MAX, Capacity, NodesNeeded, capacity, nodes_needed
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Options
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.testing import check, cluster, find, node, pod, simulation
 from tests.clusters import pods, states
+from tests.narrowing import present
 
 
 def answer_for(
-    *objects: Any, maximum: Any = 100, alone: Any = False, config: Any = None, plugins: Any = ()
-) -> Any:
+    *objects: dict[str, Any],
+    maximum: int = 100,
+    alone: bool = False,
+    config: dict[str, Any] | None = None,
+    plugins: Sequence[type[Plugin]] = (),
+) -> Capacity:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config, plugins=plugins)
     answer = capacity(run, find(run, "p").pod, maximum=maximum, alone=alone)
@@ -37,7 +46,7 @@ DEMONSTRATION = (
 )
 
 
-def small_pod(name: Any, **where: Any) -> Any:
+def small_pod(name: str, **where: Any) -> dict[str, Any]:
     return pod(name, cpu="150m", memory="100Mi", labels={"app": "guestbook"}, **where)
 
 
@@ -155,7 +164,7 @@ def test_a_pod_that_fits_once_others_are_placed_has_its_turn_then() -> None:
 
 def test_of_a_gated_pod_it_says_so_and_counts_after_all_others() -> None:
     answer = answer_for(node("a", cpu=3), pod("p", cpu=1, gates=["later"]), pod("other", cpu=1))
-    assert (answer.count, answer.gated.plugin) == (2, "SchedulingGates")
+    assert (answer.count, present(answer.gated).plugin) == (2, "SchedulingGates")
 
 
 def test_a_pod_that_fits_nowhere_has_kube_schedulers_message() -> None:
@@ -181,12 +190,14 @@ def test_copies_that_are_never_allowed_do_not_fit() -> None:
 
 @settings(max_examples=40)
 @given(states(max_pending=2), pods("new"))
-def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state: Any, manifest: Any) -> None:
+def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
+    state: ClusterState, manifest: dict[str, Any]
+) -> None:
     run = simulation(state)
     run.options = Options(preempt=False)
     answer = capacity(run, cluster(manifest).pods[0], maximum=12)
 
-    def left_pending(count: Any) -> Any:
+    def left_pending(count: int) -> int:
         """How many of so many copies `schedule` leaves pending."""
         names = [f"copy-{number}" for number in range(count)]
         copies = cluster(*(manifest | {"metadata": {"name": name}} for name in names)).pods
@@ -203,10 +214,10 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(state: Any, manifes
 # -- nodes for all pending pods -------------------------------------------------------------------
 
 
-def needed(*objects: Any, like: Any = "a") -> Any:
+def needed(*objects: dict[str, Any], like: str = "a") -> NodesNeeded:
     state = cluster(*objects)
 
-    def run_with(nodes: Any) -> Any:
+    def run_with(nodes: int) -> RunRecord:
         changed, _ = apply_changes(state, [AddNodes("more", "more", like, nodes)])
         return simulation(changed).run()
 
@@ -219,7 +230,7 @@ def test_no_more_nodes_are_needed_where_all_pods_fit() -> None:
 
 
 @pytest.mark.parametrize("pending", [2, 7, 2 * LINEAR_MAX, 3 * LINEAR_MAX + 1])
-def test_the_fewest_nodes_and_one_less_were_run(pending: Any) -> None:
+def test_the_fewest_nodes_and_one_less_were_run(pending: int) -> None:
     waiting = [pod(f"p{number}", cpu=2) for number in range(pending)]
     answer = needed(node("a", cpu=5), pod("here", cpu=5, node="a"), *waiting)
     assert answer.count == -(-pending // 2)

@@ -1,7 +1,5 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
-from typing import Any
-
 from hypothesis import given, settings
 
 from ksched_cli.analysis.explain import explain
@@ -101,7 +99,7 @@ def test_a_node_that_does_not_exist_any_more_has_no_rank() -> None:
 
 @settings(max_examples=10)
 @given(crowded_states())
-def test_the_answer_about_every_pod_is_what_schedule_decides(state: Any) -> None:
+def test_the_answer_about_every_pod_is_what_schedule_decides(state: ClusterState) -> None:
     record = simulate(state)
     for key, attempt in record.last.items():
         answer = explanation(state, pod=key)

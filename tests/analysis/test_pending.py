@@ -1,26 +1,33 @@
 """Pending pods by owner and message."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from ksched_cli.analysis.pending import owner, pending_report
+from ksched_cli.analysis.pending import PendingReport, owner, pending_report
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.interface import FilterPlugin, Plugin
 from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
 from tests.clusters import crowded_states
 
 
-def owned(kind: Any, name: Any, pod_name: Any, labels: Any = None, **fields: Any) -> Any:
+def owned(
+    kind: str, name: str, pod_name: str, labels: dict[str, str] | None = None, **fields: Any
+) -> dict[str, Any]:
     reference = {"apiVersion": "v1", "kind": kind, "name": name, "uid": "u", "controller": True}
     return pod(pod_name, labels=labels, metadata={"ownerReferences": [reference]}, **fields)
 
 
-def report_of(*objects: Any, plugins: Any = ()) -> Any:
+def report_of(*objects: dict[str, Any], plugins: Sequence[type[Plugin]] = ()) -> PendingReport:
     return pending_report(simulation(cluster(*objects), plugins=plugins))
 
 
@@ -58,7 +65,7 @@ def test_pods_that_look_the_same_are_evaluated_once(monkeypatch: pytest.MonkeyPa
     evaluated = []
     evaluate = type(run.pipeline).evaluate
 
-    def counting(pipeline: Any, framework: Any, info: Any, mode: Any) -> Any:
+    def counting(pipeline: Pipeline, framework: Framework, info: PodInfo, mode: Mode) -> Evaluation:
         evaluated.append(mode.value)
         return evaluate(pipeline, framework, info, mode)
 
@@ -92,7 +99,7 @@ def test_a_pod_that_a_plugin_fails_on_is_undecided() -> None:
 @settings(max_examples=10)
 @given(crowded_states())
 def test_the_groups_are_the_pending_pods_of_schedule_and_the_reasons_those_of_explain(
-    state: Any,
+    state: ClusterState,
 ) -> None:
     record = simulate(state)
     report = pending_report(simulation(state))

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given
 
 from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.preemption import Criterion
 from ksched_cli.testing import check, cluster, find, node, simulate, simulation
 from tests.narrowing import present
@@ -15,7 +16,7 @@ def answer_for(
     *objects: dict[str, Any],
     config: dict[str, Any] | None = None,
     everything: bool = False,
-    alone: Any = False,
+    alone: bool = False,
 ) -> PreemptionAnswer:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config)
@@ -215,7 +216,7 @@ def test_where_prefilter_rejects_the_pod_no_eviction_helps() -> None:
 
 
 @given(crowded())
-def test_the_answer_is_what_a_run_does(state: Any) -> None:
+def test_the_answer_is_what_a_run_does(state: ClusterState) -> None:
     run = simulation(state)
     first = run.queue().active[0]
     answer = preempt(simulation(state), first)

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from ksched_cli.analysis.turn import take_turn
+from ksched_cli.analysis.turn import Turn, take_turn
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.narrowing import present
 
 
-def turn_of(name: Any, *objects: Any, alone: Any = False) -> Any:
+def turn_of(name: str, *objects: dict[str, Any], alone: bool = False) -> Turn[int]:
     """The turn; each answer is how many pods are on the nodes."""
     run = simulation(cluster(*objects))
     return take_turn(run, find(run, name), lambda _: sum(map(len, run.snapshot.pods)), alone=alone)
@@ -29,7 +30,7 @@ def test_an_attempt_that_makes_room_is_followed_by_another() -> None:
 
 def test_a_gated_pod_is_tried_after_all_others() -> None:
     turn = turn_of("p", node("a"), pod("p", gates=["example.com/g"]), pod("q"), pod("r"))
-    assert (turn.answers, turn.gated.plugin) == ((2,), "SchedulingGates")
+    assert (turn.answers, present(turn.gated).plugin) == ((2,), "SchedulingGates")
     assert turn.attempts[-1].node == "a"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 # Command line → exit code, standard output, standard error.
 Ksched: TypeAlias = Callable[..., tuple[int, str, str]]
@@ -10,3 +10,5 @@ Ksched: TypeAlias = Callable[..., tuple[int, str, str]]
 WriteState: TypeAlias = Callable[..., Path]
 # Text or bytes → the path of a configuration file with them.
 WriteConfig: TypeAlias = Callable[[str | bytes], Path]
+# Arguments, and `objects` of the state → exit code and the result as JSON.
+Answer: TypeAlias = Callable[..., tuple[int, dict[str, Any]]]

@@ -1,6 +1,7 @@
 """`ksched capacity` from the command line."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,15 @@ import pytest
 import yaml
 
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Answer, Ksched, WriteState
 from tests.report.schemas import conforms
 
 
 @pytest.fixture
-def capacity(ksched: Any, write_state: Any) -> Any:
+def capacity(ksched: Ksched, write_state: WriteState) -> Answer:
     """Exit code and result, which has the shape that its schema promises."""
 
-    def answer(*args: Any, objects: Any) -> Any:
+    def answer(*args: object, objects: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
         state = write_state(*objects)
         code, out, err = ksched("capacity", *args, "--state", state, "-o", "json")
         assert out, err
@@ -25,10 +27,10 @@ def capacity(ksched: Any, write_state: Any) -> Any:
 
 
 @pytest.fixture
-def write_pod(tmp_path: Path) -> Any:
+def write_pod(tmp_path: Path) -> WriteState:
     """The path of a file with these objects."""
 
-    def write(*objects: Any) -> Any:
+    def write(*objects: dict[str, Any]) -> Path:
         path = tmp_path / "pod.yaml"
         path.write_text(yaml.safe_dump_all(objects))
         return path
@@ -36,41 +38,41 @@ def write_pod(tmp_path: Path) -> Any:
     return write
 
 
-def test_a_pod_that_fits_is_exit_code_0(capacity: Any) -> None:
+def test_a_pod_that_fits_is_exit_code_0(capacity: Answer) -> None:
     code, result = capacity("p", objects=[node("a", cpu=3), pod("p", cpu=1)])
     assert (code, result["count"], result["nodes"]) == (0, 3, {"a": 3})
 
 
-def test_a_pod_that_fits_nowhere_is_exit_code_1(capacity: Any) -> None:
+def test_a_pod_that_fits_nowhere_is_exit_code_1(capacity: Answer) -> None:
     code, result = capacity("p", objects=[node("a", cpu=1), pod("p", cpu=2)])
     assert (code, result["count"], result["stoppedAt"]) == (1, 0, None)
     assert "Insufficient cpu" in result["limitedBy"]
 
 
-def test_the_maximum_is_said_where_it_is_reached(capacity: Any) -> None:
+def test_the_maximum_is_said_where_it_is_reached(capacity: Answer) -> None:
     code, result = capacity("p", "--max", 2, objects=[node("a", cpu=3), pod("p", cpu=1)])
     assert (code, result["count"], result["stoppedAt"]) == (0, 2, 2)
 
 
-def test_alone_leaves_the_other_pending_pods_out(capacity: Any) -> None:
+def test_alone_leaves_the_other_pending_pods_out(capacity: Answer) -> None:
     objects = [node("a", cpu=3), pod("other", cpu=1), pod("p", cpu=1)]
     assert capacity("p", objects=objects)[1]["count"] == 2
     assert capacity("p", "--alone", objects=objects)[1]["count"] == 3
 
 
-def test_a_pod_of_a_file_need_not_be_in_the_state(capacity: Any, write_pod: Any) -> None:
+def test_a_pod_of_a_file_need_not_be_in_the_state(capacity: Answer, write_pod: WriteState) -> None:
     code, result = capacity("-f", write_pod(pod("new", cpu=1)), objects=[node("a", cpu=3)])
     assert (code, result["pod"], result["count"]) == (0, "default/new", 3)
 
 
-def test_a_pod_of_a_file_may_be_one_that_runs(capacity: Any, write_pod: Any) -> None:
+def test_a_pod_of_a_file_may_be_one_that_runs(capacity: Answer, write_pod: WriteState) -> None:
     running = pod("p", cpu=1, node="a")
     code, result = capacity("-f", write_pod(running), objects=[node("a", cpu=3), running])
     assert (code, result["count"]) == (0, 2)
 
 
 def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
-    capacity: Any, write_pod: Any
+    capacity: Answer, write_pod: WriteState
 ) -> None:
     important = {
         "kind": "PriorityClass",
@@ -85,7 +87,10 @@ def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
 
 @pytest.mark.parametrize("objects", [(), (pod("a"), pod("b")), (node("a"),)])
 def test_a_file_without_exactly_one_pod_is_an_error(
-    objects: Any, ksched: Any, write_state: Any, write_pod: Any
+    objects: Sequence[dict[str, Any]],
+    ksched: Ksched,
+    write_state: WriteState,
+    write_pod: WriteState,
 ) -> None:
     state = write_state(node("a"))
     code, out, err = ksched("capacity", "-f", write_pod(*objects), "--state", state)
@@ -93,13 +98,13 @@ def test_a_file_without_exactly_one_pod_is_an_error(
     assert "pod.yaml" in err
 
 
-def test_the_fewest_nodes_for_all_pending_pods(capacity: Any) -> None:
+def test_the_fewest_nodes_for_all_pending_pods(capacity: Answer) -> None:
     objects = [node("a", cpu=2), *(pod(f"p{number}", cpu=1) for number in range(5))]
     code, result = capacity("--pending", "--like", "a", objects=objects)
     assert (code, result["nodesNeeded"]) == (0, 2)
 
 
-def test_no_number_of_nodes_is_exit_code_1(capacity: Any) -> None:
+def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
     code, result = capacity("--pending", "--like", "a", objects=[node("a"), pod("p", cpu=99)])
     assert (code, result["nodesNeeded"]) == (1, None)
     assert "Insufficient cpu" in result["limitedBy"]
@@ -118,7 +123,7 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Any) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_bad_usage(
-    arguments: Any, message: Any, ksched: Any, write_state: Any
+    arguments: list[str], message: str, ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(node("a"), pod("p"), pod("elsewhere", profile="other"))
     code, out, err = ksched("capacity", *arguments, "--state", state)
@@ -126,7 +131,7 @@ def test_what_cannot_be_asked_is_bad_usage(
     assert message in err
 
 
-def _workload(kind: str, **spec: Any) -> Any:
+def _workload(kind: str, **spec: Any) -> dict[str, Any]:
     """Of pods that ask for a CPU."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     labels = {"app": "web"}
@@ -143,13 +148,13 @@ def _workload(kind: str, **spec: Any) -> Any:
     }
 
 
-def test_a_workloads_next_replicas_come_after_its_own_pods(capacity: Any) -> None:
+def test_a_workloads_next_replicas_come_after_its_own_pods(capacity: Answer) -> None:
     objects = [node("a", cpu=4), _workload("Deployment", replicas=3)]
     code, result = capacity("deployment/web", objects=objects)
     assert (code, result["count"], result["workload"]) == (0, 1, "Deployment default/web")
 
 
-def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Any) -> None:
+def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Answer) -> None:
     """One claim that one pod alone may use would let a single replica in."""
     storage = {
         "apiVersion": "storage.k8s.io/v1",
@@ -165,7 +170,7 @@ def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Any) -> 
     assert (result["pod"], result["count"], result["stoppedAt"]) == ("default/web-1", 3, None)
 
 
-def test_the_table_counts_replicas_of_a_workload(ksched: Any, write_state: Any) -> None:
+def test_the_table_counts_replicas_of_a_workload(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a", cpu=2), _workload("Deployment"))
     _, out, _ = ksched("capacity", "deploy/web", "--state", state)
     assert out.startswith("1 more replica fits of Deployment default/web, on 1 node\n")
@@ -173,12 +178,12 @@ def test_the_table_counts_replicas_of_a_workload(ksched: Any, write_state: Any) 
     assert "no replica fits of Deployment default/web" in out
 
 
-def test_a_pod_in_a_namespace_that_is_called_like_a_kind_is_that_pod(capacity: Any) -> None:
+def test_a_pod_in_a_namespace_that_is_called_like_a_kind_is_that_pod(capacity: Answer) -> None:
     objects = [node("a", cpu=2), pod("web", "job", cpu=1)]
     assert capacity("job/web", objects=objects)[1]["workload"] is None
 
 
-def test_the_namespace_of_the_pod_may_be_an_option(capacity: Any) -> None:
+def test_the_namespace_of_the_pod_may_be_an_option(capacity: Answer) -> None:
     objects = [node("a", cpu=2), pod("p", "one", cpu=1), pod("p", "two", cpu=2)]
     _, result = capacity("p", "-n", "one", "--alone", objects=objects)
     assert (result["pod"], result["count"]) == ("one/p", 2)

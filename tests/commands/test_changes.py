@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms
 
 SCENARIO = "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon n1]\n"
 
 
-def test_every_result_lists_what_changes_did(ksched: Any, write_state: Any, tmp_path: Path) -> None:
+def test_every_result_lists_what_changes_did(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"), pod("b"))
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SCENARIO)
@@ -33,7 +35,7 @@ def test_every_result_lists_what_changes_did(ksched: Any, write_state: Any, tmp_
     assert json.loads(out)["changes"] == []
 
 
-def test_the_table_says_what_changes_did_first(ksched: Any, write_state: Any) -> None:
+def test_the_table_says_what_changes_did_first(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
     code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")
     assert code == 0
@@ -41,7 +43,7 @@ def test_the_table_says_what_changes_did_first(ksched: Any, write_state: Any) ->
 
 
 def test_a_name_that_is_not_there_is_an_error_with_near_names(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(node("n1"))
     code, out, err = ksched("schedule", "--state", state, "--change", "drain n7")

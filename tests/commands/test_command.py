@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from inspect import signature
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.options import Before, CommonOptions, StateOptions
@@ -35,7 +35,7 @@ def merely(options: StateOptions, own: bool = False) -> ExitCode:
     return ExitCode.YES
 
 
-def run(*args: str) -> Any:
+def run(*args: str) -> Result:
     app = typer.Typer(rich_markup_mode=None)
     app.command()(as_command(ask))
     return CliRunner().invoke(app, args)

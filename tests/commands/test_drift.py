@@ -1,12 +1,14 @@
 """`ksched drift` from the command line."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Answer, Ksched, WriteState
 from tests.report.schemas import conforms
 
 BROKEN = """
@@ -22,10 +24,10 @@ class Broken(FilterPlugin):
 
 
 @pytest.fixture
-def drift(ksched: Any, write_state: Any) -> Any:
+def drift(ksched: Ksched, write_state: WriteState) -> Answer:
     """Exit code and result, which has the shape that its schema promises."""
 
-    def answer(*args: Any, objects: Any) -> Any:
+    def answer(*args: object, objects: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
         state = write_state(*objects)
         code, out, err = ksched("drift", *args, "--state", state, "-o", "json")
         assert out, err
@@ -35,38 +37,38 @@ def drift(ksched: Any, write_state: Any) -> Any:
 
 
 @pytest.mark.parametrize("where", ["a", "b"])
-def test_pods_that_are_on_a_best_node_are_exit_code_0(drift: Any, where: Any) -> None:
+def test_pods_that_are_on_a_best_node_are_exit_code_0(drift: Answer, where: str) -> None:
     code, result = drift(objects=[node("a"), node("b"), pod("p", cpu=1, node=where)])
     assert (code, result["summary"]["tied"]) == (0, 1)
 
 
-def test_a_pod_that_would_go_elsewhere_is_exit_code_1(drift: Any) -> None:
+def test_a_pod_that_would_go_elsewhere_is_exit_code_1(drift: Answer) -> None:
     code, result = drift(objects=[node("a", cpu=2), node("b", cpu=9), pod("p", cpu=1, node="a")])
     (drifted,) = result["pods"]
     assert (code, drifted["verdict"], drifted["bestNode"], drifted["rank"]) == (1, "worse", "b", 2)
 
 
-def test_a_pod_that_is_no_longer_allowed_is_exit_code_1(drift: Any) -> None:
+def test_a_pod_that_is_no_longer_allowed_is_exit_code_1(drift: Answer) -> None:
     code, result = drift(objects=[node("a", unschedulable=True), pod("p", node="a")])
     (drifted,) = result["pods"]
     assert (code, drifted["feasible"], drifted["rejectedBy"]) == (1, False, "NodeUnschedulable")
     assert (drifted["rank"], drifted["bestNode"]) == (None, None)
 
 
-def test_a_change_shows_who_would_not_come_back(drift: Any) -> None:
+def test_a_change_shows_who_would_not_come_back(drift: Answer) -> None:
     objects = [node("a"), node("b"), pod("p", cpu=1, node="a")]
     code, result = drift("--change", "taint nodes a gone=1:NoSchedule", objects=objects)
     assert (code, result["pods"][0]["rejectedBy"]) == (1, "TaintToleration")
     assert result["changes"][0]["text"] == "taint nodes a gone=1:NoSchedule"
 
 
-def test_a_plugin_that_fails_is_exit_code_3(drift: Any, tmp_path: Path) -> None:
+def test_a_plugin_that_fails_is_exit_code_3(drift: Answer, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     plugin = f"{tmp_path / 'broken.py'}:Broken"
     code, result = drift("--plugin", plugin, objects=[node("a"), pod("p", node="a")])
     assert (code, result["pods"][0]["rejectedBy"]) == (3, "Broken")
 
 
-def test_the_table_begins_with_the_counts(ksched: Any, write_state: Any) -> None:
+def test_the_table_begins_with_the_counts(ksched: Ksched, write_state: WriteState) -> None:
     _, out, _ = ksched("drift", "--state", write_state(node("a"), pod("p", node="a")))
     assert out.startswith("1 running pod: 1 on the best node, ")

@@ -1,23 +1,20 @@
 """`ksched explain` from the command line."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched, WriteState
+from tests.commands.runners import Answer, Ksched, WriteState
 from tests.report.schemas import conforms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 
-Explain = Callable[..., tuple[int, dict[str, Any]]]
-
 
 @pytest.fixture
-def explain(ksched: Ksched, write_state: WriteState) -> Explain:
+def explain(ksched: Ksched, write_state: WriteState) -> Answer:
     """Exit code and result, which has the shape that its schema promises."""
 
     def answer(*args: str, objects: list[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
@@ -28,25 +25,25 @@ def explain(ksched: Ksched, write_state: WriteState) -> Explain:
     return answer
 
 
-def test_a_pod_that_fits_is_exit_code_0(explain: Explain) -> None:
+def test_a_pod_that_fits_is_exit_code_0(explain: Answer) -> None:
     code, result = explain("p", objects=[node("a"), pod("p")])
     assert (code, result["node"]) == (0, "a")
 
 
-def test_a_pod_that_fits_nowhere_is_exit_code_1(explain: Explain) -> None:
+def test_a_pod_that_fits_nowhere_is_exit_code_1(explain: Answer) -> None:
     code, result = explain("p", objects=[node("a", cpu=1), pod("p", cpu=2)])
     assert (code, result["node"]) == (1, "")
     assert result["nodes"][0]["rejections"][0]["details"] == ["cpu: wants 2, 1 free of 1"]
 
 
-def test_the_others_come_in_their_turn_unless_they_are_left_out(explain: Any) -> None:
+def test_the_others_come_in_their_turn_unless_they_are_left_out(explain: Answer) -> None:
     objects = [node("a", cpu=1), pod("other", cpu=1), pod("p", cpu=1)]
     assert explain("p", objects=objects)[0] == 1
     assert explain("p", "--in-turn", objects=objects)[0] == 1
     assert explain("p", "--alone", objects=objects)[0] == 0
 
 
-def test_a_running_pod_is_ranked_where_it_is(explain: Explain) -> None:
+def test_a_running_pod_is_ranked_where_it_is(explain: Answer) -> None:
     objects = [node("a"), node("b", cpu=64), node("c", cpu=1), pod("p", node="a", cpu=2)]
     code, result = explain("p", objects=objects)
     assert (code, result["runningOn"], result["node"]) == (0, "a", "b")
@@ -54,7 +51,7 @@ def test_a_running_pod_is_ranked_where_it_is(explain: Explain) -> None:
 
 
 def test_the_table_of_a_running_pod_says_where_it_is_and_where_it_would_go(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(node("a"), node("b", cpu=64), node("c", cpu=1), pod("p", node="a", cpu=2))
     code, out, _ = ksched("explain", "p", "--state", state)
@@ -72,7 +69,7 @@ def test_the_table_of_a_running_pod_says_where_it_is_and_where_it_would_go(
     ],
 )
 def test_a_pod_that_the_scheduler_never_looks_at_gets_no_node(
-    manifest: Any, reason: Any, explain: Any, ksched: Any, write_state: Any
+    manifest: dict[str, Any], reason: str, explain: Answer, ksched: Ksched, write_state: WriteState
 ) -> None:
     code, result = explain("p", objects=[node("a"), manifest])
     assert (code, result["node"], result["nodes"]) == (1, "", [])
@@ -81,7 +78,7 @@ def test_a_pod_that_the_scheduler_never_looks_at_gets_no_node(
     assert f"the scheduler never looks at it: it is {reason}" in out
 
 
-def test_the_answer_is_that_of_schedule_where_not_all_nodes_are_looked_at(explain: Any) -> None:
+def test_the_answer_is_that_of_schedule_where_not_all_nodes_are_looked_at(explain: Answer) -> None:
     large = [node(f"z{i}", cpu=64) for i in range(10)]
     objects = [*(node(f"n{i:03}", cpu=4) for i in range(200)), *large, pod("p", cpu=1)]
     code, result = explain("p", objects=objects)
@@ -105,7 +102,7 @@ class Failing(FilterPlugin):
 
 @pytest.mark.parametrize("command", ["explain", "preempt"])
 def test_a_pod_that_a_plugin_fails_on_cannot_be_decided(
-    command: Any, ksched: Any, write_state: Any, tmp_path: Path
+    command: str, ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
     plugin = tmp_path / "failing.py"
     plugin.write_text(FAILING)
@@ -119,9 +116,9 @@ def test_a_pod_that_a_plugin_fails_on_cannot_be_decided(
 
 
 def test_preempt_is_suggested_only_where_evictions_might_help(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
-    def table(*objects: Any) -> Any:
+    def table(*objects: dict[str, Any]) -> str:
         return ksched("explain", "p", "--alone", "--state", write_state(*objects))[1]
 
     low = pod("low", node="a", cpu=1)
@@ -141,7 +138,7 @@ def test_the_table_begins_with_the_verdict(ksched: Ksched) -> None:
     assert out.startswith("default/report (profile default-scheduler)\nfits on no node\n")
 
 
-def test_a_pod_that_is_placed_after_evictions_says_so(ksched: Any) -> None:
+def test_a_pod_that_is_placed_after_evictions_says_so(ksched: Ksched) -> None:
     code, out, _ = ksched("explain", "checkout", "--state", EXAMPLE)
     assert code == 0
     assert "goes to apple, the only node it fits on\nonce default/crunch-3 is evicted" in out
@@ -153,7 +150,7 @@ def test_an_unknown_pod_is_bad_usage(ksched: Ksched) -> None:
     assert "did you mean default/checkout?" in err
 
 
-def test_all_pending_pods_are_explained_at_once(ksched: Any, write_state: Any) -> None:
+def test_all_pending_pods_are_explained_at_once(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a"), pod("p", cpu=9), pod("q"))
     code, out, _ = ksched("explain", "--pending", "--state", state, "-o", "json")
     (group,) = conforms(json.loads(out), "pending_report")["groups"]
@@ -167,7 +164,7 @@ def test_all_pending_pods_are_explained_at_once(ksched: Any, write_state: Any) -
 
 
 def test_undecided_pods_among_the_pending_are_exit_code_3(
-    ksched: Any, write_state: Any, tmp_path: Path
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
     plugin = tmp_path / "failing.py"
     plugin.write_text(FAILING)
@@ -192,20 +189,20 @@ def test_undecided_pods_among_the_pending_are_exit_code_3(
     ],
 )
 def test_what_cannot_be_asked_is_bad_usage(
-    arguments: Any, message: Any, ksched: Any, write_state: Any
+    arguments: list[str], message: str, ksched: Ksched, write_state: WriteState
 ) -> None:
     code, out, err = ksched("explain", *arguments, "--state", write_state(node("node-1"), pod("p")))
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_nodes_are_selected_by_name_and_rank(explain: Any) -> None:
+def test_nodes_are_selected_by_name_and_rank(explain: Answer) -> None:
     objects = [
         *(node(f"n{cpu:02}", cpu=cpu) for cpu in (64, 32, 16, 8, 4, 3, 2, 1)),
         pod("p", cpu=4),
     ]
 
-    def nodes(*arguments: Any) -> Any:
+    def nodes(*arguments: str | int) -> list[str]:
         code, result = explain("p", *arguments, objects=objects)
         assert (code, result["node"], result["feasible"]) == (0, "n64", 5)
         assert result["reasons"][0]["nodes"] == 3
@@ -218,7 +215,7 @@ def test_nodes_are_selected_by_name_and_rank(explain: Any) -> None:
     assert nodes("--top", 6) == ["n03", "n04", "n08", "n16", "n32", "n64"]
 
 
-def test_the_table_shows_the_selected_nodes_only(ksched: Any, write_state: Any) -> None:
+def test_the_table_shows_the_selected_nodes_only(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a"), node("b", cpu=8), node("c", cpu=1), pod("p", cpu=2))
     _, out, _ = ksched("explain", "p", "--node", "c", "--state", state)
     assert "goes to b with " in out

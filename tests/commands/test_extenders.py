@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from runpy import run_path
@@ -14,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteConfig, WriteState
-from tests.extenders.fixtures import config_text
+from tests.extenders.fixtures import Serve, config_text
 from tests.extenders.servers import everything, unused_port
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extender"
@@ -58,7 +57,7 @@ def test_no_extenders_leaves_them_out(run: Ksched) -> None:
 
 
 def test_a_recorded_run_is_repeated_without_the_server(
-    run: Ksched, serve: Callable[..., Any], tmp_path: Path
+    run: Ksched, serve: Serve, tmp_path: Path
 ) -> None:
     server = serve({"/filter": everything})
     extender = {"urlPrefix": server.url, "filterVerb": "filter"}
@@ -83,9 +82,7 @@ def test_a_replay_without_the_answer_is_an_error_that_says_what_to_do(
     assert "record again" in err
 
 
-def test_bindings_are_shown_and_sent_only_when_asked_for(
-    run: Ksched, serve: Callable[..., Any]
-) -> None:
+def test_bindings_are_shown_and_sent_only_when_asked_for(run: Ksched, serve: Serve) -> None:
     server = serve({"/bind": {}})
     extender = {"urlPrefix": server.url, "bindVerb": "bind"}
     code, out, _ = run("schedule", "-o", "json", extenders=[extender])
@@ -103,7 +100,7 @@ def test_bindings_are_shown_and_sent_only_when_asked_for(
     assert [call["request"] for call in calls] == [request.data for request in server.calls]
 
 
-def test_explain_names_the_extender(run: Ksched, serve: Callable[..., Any]) -> None:
+def test_explain_names_the_extender(run: Ksched, serve: Serve) -> None:
     server = serve(
         {
             "/rank/filter": {"NodeNames": ["a", "b"]},
@@ -140,7 +137,7 @@ def test_nothing_of_http_is_loaded_without_extenders() -> None:
 
 
 def test_the_example_runs_as_its_first_lines_say(
-    ksched: Ksched, serve: Callable[..., Any], write_config: WriteConfig
+    ksched: Ksched, serve: Serve, write_config: WriteConfig
 ) -> None:
     verbs = run_path(str(EXAMPLE / "extender.py"))["VERBS"]
     server = serve(verbs)

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import pytest
 
@@ -87,7 +87,9 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = [["--version"], ["--help"], ["plugins", "-o", "json"]]
 
 
-def run_into(stdout: Any, args: Any, shell: Any = "") -> Any:
+def run_into(
+    stdout: TextIO | int | None, args: list[str], shell: str = ""
+) -> subprocess.CompletedProcess[str]:
     """A process whose standard output is a file, or closed by the shell."""
     command = [sys.executable, "-m", "ksched_cli", *args]
     if shell:
@@ -98,7 +100,7 @@ def run_into(stdout: Any, args: Any, shell: Any = "") -> Any:
 
 
 @pytest.mark.parametrize("args", COMMANDS)
-def test_a_reader_that_goes_away_ends_ksched_quietly(args: Any) -> None:
+def test_a_reader_that_goes_away_ends_ksched_quietly(args: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
@@ -107,7 +109,7 @@ def test_a_reader_that_goes_away_ends_ksched_quietly(args: Any) -> None:
 
 
 @pytest.mark.parametrize("args", COMMANDS)
-def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(args: Any) -> None:
+def test_output_that_cannot_be_written_is_one_line_and_exit_code_2(args: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = run_into(full, args)
     message = "error: standard output cannot be written: No space left on device\n"

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,6 +12,7 @@ from ksched_cli.commands import output
 from ksched_cli.report.forms import Form, Report
 from ksched_cli.report.table import MIN_WIDTH, TERMINAL, Limit
 from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms
 
 
@@ -30,7 +30,7 @@ def test_a_pipe_has_a_hundred_columns_and_the_same_groups(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("7", MIN_WIDTH)])
 def test_columns_of_the_environment_are_the_width(
-    columns: Any, width: Any, monkeypatch: pytest.MonkeyPatch
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     assert output.limit().width == width
@@ -61,7 +61,7 @@ def test_warnings_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_command_prints_nothing_but_its_result_to_standard_output(
-    ksched: Any, write_state: Any, tmp_path: Path
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
     plugin = tmp_path / "chatty.py"
     plugin.write_text(
@@ -81,7 +81,7 @@ def test_a_command_prints_nothing_but_its_result_to_standard_output(
 
 
 def test_a_document_has_the_warnings_and_the_next_one_does_not(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(pod("p"))
     for _ in range(2):

@@ -1,7 +1,6 @@
 """`ksched preempt` from the command line."""
 
 import json
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Ksched, WriteState
+from tests.commands.runners import Answer, Ksched, WriteState
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 SCHEMA = json.loads(files("ksched_cli.schemas").joinpath("preemption_result.json").read_text())
 
-Preempt = Callable[..., tuple[int, dict[str, Any]]]
-
 
 @pytest.fixture
-def preempt(ksched: Ksched) -> Preempt:
+def preempt(ksched: Ksched) -> Answer:
     """Exit code and result of `ksched preempt`, which has the shape that its schema promises."""
 
     def answer(*args: str, state: Path = EXAMPLE) -> tuple[int, dict[str, Any]]:
@@ -35,7 +32,7 @@ def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_a_pod_that_may_preempt(preempt: Preempt) -> None:
+def test_a_pod_that_may_preempt(preempt: Answer) -> None:
     code, result = preempt("checkout")
     assert code == 0
     assert (result["mayPreempt"], result["node"]) == (True, "apple")
@@ -52,25 +49,25 @@ def test_a_pod_that_may_preempt(preempt: Preempt) -> None:
     assert [node["node"] for node in result["notCandidates"]] == ["cedar", "dogwood"]
 
 
-def test_a_pod_that_may_not(preempt: Preempt) -> None:
+def test_a_pod_that_may_not(preempt: Answer) -> None:
     code, result = preempt("default/report")
     assert (code, result["mayPreempt"], result["node"]) == (1, False, "")
     assert result["reason"] == "not eligible due to preemptionPolicy=Never."
 
 
-def test_a_pod_that_fits_without(preempt: Preempt, write_state: WriteState) -> None:
+def test_a_pod_that_fits_without(preempt: Answer, write_state: WriteState) -> None:
     code, result = preempt("p", state=write_state(node("a"), pod("p")))
     assert (code, result["fits"], result["mayPreempt"]) == (0, ["a"], False)
     assert result["reason"] == "it fits without evictions"
 
 
-def test_a_pod_that_no_eviction_helps(preempt: Preempt, write_state: WriteState) -> None:
+def test_a_pod_that_no_eviction_helps(preempt: Answer, write_state: WriteState) -> None:
     code, result = preempt("p", state=write_state(node("a", cpu=1), pod("p", cpu=2, priority=9)))
     assert (code, result["mayPreempt"], result["candidates"]) == (1, True, [])
     assert result["message"].endswith("1 Preemption is not helpful for scheduling.")
 
 
-def test_the_limit_on_candidates_can_be_lifted(preempt: Preempt, write_state: WriteState) -> None:
+def test_the_limit_on_candidates_can_be_lifted(preempt: Answer, write_state: WriteState) -> None:
     # A hundred candidates are enough, unless told otherwise.
     names = [f"n{i:03d}" for i in range(101)]
     state = write_state(
@@ -85,7 +82,7 @@ def test_the_limit_on_candidates_can_be_lifted(preempt: Preempt, write_state: Wr
 
 
 def test_the_others_come_in_their_turn_unless_they_are_left_out(
-    preempt: Any, write_state: Any
+    preempt: Answer, write_state: WriteState
 ) -> None:
     state = write_state(node("a", cpu=1), pod("other", cpu=1), pod("p", cpu=1))
     code, result = preempt("p", state=state)
@@ -95,7 +92,7 @@ def test_the_others_come_in_their_turn_unless_they_are_left_out(
 
 
 def test_a_pod_that_the_scheduler_never_looks_at_evicts_nobody(
-    preempt: Any, write_state: Any
+    preempt: Answer, write_state: WriteState
 ) -> None:
     state = write_state(node("a", cpu=1), pod("p", cpu=1, profile="other", priority=9))
     code, result = preempt("p", state=state)

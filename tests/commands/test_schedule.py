@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,7 +67,7 @@ def test_attempts_are_in_json_only_where_requested(ksched: Ksched, write_state: 
     assert [attempt["node"] for attempt in json.loads(traced)["attempts"]] == ["a"]
 
 
-def test_attempts_of_some_pods_alone_can_be_traced(ksched: Any, write_state: Any) -> None:
+def test_attempts_of_some_pods_alone_can_be_traced(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("a"), *(pod(f"p{i}") for i in range(4)))
     code, out, _ = ksched(
         "schedule", "--state", state, "--trace", "p1", "--trace", "default/p3", "-o", "json"
@@ -82,7 +81,7 @@ def test_attempts_of_some_pods_alone_can_be_traced(ksched: Any, write_state: Any
 
 
 def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(node("a"), pod("web"))
     code, _, err = ksched("schedule", "--state", state, "-o", "json", "--trace", "wbe")
@@ -91,7 +90,9 @@ def test_a_pod_to_trace_must_be_there_and_an_argument_must_be_traced(
     assert (code, 'schedule takes no argument, and "web" is one' in err) == (2, True)
 
 
-def test_pods_that_are_left_out_are_listed_with_the_reason(ksched: Any, write_state: Any) -> None:
+def test_pods_that_are_left_out_are_listed_with_the_reason(
+    ksched: Ksched, write_state: WriteState
+) -> None:
     deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     state = write_state(
         node("a"),

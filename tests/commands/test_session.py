@@ -11,7 +11,7 @@ from ksched_cli.commands import session
 from ksched_cli.commands.options import StateOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, node, pod, simulation
-from tests.commands.runners import WriteConfig, WriteState
+from tests.commands.runners import Ksched, WriteConfig, WriteState
 from tests.narrowing import present
 
 
@@ -101,7 +101,7 @@ def test_a_plugin_file_that_does_not_load_is_refused_with_its_line(tmp_path: Pat
 
 
 def test_a_state_that_was_not_given_is_named(
-    ksched: Any, write_state: Any, monkeypatch: pytest.MonkeyPatch
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = {"kind": "Node", "metadata": {"name": "n"}}
     path = write_state(node, {"kind": "Pod", "metadata": {"name": "p"}})

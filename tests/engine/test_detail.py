@@ -1,17 +1,16 @@
 """Detail changes what is recorded of a run, and nothing of what happens in it."""
 
-from typing import Any
-
 from hypothesis import given, settings
 from msgspec import structs
 
-from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.records import NO_DETAIL, Attempt, RunRecord
 from ksched_cli.testing import simulation
 from tests.clusters import states
 from tests.plugins.default_preemption.manifests import crowded
 
 
-def run_of(state: Any, detailed: Any) -> Any:
+def run_of(state: ClusterState, detailed: bool) -> RunRecord:
     """A run, with all that only a detailed one records left out."""
     run = simulation(state)
     run.pipeline.detailed = detailed
@@ -23,7 +22,7 @@ def run_of(state: Any, detailed: Any) -> Any:
     )
 
 
-def plain(attempt: Any) -> Any:
+def plain(attempt: Attempt) -> Attempt:
     post_filter = attempt.post_filter
     if post_filter is not None:
         post_filter = structs.replace(post_filter, candidates={})
@@ -32,11 +31,11 @@ def plain(attempt: Any) -> Any:
 
 @settings(max_examples=10)
 @given(states())
-def test_a_run_is_the_same_with_and_without_detail(state: Any) -> None:
+def test_a_run_is_the_same_with_and_without_detail(state: ClusterState) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)
 
 
 @settings(max_examples=10)
 @given(crowded())
-def test_preemption_is_the_same_with_and_without_detail(state: Any) -> None:
+def test_preemption_is_the_same_with_and_without_detail(state: ClusterState) -> None:
     assert run_of(state, detailed=True) == run_of(state, detailed=False)

@@ -1,12 +1,12 @@
 """Every rejection of every node: by PreFilter, by plugins, for nominated pods, by extenders."""
 
-from collections.abc import Callable
 from typing import Any
 
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import everything
 from tests.framework.toys import filtering, narrowing, profile
 
@@ -49,7 +49,7 @@ def test_nominated_pods_of_higher_priority_take_room_and_are_named() -> None:
 
 
 def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": everything})
     config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
@@ -60,7 +60,7 @@ def test_extenders_are_asked_about_the_nodes_that_every_plugin_lets_pass(
 
 
 def test_a_node_that_an_extender_leaves_out_without_a_word_has_no_status(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": {"NodeNames": ["b"], "FailedNodes": {"c": "full"}}})
     config = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}

@@ -9,7 +9,9 @@ from ksched_cli.analysis.explain import explain
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.status import Code as StatusCode
 from ksched_cli.testing import cluster, find, node, pod
+from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import Code, Server, everything
+from tests.narrowing import present
 
 NODES = (node("a"), node("b"), node("c"))
 
@@ -56,7 +58,7 @@ def ranking(server: Server, path: str = "", weight: int = 1, **fields: Any) -> d
 
 
 def test_each_filter_is_asked_about_what_the_one_before_left(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/1/filter": keeping("a", "b"), "/2/filter": keeping("b", "c")})
     state = cluster(*NODES, pod("p"))
@@ -65,9 +67,7 @@ def test_each_filter_is_asked_about_what_the_one_before_left(
     assert [request.data["NodeNames"] for request in server.calls] == [["a", "b", "c"], ["a", "b"]]
 
 
-def test_the_ignorable_ones_are_asked_last(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_the_ignorable_ones_are_asked_last(serve: Serve, extended: Extended) -> None:
     server = serve({"/1/filter": everything, "/2/filter": everything, "/3/filter": everything})
     run, _ = extended(
         cluster(*NODES, pod("p")),
@@ -79,9 +79,7 @@ def test_the_ignorable_ones_are_asked_last(
     assert [request.path[:2] for request in server.calls] == ["/2", "/1", "/3"]
 
 
-def test_nobody_is_asked_once_no_node_is_left(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_nobody_is_asked_once_no_node_is_left(serve: Serve, extended: Extended) -> None:
     server = serve({"/1/filter": keeping(), "/2/filter": everything})
     state = cluster(*NODES, pod("p"))
     run, _ = extended(state, filtering(server, "/1"), filtering(server, "/2"))
@@ -90,7 +88,7 @@ def test_nobody_is_asked_once_no_node_is_left(
 
 
 def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     failed, final = {"a": "no licence", "b": "no licence"}, {"b": "never", "x": "never"}
     server = serve({"/filter": keeping(failed=failed, final=final)})
@@ -107,16 +105,14 @@ def test_reasons_are_counted_and_what_is_final_goes_before_what_is_not(
     assert all(status.plugin == "" for status in attempt.detail.filter.values())
 
 
-def test_an_answer_without_nodes_leaves_none(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_an_answer_without_nodes_leaves_none(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": {}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert run.run().last["default/p"].message.startswith("0/3 nodes are available:")
 
 
 def test_only_pods_that_ask_for_a_managed_resource_are_told_of(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": keeping("b")})
     plain, asking = pod("plain"), pod("asking", requests={"example.com/foo": 1})
@@ -127,7 +123,7 @@ def test_only_pods_that_ask_for_a_managed_resource_are_told_of(
 
 
 def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": everything})
     managed = [{"name": "example.com/foo"}]
@@ -137,7 +133,7 @@ def test_a_resource_that_the_scheduler_does_not_ignore_must_be_on_the_node(
 
 
 def test_the_nominated_node_is_asked_about_first_and_alone(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": keeping("a", "c")})
     promised = pod("p", status={"nominatedNodeName": "b"})
@@ -147,7 +143,7 @@ def test_the_nominated_node_is_asked_about_first_and_alone(
 
 
 def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": everything})
     fields = {
@@ -176,7 +172,7 @@ def test_all_fitting_nodes_are_looked_at_for_a_filter_even_where_nobody_scores(
 
 
 def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     """Upstream makes new nodes of the answer, and knows of no pods on those."""
     server = serve({"/filter": everything})
@@ -194,9 +190,7 @@ def test_nodes_that_were_sent_back_are_scored_as_if_they_were_empty(
 # -- prioritize -----------------------------------------------------------------------------------
 
 
-def test_scores_count_ten_times_their_weight(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_scores_count_ten_times_their_weight(serve: Serve, extended: Extended) -> None:
     server = serve({"/prioritize": scoring(b=3, nowhere=10)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=2))
     attempt = run.run().last["default/p"]
@@ -209,9 +203,7 @@ def test_scores_count_ten_times_their_weight(
     assert totals["b"] == totals["a"] + 60
 
 
-def test_a_node_that_is_named_twice_counts_twice(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_a_node_that_is_named_twice_counts_twice(serve: Serve, extended: Extended) -> None:
     twice = [{"Host": "c", "Score": 1}, {"Host": "c", "Score": 2}]
     server = serve({"/prioritize": twice})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server))
@@ -219,18 +211,14 @@ def test_a_node_that_is_named_twice_counts_twice(
     assert totals["c"] == totals["a"] + 30
 
 
-def test_what_is_too_large_starts_anew_at_the_other_end(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_what_is_too_large_starts_anew_at_the_other_end(serve: Serve, extended: Extended) -> None:
     server = serve({"/prioritize": scoring(a=2**63 - 1, b=1)})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=1))
     totals = run.run().last["default/p"].detail.totals
     assert totals["a"] == totals["c"] - 10
 
 
-def test_who_does_not_prioritize_gives_every_node_nothing(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_who_does_not_prioritize_gives_every_node_nothing(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": everything})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     scores = run.run().last["default/p"].detail.scores
@@ -238,9 +226,7 @@ def test_who_does_not_prioritize_gives_every_node_nothing(
     assert weighted == dict.fromkeys("abc", 0)
 
 
-def test_nobody_ranks_a_single_node(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_nobody_ranks_a_single_node(serve: Serve, extended: Extended) -> None:
     server = serve({"/prioritize": scoring(a=1)})
     run, _ = extended(cluster(node("a"), pod("p")), ranking(server))
     assert run.run().placements == {"default/p": "a"}
@@ -273,21 +259,21 @@ def evicting(**victims: Any) -> dict[str, Any]:
     return {"NodeNameToMetaVictims": victims_by_node}
 
 
-def test_candidates_can_be_dropped(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
+def test_candidates_can_be_dropped(serve: Serve, extended: Extended) -> None:
     server = serve({"/preempt": evicting(b=["default/b1", "default/b0"])})
     run, _ = extended(crowded("a", "b"), preempting(server))
     record = run.run()
     assert record.placements == {"default/p": "b"}
     assert [eviction.pod for eviction in record.evicted] == ["default/b1", "default/b0"]
-    assert set(record.attempts[0].post_filter.candidates) == {"a", "b"}
+    assert set(present(record.attempts[0].post_filter).candidates) == {"a", "b"}
 
 
-def test_victims_can_be_changed(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
+def test_victims_can_be_changed(serve: Serve, extended: Extended) -> None:
     server = serve({"/preempt": evicting(a=["default/a0"])})
     run, _ = extended(crowded("a"), preempting(server))
     record = run.run()
     assert [eviction.pod for eviction in record.evicted] == ["default/a0"]
-    assert record.attempts[0].post_filter.victims == ("default/a0",)
+    assert present(record.attempts[0].post_filter).victims == ("default/a0",)
     assert record.pending == ("default/p",)
 
 
@@ -307,19 +293,19 @@ def test_victims_can_be_changed(serve: Callable[..., Any], extended: Callable[..
 def test_answers_are_checked(
     answer: Code | dict[str, Any],
     message: str,
-    serve: Callable[..., Any],
-    extended: Callable[..., Any],
+    serve: Serve,
+    extended: Extended,
 ) -> None:
     server = serve({"/preempt": answer})
     run, _ = extended(crowded("a"), preempting(server))
     record = run.run()
-    assert message in record.attempts[0].post_filter.status.message
+    assert message in present(record.attempts[0].post_filter).status.message
     assert record.evicted == ()
 
 
 def test_of_an_ignorable_one_a_node_without_victims_is_dropped_and_a_failure_forgotten(
-    serve: Callable[..., Any],
-    extended: Callable[..., Any],
+    serve: Serve,
+    extended: Extended,
 ) -> None:
     server = serve({"/preempt": evicting(a=[], b=["default/b0", "default/b1"])})
     run, _ = extended(crowded("a", "b"), preempting(server, ignorable=True))
@@ -336,9 +322,7 @@ def binding(server: Server, **fields: Any) -> dict[str, Any]:
     return {"urlPrefix": server.url, "bindVerb": "bind", **fields}
 
 
-def test_a_binding_is_shown_and_not_sent(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_a_binding_is_shown_and_not_sent(serve: Serve, extended: Extended) -> None:
     server = serve({"/bind": {}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server))
     record = run.run()
@@ -354,9 +338,7 @@ def test_a_binding_is_shown_and_not_sent(
     }
 
 
-def test_a_binding_is_sent_where_that_is_asked_for(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_a_binding_is_sent_where_that_is_asked_for(serve: Serve, extended: Extended) -> None:
     server = serve({"/bind": {"Error": ""}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
     (call,) = run.run().extender_bindings
@@ -365,7 +347,7 @@ def test_a_binding_is_sent_where_that_is_asked_for(
 
 
 def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/bind": {"Error": "not mine"}})
     run, _ = extended(cluster(*NODES, pod("p")), binding(server), bind=True)
@@ -377,7 +359,7 @@ def test_a_binding_that_fails_leaves_the_pod_pending_or_to_the_plugins(
 
 
 def test_only_pods_that_the_binder_manages_are_bound_by_it(
-    serve: Callable[..., Any], extended: Callable[..., Any]
+    serve: Serve, extended: Extended
 ) -> None:
     managed = [{"name": "example.com/foo", "ignoredByScheduler": True}]
     asking = pod("asking", requests={"example.com/foo": 1})
@@ -390,16 +372,14 @@ def test_only_pods_that_the_binder_manages_are_bound_by_it(
 # -- none, and explain ----------------------------------------------------------------------------
 
 
-def test_extenders_can_be_left_out(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
+def test_extenders_can_be_left_out(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": keeping()})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server), used=False)
     assert run.run().placements == {"default/p": "a"}
     assert server.calls == []
 
 
-def test_explain_shows_what_each_said_per_node(
-    serve: Callable[..., Any], extended: Callable[..., Any]
-) -> None:
+def test_explain_shows_what_each_said_per_node(serve: Serve, extended: Extended) -> None:
     server = serve(
         {
             "/1/filter": keeping("b", "c", "d", failed={"a": "no licence"}),
@@ -424,7 +404,7 @@ def test_explain_shows_what_each_said_per_node(
     assert (answer.node, answer.margin) == ("d", 200)
 
 
-def test_explain_shows_a_failure(serve: Callable[..., Any], extended: Callable[..., Any]) -> None:
+def test_explain_shows_a_failure(serve: Serve, extended: Extended) -> None:
     server = serve({"/filter": {"Error": "no more licences"}})
     run, _ = extended(cluster(*NODES, pod("p")), filtering(server))
     assert explain(run, find(run)).error == "no more licences"

@@ -67,7 +67,7 @@ class Plain:
         return sorted(feasible), sorted(rejected), failed
 
 
-def zones() -> Any:
+def zones() -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(["", "a", "b", "c"]), min_size=3, max_size=130)
 
 

@@ -106,7 +106,9 @@ STATIC = {"kubernetes.io/config.mirror": "x"}
         (pod(profile="other"), 'for the scheduler "other", which the configuration does not have'),
     ],
 )
-def test_a_pod_that_the_scheduler_never_looks_at_has_a_reason(manifest: Any, reason: Any) -> None:
+def test_a_pod_that_the_scheduler_never_looks_at_has_a_reason(
+    manifest: dict[str, Any], reason: str
+) -> None:
     (info,) = cluster(manifest).pods
     assert why_ignored(info, {"default-scheduler"}).startswith(reason)
     assert bool(why_ignored(info, {"default-scheduler"})) == bool(reason)

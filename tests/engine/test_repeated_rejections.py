@@ -1,5 +1,6 @@
 """Attempts without a node are looked up while nothing has changed, and computed anew afterwards."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.binding_cycle import Outcome
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import NO_DETAIL
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.interface import Plugin
+from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod
 from ksched_cli.testing import simulation as detailed_simulation
@@ -16,19 +25,23 @@ from tests.framework.toys import filtering, profile
 NO = Status.unschedulable("no")
 
 
-def simulation(*arguments: Any) -> Any:
+def simulation(
+    state: ClusterState,
+    config: dict[str, Any] | None = None,
+    plugins: Sequence[type[Plugin]] = (),
+) -> Simulation:
     """Without detail, as `schedule` runs it."""
-    run = detailed_simulation(*arguments)
+    run = detailed_simulation(state, config, plugins)
     run.pipeline.detailed = False
     return run
 
 
-def twins(count: Any = 2, **fields: Any) -> Any:
+def twins(count: int = 2, **fields: Any) -> list[dict[str, Any]]:
     """Pending pods that look the same."""
     return [pod(f"p{i}", **fields) for i in range(count)]
 
 
-def attempts(run: Any, names: Any) -> Any:
+def attempts(run: Simulation, names: list[str]) -> list[Outcome]:
     """One attempt for each of the pods, of which the cache expects more."""
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())
@@ -36,14 +49,12 @@ def attempts(run: Any, names: Any) -> Any:
 
 
 @pytest.fixture
-def evaluations(monkeypatch: pytest.MonkeyPatch) -> Any:
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The keys of the pods that went through the pipeline."""
-    from ksched_cli.engine.pipeline import Pipeline
-
     keys = []
     evaluate = Pipeline.evaluate
 
-    def recorded(self: Any, framework: Any, pod: Any, mode: Any) -> Any:
+    def recorded(self: Pipeline, framework: Framework, pod: PodInfo, mode: Mode) -> Evaluation:
         keys.append(pod.key)
         return evaluate(self, framework, pod, mode)
 
@@ -51,7 +62,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Any:
     return keys
 
 
-def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations: Any) -> None:
+def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations: list[str]) -> None:
     run = simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
     first, second = attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0"]
@@ -60,7 +71,7 @@ def test_the_second_of_two_pods_that_look_the_same_is_looked_up(evaluations: Any
     assert second.attempt.evaluated == 1
 
 
-def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations: Any) -> None:
+def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations: list[str]) -> None:
     state = cluster(node("a", cpu="2"), pod("there", cpu="1", node="a"), *twins(3, cpu="2"))
     run = simulation(state)
     attempts(run, ["p0", "p1"])
@@ -70,7 +81,7 @@ def test_after_a_pod_came_or_went_the_attempt_is_computed_anew(evaluations: Any)
     assert third.attempt.node == "a"
 
 
-def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations: Any) -> None:
+def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations: list[str]) -> None:
     run = simulation(cluster(node("a", cpu="1"), *twins(3, cpu="2"), pod("other")))
     attempts(run, ["p0"])
     run.nominator.nominate(find(run, "other"), "a")
@@ -78,14 +89,14 @@ def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations: Any) -> No
     assert evaluations == ["default/p0", "default/p1"]
 
 
-def test_pods_with_volumes_are_computed_each(evaluations: Any) -> None:
+def test_pods_with_volumes_are_computed_each(evaluations: list[str]) -> None:
     volumes = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]}
     run = simulation(cluster(node("a"), *twins(spec=volumes)))
     attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]
 
 
-def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations: Any) -> None:
+def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations: list[str]) -> None:
     plugins = (filtering("F", {"a": NO}),)
     run = simulation(cluster(node("a"), *twins()), profile(*plugins), plugins)
     attempts(run, ["p0", "p1"])
@@ -97,7 +108,9 @@ PODS = st.tuples(st.sampled_from(["1", "2", "3", "9"]), st.sampled_from([0, 5]),
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(PODS, max_size=10), st.lists(st.integers(0, 2), max_size=5))
-def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending: Any, running: Any) -> None:
+def test_a_run_is_the_same_as_one_that_computes_every_attempt(
+    pending: list[tuple[str, int, bool]], running: list[int]
+) -> None:
     """Pods of few kinds, so that many look the same; some may preempt."""
     selector = {"disk": "ssd"}
     state = cluster(
@@ -116,7 +129,7 @@ def test_a_run_is_the_same_as_one_that_computes_every_attempt(pending: Any, runn
     assert records[0] == records[1]
 
 
-def test_with_detail_each_attempt_is_computed(evaluations: Any) -> None:
+def test_with_detail_each_attempt_is_computed(evaluations: list[str]) -> None:
     run = detailed_simulation(cluster(node("a", cpu="1"), *twins(cpu="2")))
     first, second = attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]

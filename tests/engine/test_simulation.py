@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -180,7 +180,7 @@ def test_detail_is_all_that_asking_for_detail_changes(state: ClusterState) -> No
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_simulation_is_not_copied_but_made_anew(copied: Any) -> None:
+def test_a_simulation_is_not_copied_but_made_anew(copied: Callable[[Simulation], object]) -> None:
     run = simulation(cluster(node("a"), pod("p")))
     with pytest.raises(TypeError, match="make another from its state"):
         copied(run)

@@ -1,7 +1,5 @@
 """What the plugins and profiles of a run share through their handles."""
 
-from typing import Any
-
 from ksched_cli.framework.handle import Handle
 from ksched_cli.testing import cluster, node, simulation
 
@@ -13,7 +11,7 @@ class Counter:
         self.nodes = len(handle.snapshot)
 
 
-def handles() -> Any:
+def handles() -> list[Handle]:
     run = simulation(cluster(node("a"), node("b")), PROFILES)
     return [run.frameworks[name].handle for name in ("one", "two")]
 

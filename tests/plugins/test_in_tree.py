@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -80,7 +81,7 @@ def questions(state: ClusterState) -> list[Question]:
     return [Question(run, pod) for pod in run.pending()]
 
 
-def selections(count: int) -> Any:
+def selections(count: int) -> st.SearchStrategy[NDArray[np.intp]]:
     """Some rows, in any order."""
     return st.lists(st.integers(0, count - 1), unique=True).map(
         lambda rows: np.array(rows, dtype=np.intp)

@@ -9,7 +9,7 @@ from tests.plugin_cases import cases, check
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
-def test_case(plugin: Any, case: Any) -> None:
+def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
 
 

@@ -1,7 +1,5 @@
 """An answer of `capacity` as JSON and as a table."""
 
-from typing import Any
-
 import pytest
 
 from ksched_cli.analysis.capacity import Capacity, NodesNeeded, Trial
@@ -19,7 +17,7 @@ HOPELESS = NodesNeeded("a", None, "default/p: it never fits", (Trial(0, 1, 0), T
 
 
 @pytest.mark.parametrize("answer", [SOME, NONE, STOPPED, NEEDED, HOPELESS])
-def test_answers_are_as_their_schema_says(answer: Any) -> None:
+def test_answers_are_as_their_schema_says(answer: Capacity | NodesNeeded) -> None:
     conforms(capacity.document(answer), "capacity_result")
 
 

@@ -1,7 +1,5 @@
 """An answer of `drift` as JSON and as a table."""
 
-from typing import Any
-
 import pytest
 
 from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
@@ -31,7 +29,7 @@ ANSWER = Drift(PODS, (IgnoredPod("default/static", "a static pod"),))
 
 
 @pytest.mark.parametrize("answer", [ANSWER, Drift(())])
-def test_answers_are_as_their_schema_says(answer: Any) -> None:
+def test_answers_are_as_their_schema_says(answer: Drift) -> None:
     conforms(drift.document(answer), "drift_result")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 
 from ksched_cli.analysis.pending import pending_report
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.report.pending import document, table
 from ksched_cli.report.table import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -54,5 +55,5 @@ def test_pods_without_a_controller_share_a_block_where_their_message_is_one() ->
 
 @settings(max_examples=20)
 @given(states())
-def test_reports_are_as_their_schema_says(state: Any) -> None:
+def test_reports_are_as_their_schema_says(state: ClusterState) -> None:
     conforms(document(pending_report(simulation(state))), "pending_report")

@@ -1,7 +1,5 @@
 """Columns and lists for people."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +56,7 @@ def test_rows_that_are_left_out_are_counted() -> None:
         (["a-name-that-is-longer-than-half-of-the-terminal-width", "b"], None),
     ],
 )
-def test_many_names_in_one_cell_are_cut_with_a_count(names: Any, text: Any) -> None:
+def test_many_names_in_one_cell_are_cut_with_a_count(names: list[str], text: str | None) -> None:
     assert listed(names, TERMINAL) == (text or f"{names[0]} and 1 more")
     assert listed(names, EVERYTHING) == ", ".join(names)
 
@@ -73,7 +71,7 @@ def test_many_names_in_one_cell_are_cut_with_a_count(names: Any, text: Any) -> N
         )
     ),
 )
-def test_no_line_is_wider_than_asked(width: Any, rows: Any) -> None:
+def test_no_line_is_wider_than_asked(width: int, rows: list[list[str]]) -> None:
     headers = [f"COLUMN {i}" for i in range(len(rows[0]))]
     text = columns(headers, rows, Limit(width))
     assert max(map(len, text.splitlines())) <= width
@@ -84,7 +82,7 @@ def test_no_line_is_wider_than_asked(width: Any, rows: Any) -> None:
 
 
 @given(st.text("ab /-\n", max_size=300), st.integers(MIN_WIDTH, 100))
-def test_no_line_of_a_paragraph_is_wider_than_asked(text: Any, width: Any) -> None:
+def test_no_line_of_a_paragraph_is_wider_than_asked(text: str, width: int) -> None:
     assert all(len(line) <= width for line in paragraph(text, Limit(width)).split("\n"))
 
 
