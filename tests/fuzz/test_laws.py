@@ -1,0 +1,159 @@
+"""Laws that hold for any state: what may be changed in it without changing what is decided, and
+what no run may do. The states are the random ones that the real scheduler is compared on.
+
+    LAW_SEEDS=50 python -m pytest tests/fuzz/test_laws.py     many more states than the suite takes
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generate import FAMILIES, Case
+from generate import case as random_case
+from subject import call
+
+SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
+# Configurations are no states; extenders need a server.
+NAMES = [name for name in FAMILIES if name not in ("configs", "extenders")]
+CASES = [pytest.param(name, seed, id=f"{name}-{seed}") for name in NAMES for seed in SEEDS]
+DECIDED = ("placements", "pending", "gated", "evicted", "attempts")
+
+Object = dict[str, Any]
+
+
+def decided(case: Case, folder: Path, files: Iterable[list[Object]], *options: str) -> Any:
+    """What `schedule --trace` decides of objects in several files, without counts of the input."""
+    arguments = ["schedule", "--trace", "-o", "json", *options]
+    for index, objects in enumerate(files):
+        path = folder / f"{index}.json"
+        path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+        arguments += ["--state", str(path)]
+    if case.config is not None:
+        (folder / "config.yaml").write_text(case.config)
+        arguments += ["--config", str(folder / "config.yaml")]
+    result = call(*arguments)
+    assert "error" not in result, result
+    return {key: result.get(key) for key in DECIDED}
+
+
+def is_pod(item: Object) -> bool:
+    return bool(item["kind"] == "Pod")
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_the_state_may_be_split_over_files_and_objects_but_pods_shuffled(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    pods = [item for item in case.objects if is_pod(item)]
+    others = [item for item in case.objects if not is_pod(item)]
+    random.Random(seed).shuffle(others)
+    half = len(others) // 2
+    assert decided(case, tmp_path, [others[:half], pods, others[half:]]) == whole
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_a_finished_pod_and_an_unrelated_object_change_nothing(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    spec = {"nodeName": "n00", "containers": [{"name": "c", "image": "i"}]}
+    ended = {"metadata": {"name": "ended"}, "spec": spec, "status": {"phase": "Succeeded"}}
+    others: list[Object] = [
+        {"apiVersion": "v1", "kind": "Pod", **ended},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}},
+    ]
+    whole = decided(case, tmp_path, [case.objects])
+    assert decided(case, tmp_path, [[*others, *case.objects]]) == whole
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_nodes_renamed_in_the_same_order_are_chosen_by_their_new_names(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = json.dumps(decided(case, tmp_path, [case.objects]))
+    renamed = json.loads(renamed_nodes(json.dumps(case.objects)))
+    config = case.config and renamed_nodes(case.config)
+    after = decided(Case(family, renamed, config), tmp_path, [renamed])
+    assert after == json.loads(renamed_nodes(whole))
+
+
+def renamed_nodes(text: str) -> str:
+    return re.sub(r"(?<![\w-])n(\d+)(?![\w-])", r"host-\1", text)
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_answers_that_are_not_kept_are_the_same(family: str, seed: int, tmp_path: Path) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    assert decided(case, tmp_path, [case.objects], "--no-memory") == whole
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_only_pods_of_lower_priority_are_evicted_and_no_fitting_pod_preempts(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    result = decided(case, tmp_path, [case.objects])
+    classes = {
+        i["metadata"]["name"]: i["value"] for i in case.objects if i["kind"] == "PriorityClass"
+    }
+    priorities = {key(item): priority(item, classes) for item in case.objects if is_pod(item)}
+    for attempt in result["attempts"]:
+        victims = (attempt.get("postFilter") or {}).get("victims") or []
+        if attempt.get("node"):
+            assert not victims, attempt
+        for victim in victims:
+            assert priorities[victim] < priorities[attempt["pod"]], attempt
+    preempted = {
+        victim
+        for attempt in result["attempts"]
+        for victim in (attempt.get("postFilter") or {}).get("victims") or []
+    }
+    assert set(result["evicted"] or ()) == preempted
+
+
+def key(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+
+
+def priority(pod: Object, classes: dict[str, int]) -> int:
+    spec = pod["spec"]
+    given = spec.get("priority")
+    return int(classes.get(spec.get("priorityClassName"), 0) if given is None else given)
+
+
+@pytest.mark.parametrize("family", ["everything", "claims"])
+def test_the_same_input_gives_the_same_bytes_whatever_the_environment(
+    family: str, tmp_path: Path
+) -> None:
+    case = random_case(family, 0)
+    state = tmp_path / "state.yaml"
+    state.write_text(case.state)
+    command = [sys.executable, "-m", "ksched_cli", "schedule", "--trace", "-o", "json"]
+    command += ["--state", str(state)]
+    if case.config is not None:
+        (tmp_path / "config.yaml").write_text(case.config)
+        command += ["--config", str(tmp_path / "config.yaml")]
+    environments = (
+        {"PYTHONHASHSEED": "1", "TZ": "UTC", "LANG": "C"},
+        {"PYTHONHASHSEED": "2", "TZ": "Pacific/Kiritimati", "LANG": "tr_TR.UTF-8"},
+    )
+    outputs = [
+        subprocess.run(command, env={**os.environ, **more}, capture_output=True, check=False).stdout
+        for more in environments
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0]
