@@ -1,4 +1,5 @@
-"""What holds of all of the code: its picture of imports is up to date, its names are nouns."""
+"""What holds of all of the code: its picture of imports is up to date, its names are nouns, each
+module has a test file of its own."""
 
 import ast
 import re
@@ -104,3 +105,41 @@ def test_a_name_that_says_nothing_is_noticed(source: str) -> None:
 
 def test_parts_of_other_terms_are_no_empty_names() -> None:
     assert not empty_names("unknown = foundation = acknowledged = None")
+
+
+# Modules without a test file of their name, and why: a module with behaviour of its own has one.
+UNTESTED = {
+    "__main__.py": "runs main; the tests of commands start it as a process",
+    "cluster/objects/devices.py": "types; test_base holds their fields against Kubernetes's schema",
+    "cluster/objects/storage.py": "the same",
+    "cluster/objects/volumes.py": "the same",
+    "cluster/objects/workloads.py": "the same",
+    "framework/extender.py": "a protocol and an exception; DefaultPreemption's tests call it",
+    "framework/hookspecs.py": "a hook's specification; test_discovery registers plugins by it",
+    "framework/plugins_runner.py": "protocols; FilterRunner and Framework are tested",
+    "framework/preemption.py": "types of what DefaultPreemption's tests compare",
+    "plugins/dynamic_resources/candidates.py": "types of what test_allocator hands out",
+    "plugins/helper/function_shape.py": "a type; the tests of the args that have it check it",
+}
+
+
+def modules() -> set[str]:
+    """All with code, as paths in ksched_cli/. A package's `__init__` is tested with its modules."""
+    package = ROOT / "ksched_cli"
+    return {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        if file.name != "__init__.py"
+    }
+
+
+def test_every_module_has_a_test_file_of_its_name_or_a_reason_for_none() -> None:
+    tested = {
+        module
+        for module in modules()
+        if (ROOT / "tests" / module).with_name(f"test_{Path(module).name}").exists()
+    }
+    missing = modules() - tested - UNTESTED.keys()
+    assert not missing, f"write tests/…/test_NAME.py of the same folder for: {sorted(missing)}"
+    obsolete = UNTESTED.keys() & tested | UNTESTED.keys() - modules()
+    assert not obsolete, f"no longer to be listed in UNTESTED: {sorted(obsolete)}"

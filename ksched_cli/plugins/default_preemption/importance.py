@@ -18,7 +18,7 @@ def start_time(pod: PodInfo) -> str:
 
 
 def sort_by_importance(pods: list[PodInfo]) -> None:
-    """Highest priority first, then the longest running, in index."""
+    """Highest priority first, then the longest running, in place."""
     if len({(pod.priority, pod.pod.status.start_time) for pod in pods}) == len(pods):
         pods.sort(key=lambda pod: (-pod.priority, start_time(pod)))
     else:
