@@ -16,6 +16,7 @@ from msgspec import structs
 
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.queue import for_other_scheduler
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.framework.status import Status
@@ -94,10 +95,14 @@ def capacity(
     replicas: what the copies are, where they differ from the pod by more than their names, as in
               claims of their own
     """
+    name = pod.spec.scheduler_name
+    if name not in simulation.frameworks:
+        why = f"the scheduler never looks at it: it is {for_other_scheduler(name)}"
+        return Capacity(pod.key, name, limited_by=why)
     info = simulation.catalog.info(pod)
     if all(info.uid != pending.uid for pending in simulation.pending()):
         info = _add_newcomer(simulation, pod)
-    answer = Capacity(pod.key, pod.spec.scheduler_name)
+    answer = Capacity(pod.key, name)
 
     def take_turn(turn: PodInfo) -> None:
         nonlocal answer

@@ -10,6 +10,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import whole_number
 from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
 
@@ -59,6 +60,7 @@ def capacity(
     runs, of a workload, or of a file, come after the pending pods. Nobody is evicted for them.
     With --pending --like NODE: the fewest copies of that node with which no pod stays pending and
     none is evicted.
+    -o wide shows every node, -o name the names of those that take any.
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
     """
@@ -67,6 +69,10 @@ def capacity(
     if pending != (like is not None):
         raise UsageError("--pending and --like NODE go together")
     if like is not None:
+        if alone or maximum != MAXIMUM or options.output not in COMMON_FORMS:
+            raise UsageError(
+                "--pending is about all pods: it takes no --alone, --max, -o wide or name"
+            )
         return _nodes_needed(options, like)
     return _copies(options, pod, file, maximum, alone)
 
@@ -90,12 +96,6 @@ def _copies(
         pod = session.find_pod(simulation, name, options.namespace).pod
     else:
         pod = load_pod(file or "", simulation.state)
-    if pod.spec.scheduler_name not in simulation.frameworks:
-        profiles = ", ".join(sorted(simulation.frameworks))
-        raise UsageError(
-            f'{pod.key} is for the scheduler "{pod.spec.scheduler_name}", which is not in the '
-            f"configuration (it has {profiles})"
-        )
     answer = analysis.capacity(
         simulation,
         pod,
@@ -166,16 +166,20 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
 
 
 def _show(simulation: Simulation, options: StateOptions, answer: Capacity | NodesNeeded) -> None:
+    from ksched_cli.analysis.capacity import NodesNeeded
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import capacity as renderer
     from ksched_cli.report.changes import with_changes
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.forms import Form, Report
 
     show(
         with_changes(
             Report(
                 document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(answer, limit(options.everything)),
+                table=lambda: renderer.table(
+                    answer, limit(options.everything), wide=options.output is Form.WIDE
+                ),
+                names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
             ),
             simulation.state.changes,
             limit(options.everything),

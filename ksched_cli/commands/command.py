@@ -6,7 +6,7 @@ returns an exit code. typer knows neither: it gets one parameter per option, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import IntEnum
 from functools import wraps
@@ -15,8 +15,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from ksched_cli.commands.options import Before, CommonOptions
+from ksched_cli.commands.options import Before, CommonOptions, StateOptions
 from ksched_cli.commands.output import SETTINGS, command_output
+from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
 
 OWN_OPTIONS_AFTER = "output"
 
@@ -41,6 +43,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
             taken = {field.name: values.pop(field.name) for field in fields(options)}
             values[name] = options(**taken)
             _configure_output(values[name])
+        _refuse_idle(values)
         with command_output():
             code = function(**values)
         raise typer.Exit(code)
@@ -57,6 +60,18 @@ def _configure_output(options: object) -> None:
     if isinstance(options, CommonOptions):
         SETTINGS.quiet = options.quiet
         SETTINGS.pager = not options.no_pager
+
+
+def _refuse_idle(values: Mapping[str, Any]) -> None:
+    """Raises UsageError for a shared option that would do nothing. values: by parameter"""
+    options = values.get("options")
+    if not isinstance(options, StateOptions):
+        return
+    if options.everything and options.output not in (Form.TABLE, Form.WIDE):
+        raise UsageError(f"--all does nothing with -o {options.output.value}")
+    names = values.get("pod") or values.get("traced") or options.change or options.scenario
+    if options.namespace and not names:
+        raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")
 
 
 def _parameters(

@@ -11,6 +11,7 @@ def drift(options: StateOptions) -> ExitCode:
 
     Each is taken off its node, all else as it is, and placed as if it came now, with all nodes
     looked at. Pods of DaemonSets count too; static pods and those of other schedulers are left out.
+    -o wide shows every pod that is not on a best node, -o name their names.
     Exit code 0 when every pod is on a best node, 1 when some would go elsewhere or are no longer
     allowed where they are, 3 when a plugin failed.
     """
@@ -19,7 +20,7 @@ def drift(options: StateOptions) -> ExitCode:
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import drift as renderer
     from ksched_cli.report.changes import with_changes
-    from ksched_cli.report.forms import Report
+    from ksched_cli.report.forms import Form, Report
 
     simulation = session.open_simulation(options)
     with progress.of_pods("pods asked about") as on_progress:
@@ -29,7 +30,10 @@ def drift(options: StateOptions) -> ExitCode:
         with_changes(
             Report(
                 document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(answer, limit(options.everything)),
+                table=lambda: renderer.table(
+                    answer, limit(options.everything), wide=options.output is Form.WIDE
+                ),
+                names=lambda: renderer.names(answer),
             ),
             simulation.state.changes,
             limit(options.everything),

@@ -13,6 +13,8 @@ MORE_FORMS = {
     "schedule": (Form.WIDE, Form.NAME),
     "explain": (Form.NAME,),
     "preempt": (Form.NAME,),
+    "capacity": (Form.WIDE, Form.NAME),
+    "drift": (Form.WIDE, Form.NAME),
     "plugins": (Form.NAME,),
 }
 

@@ -80,9 +80,13 @@ def why_ignored(pod: Pod, scheduler_names: Container[str]) -> str:
     if pod.node_name and MIRROR_ANNOTATION in pod.metadata.annotations:
         return "a static pod, which its kubelet runs without a scheduler"
     if pod.spec.scheduler_name not in scheduler_names:
-        name = pod.spec.scheduler_name
-        return f'for the scheduler "{name}", which the configuration does not have'
+        return for_other_scheduler(pod.spec.scheduler_name)
     return ""
+
+
+def for_other_scheduler(name: str) -> str:
+    """What a pod of a scheduler without a profile is, in words that follow "it is"."""
+    return f'for the scheduler "{name}", which the configuration does not have'
 
 
 def order_of(frameworks: Mapping[str, Framework]) -> Less:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.analysis.capacity import Capacity, NodesNeeded
 from ksched_cli.report.attempts import status
-from ksched_cli.report.table import Limit, counted, cut_columns, listed, paragraph
+from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
 
 
 def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
@@ -27,12 +27,13 @@ def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
     }
 
 
-def table(answer: Capacity | NodesNeeded, limit: Limit) -> str:
+def table(answer: Capacity | NodesNeeded, limit: Limit, *, wide: bool = False) -> str:
     """The verdict, the nodes by how many they take, and why the next copy does not fit; or the runs
-    with more nodes."""
+    with more nodes. wide: a row per node"""
     if isinstance(answer, NodesNeeded):
         return _nodes_needed_table(answer, limit)
-    parts = [paragraph(_headline(answer), limit), _nodes(answer, limit)]
+    nodes = _nodes_apart(answer, limit) if wide else _nodes(answer, limit)
+    parts = [paragraph(_headline(answer), limit), nodes]
     if answer.stopped_at is not None:
         parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
     elif answer.count:
@@ -57,6 +58,13 @@ def _headline(answer: Capacity) -> str:
         copy = "replica" if answer.workload else "copy"
         lines += [f"no {copy} fits of {subject}", answer.limited_by]
     return "\n".join(lines)
+
+
+def _nodes_apart(answer: Capacity, limit: Limit) -> str:
+    """Those that take the most first."""
+    rows = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
+    counts = [(node, f"{copies:,}") for node, copies in rows]
+    return columns(("NODE", "COPIES"), counts, Limit(limit.width)) if rows else ""
 
 
 def _nodes(answer: Capacity, limit: Limit) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 
 from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.table import Limit, counted, cut_columns, listed, paragraph
+from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
+
+ELSEWHERE = (Verdict.NOT_ALLOWED, Verdict.WORSE)
 
 
 def document(answer: Drift) -> dict[str, Any]:
@@ -38,14 +40,18 @@ def _pod(pod: PodDrift) -> dict[str, Any]:
     }
 
 
-def table(answer: Drift, limit: Limit) -> str:
+def names(answer: Drift) -> list[str]:
+    """The pods that may not be where they are, or would go elsewhere."""
+    return [pod.pod for pod in answer.pods if pod.verdict in ELSEWHERE]
+
+
+def table(answer: Drift, limit: Limit, *, wide: bool = False) -> str:
     """The counts; the pods that may not be where they are, by owner and plugin; those that would go
-    elsewhere, by owner, the furthest behind first."""
-    parts = [
-        paragraph(_headline(answer), limit),
-        _not_allowed(answer, limit),
-        _worse(answer, limit),
-    ]
+    elsewhere, by owner, the furthest behind first. wide: a row for each of these pods"""
+    tables = (
+        [_apart(answer, limit)] if wide else [_not_allowed(answer, limit), _worse(answer, limit)]
+    )
+    parts = [paragraph(_headline(answer), limit), *tables]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,6 +64,23 @@ def _headline(answer: Drift) -> str:
         f"{answer.count(Verdict.NOT_ALLOWED):,} where they would not be allowed today"
     )
     return f"{text}\n{len(answer.ignored):,} left out" if answer.ignored else text
+
+
+def _apart(answer: Drift, limit: Limit) -> str:
+    """A row per pod: those that are not allowed, then the others, the furthest behind first."""
+    pods = [pod for pod in answer.pods if pod.verdict in ELSEWHERE]
+    pods.sort(key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod))
+    rows = [
+        (
+            pod.pod,
+            pod.node,
+            pod.rejected_by or f"{pod.behind:,} points behind",
+            pod.best_node or "nowhere",
+        )
+        for pod in pods
+    ]
+    headers = ("POD", "ON", "BECAUSE OF", "WOULD GO TO")
+    return columns(headers, rows, Limit(limit.width)) if rows else ""
 
 
 def _groups(answer: Drift, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:

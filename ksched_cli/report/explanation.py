@@ -144,6 +144,8 @@ def _headline(explanation: Explanation, limit: Limit) -> str:
 def _placed(explanation: Explanation, limit: Limit) -> list[str]:
     """The node, and who leaves it."""
     verb = "today it would go to" if explanation.running_on else "goes to"
+    if explanation.running_on == explanation.node:
+        verb = "today it would go there too, to"
     text = paragraph(f"{verb} {explanation.node}{_why_there(explanation, limit)}", limit)
     lines = [verdict(text, GREEN, limit)]
     if explanation.evicts:

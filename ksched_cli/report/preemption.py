@@ -128,7 +128,7 @@ def _headline(answer: PreemptionAnswer, limit: Limit) -> str:
     lines.append(verdict(paragraph(text, limit), colour, limit))
     if answer.node and not answer.fits:
         lines += [paragraph(line, limit) for line in _consequences(answer, limit)]
-    elif not answer.fits and answer.message:
+    elif not answer.fits and answer.message and not answer.error:
         lines.append(paragraph(answer.message, limit))
     return "\n".join(lines)
 

@@ -118,7 +118,9 @@ def test_no_number_of_nodes_is_exit_code_1(capacity: Answer) -> None:
         (("--pending",), "--pending and --like NODE go together"),
         (("p", "--like", "a"), "--pending and --like NODE go together"),
         (("--pending", "--like", "aa"), 'no node "aa" in the state'),
-        (("elsewhere",), 'the scheduler "other", which is not in the configuration'),
+        (("--pending", "--like", "a", "--alone"), "it takes no --alone, --max"),
+        (("--pending", "--like", "a", "--max", "3"), "it takes no --alone, --max"),
+        (("--pending", "--like", "a", "-o", "name"), "-o wide or name"),
         (("pp",), "did you mean default/p?"),
     ],
 )
@@ -187,3 +189,28 @@ def test_the_namespace_of_the_pod_may_be_an_option(capacity: Answer) -> None:
     objects = [node("a", cpu=2), pod("p", "one", cpu=1), pod("p", "two", cpu=2)]
     _, result = capacity("p", "-n", "one", "--alone", objects=objects)
     assert (result["pod"], result["count"]) == ("one/p", 2)
+
+
+def test_a_pod_of_another_scheduler_is_answered_as_by_explain(
+    ksched: Any, write_state: Any
+) -> None:
+    state = write_state(node("a"), pod("elsewhere", profile="other"))
+    answers = {
+        command: ksched(command, "elsewhere", "--state", state)
+        for command in ("explain", "capacity")
+    }
+    assert [(code, err) for code, _, err in answers.values()] == [(1, ""), (1, "")]
+    reason = 'the scheduler never looks at it: it is for the scheduler "other"'
+    assert all(reason in out for _, out, _ in answers.values())
+
+
+def test_nodes_are_listed_wide_and_by_name(ksched: Any, write_state: Any) -> None:
+    state = write_state(node("a", cpu=1), node("b", cpu=3), node("c", cpu="500m"), pod("p", cpu=1))
+    code, out, _ = ksched("capacity", "p", "--state", state, "-o", "name")
+    assert (code, out) == (0, "a\nb\n")
+    _, out, _ = ksched("capacity", "p", "--state", state, "-o", "wide")
+    assert [line.split() for line in out.splitlines()[2:5]] == [
+        ["NODE", "COPIES"],
+        ["b", "3"],
+        ["a", "1"],
+    ]

@@ -59,3 +59,32 @@ def test_attempts_are_those_of_the_traced_pods(
     state = write_state(node("a"), pod("p"), pod("q"), pod("r"))
     _, out, _ = ksched("schedule", "--state", state, *trace, "-o", "json")
     assert {attempt["pod"] for attempt in json.loads(out)["attempts"]} == pods
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("schedule --all -o json", "--all does nothing with -o json"),
+        ("explain p --all -o yaml", "--all does nothing with -o yaml"),
+        ("explain p --all -o name", "--all does nothing with -o name"),
+        ("schedule -n shop", "-n does nothing here"),
+        ("explain --pending -n shop", "-n does nothing here"),
+        ("drift -n shop", "-n does nothing here"),
+        ("schedule --nodes -o json", "--nodes does nothing with -o json"),
+        ("schedule --trace", "--trace does nothing without -o json or -o yaml"),
+        ("schedule --seed 3", "--seed does nothing without --tie-break random"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    line: str, message: str, ksched: Run, write_state: Write
+) -> None:
+    state = write_state(node("a"), pod("p"))
+    code, out, err = ksched(*line.split(), "--state", state)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {message}")
+
+
+def test_a_namespace_may_be_that_of_names_in_changes(ksched: Run, write_state: Write) -> None:
+    state = write_state(node("a"), pod("p", "shop"))
+    change = ("--change", "label pods p tier=web")
+    assert ksched("schedule", "-n", "shop", *change, "--state", state)[0] == 0

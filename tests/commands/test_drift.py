@@ -72,3 +72,20 @@ def test_a_plugin_that_fails_is_exit_code_3(drift: Answer, tmp_path: Path) -> No
 def test_the_table_begins_with_the_counts(ksched: Ksched, write_state: WriteState) -> None:
     _, out, _ = ksched("drift", "--state", write_state(node("a"), pod("p", node="a")))
     assert out.startswith("1 running pod: 1 on the best node, ")
+
+
+def test_pods_that_would_go_elsewhere_are_listed_wide_and_by_name(
+    ksched: Any, write_state: Any
+) -> None:
+    state = write_state(
+        node("a", taints=["k=v:NoSchedule"]),
+        node("b"),
+        pod("held", node="a"),
+        pod("well", node="b"),
+    )
+    assert ksched("drift", "--state", state, "-o", "name") == (1, "default/held\n", "")
+    _, out, _ = ksched("drift", "--state", state, "-o", "wide")
+    assert [line.split() for line in out.splitlines()[-2:]] == [
+        ["POD", "ON", "BECAUSE", "OF", "WOULD", "GO", "TO"],
+        ["default/held", "a", "TaintToleration", "b"],
+    ]

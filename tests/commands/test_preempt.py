@@ -125,3 +125,11 @@ def test_an_unknown_pod_is_bad_usage(ksched: Ksched) -> None:
     code, out, err = ksched("preempt", "checkuot", "--state", EXAMPLE)
     assert (code, out) == (2, "")
     assert "did you mean default/checkout?" in err
+
+
+def test_without_nodes_there_is_one_sentence(ksched: Any, write_state: Any) -> None:
+    code, out, _ = ksched("preempt", "p", "--state", write_state(pod("p")))
+    assert (code, out.splitlines()[1:]) == (
+        1,
+        ["cannot be scheduled: no nodes available to schedule pods"],
+    )
