@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ksched_cli.kube.int64 import divide
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.scoring import (
+    MAX_PLAIN,
     ResourceUsage,
     least_allocated,
     most_allocated,
@@ -70,7 +71,23 @@ def test_a_huge_amount_in_a_column_does_not_change_the_others(pairs: list[tuple[
     assert least_allocated(requested, capacity).tolist() == [least(*pair) for pair in pairs]
 
 
-@given(st.integers(0, 2**54 - 1), st.integers(1, 2**54 - 1))
+# A capacity and an amount whose percentage falls just short of a whole number, or reaches it.
+CLOSE_AMOUNTS = st.tuples(
+    st.integers(1, MAX_PLAIN - 1), st.integers(0, 100), st.integers(-1, 1)
+).map(lambda drawn: (max(drawn[0] * drawn[1] // 100 + drawn[2], 0), drawn[0]))
+
+
+@given(CLOSE_AMOUNTS)
+@example((MAX_PLAIN // 2 - 1, MAX_PLAIN - 1))
+def test_plain_division_is_exact_next_to_whole_numbers(amounts: tuple[int, int]) -> None:
+    requested, capacity = amounts
+    used, whole = column(requested), column(capacity)
+    assert least_allocated(used, whole, True)[0] == least(requested, capacity)
+    assert most_allocated(used, whole, True)[0] == most(requested, capacity)
+    assert least_allocated(requested, capacity, True) == least(requested, capacity)
+
+
+@given(st.integers(0, 2**54 - 1), st.integers(1, MAX_PLAIN - 1))
 def test_where_no_product_overflows_plain_division_is_as_exact(
     requested: int, capacity: int
 ) -> None:
