@@ -1,6 +1,5 @@
 """`ksched capacity` from the command line."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,21 +8,12 @@ import pytest
 import yaml
 
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Answer, Ksched, WriteState
-from tests.report.schemas import conforms
+from tests.commands.runners import Answer, Ksched, WriteState, answering
 
 
 @pytest.fixture
 def capacity(ksched: Ksched, write_state: WriteState) -> Answer:
-    """Exit code and result, which has the shape that its schema promises."""
-
-    def answer(*args: object, objects: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-        state = write_state(*objects)
-        code, out, err = ksched("capacity", *args, "--state", state, "-o", "json")
-        assert out, err
-        return code, conforms(json.loads(out), "capacity_result")
-
-    return answer
+    return answering("capacity", "capacity_result", ksched, write_state)
 
 
 @pytest.fixture

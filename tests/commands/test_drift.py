@@ -1,15 +1,11 @@
 """`ksched drift` from the command line."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Answer, Ksched, WriteState
-from tests.report.schemas import conforms
+from tests.commands.runners import Answer, Ksched, WriteState, answering
 
 BROKEN = """
 from ksched_cli.api import FilterPlugin
@@ -25,15 +21,7 @@ class Broken(FilterPlugin):
 
 @pytest.fixture
 def drift(ksched: Ksched, write_state: WriteState) -> Answer:
-    """Exit code and result, which has the shape that its schema promises."""
-
-    def answer(*args: object, objects: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-        state = write_state(*objects)
-        code, out, err = ksched("drift", *args, "--state", state, "-o", "json")
-        assert out, err
-        return code, conforms(json.loads(out), "drift_result")
-
-    return answer
+    return answering("drift", "drift_result", ksched, write_state)
 
 
 @pytest.mark.parametrize("where", ["a", "b"])
@@ -75,7 +63,7 @@ def test_the_table_begins_with_the_counts(ksched: Ksched, write_state: WriteStat
 
 
 def test_pods_that_would_go_elsewhere_are_listed_wide_and_by_name(
-    ksched: Any, write_state: Any
+    ksched: Ksched, write_state: WriteState
 ) -> None:
     state = write_state(
         node("a", taints=["k=v:NoSchedule"]),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.testing import node, pod
-from tests.commands.runners import Answer, Ksched, WriteState
+from tests.commands.runners import Answer, Ksched, WriteState, answering
 from tests.report.schemas import conforms
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
@@ -15,14 +15,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "preemption" / "cluster.yaml"
 
 @pytest.fixture
 def explain(ksched: Ksched, write_state: WriteState) -> Answer:
-    """Exit code and result, which has the shape that its schema promises."""
-
-    def answer(*args: str, objects: list[dict[str, Any]]) -> tuple[int, dict[str, Any]]:
-        state = write_state(*objects)
-        code, out, _ = ksched("explain", *args, "--state", state, "-o", "json")
-        return code, conforms(json.loads(out), "explanation")
-
-    return answer
+    return answering("explain", "explanation", ksched, write_state)
 
 
 def test_a_pod_that_fits_is_exit_code_0(explain: Answer) -> None:

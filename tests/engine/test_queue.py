@@ -132,13 +132,15 @@ def test_activating_a_pod_that_is_gone_does_nothing() -> None:
     assert [entry.activated for entry in waiting] == [False, True]
 
 
-def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again() -> None:
+def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = simulated(pod("a"), pod("b", gates=["example.com/wait"]))
     waiting = backlog(run)
     framework = run.frameworks["default-scheduler"]
     gate = framework.pre_enqueue(waiting.held["default/b"].pod)
     answers = {"a": gate, "b": type(gate)()}
-    framework.pre_enqueue = lambda info: answers[info.name]  # type: ignore[assignment, method-assign]  # a plugin that holds pods back
+    monkeypatch.setattr(framework, "pre_enqueue", lambda info: answers[info.name])
     waiting.renew(ClusterVersion(0, 0))
     assert (list(waiting.entries), list(waiting.gated)) == (["default/b"], ["default/a"])
     answers["a"] = type(gate)()
@@ -146,10 +148,10 @@ def test_renewing_gates_a_pod_that_preenqueue_holds_back_by_now_and_lets_it_go_a
     assert (list(waiting.entries), waiting.gated) == (["default/b", "default/a"], {})
 
 
-def test_a_pod_that_is_not_due_is_not_gated_again() -> None:
+def test_a_pod_that_is_not_due_is_not_gated_again(monkeypatch: pytest.MonkeyPatch) -> None:
     run = simulated(pod("a"))
     waiting = backlog(run)
     waiting.entries["default/a"].seen = ClusterVersion(0, 0)
-    run.frameworks["default-scheduler"].pre_enqueue = None  # type: ignore[assignment, method-assign]  # a plugin that holds pods back
+    monkeypatch.setattr(run.frameworks["default-scheduler"], "pre_enqueue", None)
     waiting.renew(ClusterVersion(0, 0))
     assert list(waiting.entries) == ["default/a"]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ksched_cli.cluster.state import ClusterState
-from ksched_cli.testing import cluster, explanation, pod
+from ksched_cli.testing import cluster, pod
+from tests.plugins.explained import rejection_details, score_details
 from tests.plugins.inter_pod_affinity.manifests import (
     FAR_FROM_WEB,
     NEAR_WEB,
@@ -13,24 +13,9 @@ from tests.plugins.inter_pod_affinity.manifests import (
 )
 
 
-def details(state: ClusterState, point: str) -> dict[str, Any]:
-    """Node → the lines that explain InterPodAffinity's word on it."""
-    record = explanation(state, pod="p")
-    if point == "score":
-        return {
-            node_record.node: list(node_record.scores["InterPodAffinity"].details)
-            for node_record in record.nodes
-            if "InterPodAffinity" in node_record.scores
-        }
-    return {
-        node_record.node: [d for r in node_record.rejections for d in r.details]
-        for node_record in record.nodes
-    }
-
-
 def test_explain_says_where_the_wanted_pods_are() -> None:
     web = pod("web", node="n2", labels={"app": "web"})
-    lines = details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)), "filter")
+    lines = rejection_details(cluster(*NODES, web, pod("p", affinity=NEAR_WEB)))
     assert lines["n0"] == [
         "no pod with app=web in namespace default runs in zone=a; they run in b (1)"
     ]
@@ -39,14 +24,14 @@ def test_explain_says_where_the_wanted_pods_are() -> None:
 
 
 def test_explain_says_that_nobody_is_wanted_anywhere() -> None:
-    lines = details(cluster(*NODES, pod("p", affinity=NEAR_WEB)), "filter")
+    lines = rejection_details(cluster(*NODES, pod("p", affinity=NEAR_WEB)))
     line = "no pod with app=web in namespace default runs in zone=a, nor in any other zone"
     assert lines["n0"] == [line]
 
 
 def test_explain_names_the_unwanted_pods() -> None:
     webs = [pod(f"web{i}", node="n0", labels={"app": "web"}) for i in range(5)]
-    lines = details(cluster(*NODES, *webs, pod("p", affinity=FAR_FROM_WEB)), "filter")
+    lines = rejection_details(cluster(*NODES, *webs, pod("p", affinity=FAR_FROM_WEB)))
     names = "default/web0 on n0, default/web1 on n0, default/web2 on n0 and 2 more"
     line = f"pods with app=web in namespace default run in zone=a: {names}"
     assert lines == {"n0": [line], "n1": [line], "n2": [], "n3": []}
@@ -56,7 +41,7 @@ def test_explain_names_the_running_pod_whose_anti_affinity_stands_in_the_way() -
     lone = pod("lone", node="n0", affinity=FAR_FROM_WEB)
     bystander = pod("bystander", node="n0")
     asking = pod("p", labels={"app": "web"})
-    lines = details(cluster(*NODES, lone, bystander, asking), "filter")
+    lines = rejection_details(cluster(*NODES, lone, bystander, asking))
     line = "pods that accept none with app=web in namespace default run in zone=a: "
     assert lines["n1"] == [line + "default/lone on n0"]
     assert lines["n2"] == []
@@ -74,7 +59,7 @@ def test_explain_adds_up_the_score() -> None:
         pod("shy", node="n2", affinity=preferring("podAntiAffinity", 9)),
     ]
     asking = pod("p", labels={"app": "web"}, affinity=preferring("podAffinity", 4))
-    lines = details(cluster(*NODES, *running, asking), "score")
+    lines = score_details("InterPodAffinity", cluster(*NODES, *running, asking))
     to_web = "app=web in namespace default"
     assert lines["n1"] == [
         f"1 pod in zone=a with {to_web}, +4 each: +4",

@@ -1,7 +1,5 @@
 """Counts of attached volumes, and the names under which volumes are counted."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,27 +14,10 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     VolumeNames,
     volume_text,
 )
-from ksched_cli.testing import cluster, find, node, pod, simulation
+from ksched_cli.testing import cluster, find, node, simulation
 from tests.narrowing import present
-from tests.volumes import CSI, attachment, bound, claim, csi_node, storage_class, uses
-
-NAMES = [f"v{i}" for i in range(4)]
-
-
-def wants(name: str, *claims: str, **more: Any) -> dict[str, Any]:
-    return pod(name, spec={"volumes": uses(*claims)}, **more)
-
-
-def limited(
-    *pods: dict[str, Any], limit: int = 1, names: tuple[str, str] = ("a", "b")
-) -> ClusterState:
-    return cluster(
-        *(node(name) for name in names),
-        *(csi_node(name, csi_example_com=limit) for name in names),
-        *(manifest for name in NAMES for manifest in bound(name)),
-        *pods,
-    )
-
+from tests.plugins.node_volume_limits.manifests import NAMES, limited, wants
+from tests.volumes import CSI, attachment, bound, claim, storage_class
 
 POD = st.tuples(st.lists(st.sampled_from(NAMES), max_size=3), st.integers(0, 1))
 

@@ -4,27 +4,10 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.cluster.state import ClusterState
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.testing import simulate
 from tests.plugin_cases import cases, check
-from tests.volumes import CSI, bound, csi_node, storage_class, uses
-
-NAMES = [f"v{i}" for i in range(4)]
-
-
-def wants(name: str, *claims: str, **more: Any) -> dict[str, Any]:
-    return pod(name, spec={"volumes": uses(*claims)}, **more)
-
-
-def limited(
-    *pods: dict[str, Any], limit: int = 1, names: list[str] | tuple[str, str] = ("a", "b")
-) -> ClusterState:
-    return cluster(
-        *(node(name) for name in names),
-        *(csi_node(name, csi_example_com=limit) for name in names),
-        *(manifest for name in NAMES for manifest in bound(name)),
-        *pods,
-    )
+from tests.plugins.node_volume_limits.manifests import NAMES, limited, wants
+from tests.volumes import CSI, storage_class
 
 
 def test_pods_placed_in_the_run_take_up_the_limit() -> None:
