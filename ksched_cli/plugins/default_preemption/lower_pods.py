@@ -103,7 +103,7 @@ class PodColumns:
 
     def _renew(self, rows: list[int], versions: list[int], priority: int) -> None:
         on_node = self._snapshot.pods
-        self._add_pods(pod for row in rows for pod in on_node[row])
+        self._add_pods(pod for row in rows for pod in on_node[row] if pod.priority < priority)
         numbers = self._numbers
         for row, version in zip(rows, versions, strict=True):
             lower = [pod for pod in on_node[row] if pod.priority < priority]
