@@ -103,16 +103,26 @@ class Evaluation(Struct, eq=False):
             return answer.details
         return self.details(answer.plugin, "filter", row)
 
+    def _score_details(
+        self, plugin_name: str, nodes: Sequence[NodeInfo]
+    ) -> Sequence[tuple[str, ...]]:
+        """What the plugin adds to its scores; nothing where it adds none to any."""
+        plugin = self.framework.plugin(plugin_name)
+        if not isinstance(plugin, Explains):
+            return ()
+        details, state, pod = self.framework.details, self.state, self.pod
+        return [details(plugin, "score", state, pod, node) for node in nodes]
+
     def scores_by_node(self) -> dict[str, dict[str, NodeScore]]:
         """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode."""
-        names = self.feasible.names()
+        names, snapshot = self.feasible.names(), self.feasible.snapshot
+        nodes: list[NodeInfo] = []
+        if self.mode is Mode.EXHAUSTIVE:
+            nodes = [NodeInfo(snapshot, row) for row in self.feasible.indices().tolist()]
         by_node: dict[str, dict[str, NodeScore]] = {name: {} for name in names}
         for plugin in self.scores:
             columns = (plugin.raw.tolist(), plugin.normalized.tolist(), plugin.weighted.tolist())
-            details: Sequence[tuple[str, ...]] = [()] * len(names)
-            if self.mode is Mode.EXHAUSTIVE:
-                rows = self.feasible.indices().tolist()
-                details = [self.details(plugin.plugin, "score", row) for row in rows]
+            details = self._score_details(plugin.plugin, nodes) or [()] * len(names)
             for name, raw, normalized, weighted, lines in zip(
                 names, *columns, details, strict=True
             ):

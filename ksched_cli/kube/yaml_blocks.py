@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import cache
 from typing import Any, TypeAlias
 
 from ksched_cli.kube.yaml_tree import plain
@@ -22,11 +23,9 @@ _PLAIN = r"(?:[A-Za-z0-9_/.+~(]|-(?=[!-~]))(?:[!-9;-~]|:(?=[!-~])| +(?=[!\"$-~])
 _SINGLE = rf"'(?:[ -&(-~{_BEYOND_ASCII}]|'')*'"
 _DOUBLE = rf'"(?:[ !#-\[\]-~{_BEYOND_ASCII}]|\\["\\nt])*"'
 _VALUE = rf"{_PLAIN}|{_SINGLE}|{_DOUBLE}|\{{\}}|\[\]"
-_LINE = re.compile(
-    rf"( *)(- )?(?:({_KEY}|{_QUOTED_KEY}):(?: +(?:(\|-?)|({_VALUE})))?|({_VALUE}))", re.ASCII
-)
-_WITHOUT_CONTENT = re.compile(r" *(?:#[ -~]*)?")
-_LITERAL_TEXT = re.compile(rf"[\n\t -~{_BEYOND_ASCII}]*")
+_LINE = rf"( *)(- )?(?:({_KEY}|{_QUOTED_KEY}):(?: +(?:(\|-?)|({_VALUE})))?|({_VALUE}))"
+_WITHOUT_CONTENT = r" *(?:#[ -~]*)?"
+_LITERAL_TEXT = rf"[\n\t -~{_BEYOND_ASCII}]*"
 
 _MAX_DEPTH = 100
 _MAX_CACHED_LINES = 100_000
@@ -37,7 +36,7 @@ _KIND_BY_TEXT = {"{}": _EMPTY_MAPPING, "[]": _EMPTY_LIST}
 
 # Column, whether a list item begins, the key if there is one, the value, and its kind from above.
 _Line: TypeAlias = tuple[int, bool, str | None, Any, int]
-_cache: dict[str, _Line | None] = {}
+_parsed_lines: dict[str, _Line | None] = {}
 
 
 class UnsupportedYamlError(Exception):
@@ -47,16 +46,22 @@ class UnsupportedYamlError(Exception):
 def parse(text: str) -> Any:
     """Plain data of one document, without a `---`; None where it is empty. Raises
     UnsupportedYamlError."""
-    if len(_cache) > _MAX_CACHED_LINES:
-        _cache.clear()
+    if len(_parsed_lines) > _MAX_CACHED_LINES:
+        _parsed_lines.clear()
     return _Assembler().run(text)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """Compiled when first needed: a state in JSON needs none."""
+    return re.compile(text, re.ASCII)
 
 
 def _parse_line(line: str) -> _Line | None:
     """None: a line without content. Raises UnsupportedYamlError."""
-    match = _LINE.fullmatch(line)
+    match = _pattern(_LINE).fullmatch(line)
     if match is None:
-        if _WITHOUT_CONTENT.fullmatch(line):
+        if _pattern(_WITHOUT_CONTENT).fullmatch(line):
             return None
         raise UnsupportedYamlError
     spaces, dash, key, literal, value, item = match.groups()
@@ -116,7 +121,7 @@ class _Assembler:
         lines = text.split("\n")
         if not lines[-1]:
             lines.pop()
-        cache = _cache
+        parsed_lines = _parsed_lines
         for line in lines:
             if self.literal is not None:
                 if not line or line.startswith(" " * (self.columns[-1] + 1)):
@@ -124,9 +129,9 @@ class _Assembler:
                     continue
                 self._close_literal()
             try:
-                parsed = cache[line]
+                parsed = parsed_lines[line]
             except KeyError:
-                parsed = cache[line] = _parse_line(line)
+                parsed = parsed_lines[line] = _parse_line(line)
             if parsed is not None:
                 self._add(*parsed)
         if self.literal is not None:
@@ -200,7 +205,7 @@ class _Assembler:
             if line and (not line.startswith(margin) or not line.strip(" ")):
                 raise UnsupportedYamlError
         content = "\n".join(line[len(margin) :] for line in lines)
-        if not _LITERAL_TEXT.fullmatch(content):
+        if not _pattern(_LITERAL_TEXT).fullmatch(content):
             raise UnsupportedYamlError
         self.collections[-1][self.key] = content + "\n" if self.header == "|" else content
         self.key = self.literal = None

@@ -85,7 +85,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         return ((1 - std) * MAX_NODE_SCORE).astype(np.int64)
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+        pod_requests = state.data.get(STATE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
         return usage_lines(self._resources, pod_requests, node, nonzero=False)
 
 

@@ -197,7 +197,9 @@ class NodeResourcesFit(PreFilterPlugin, ComparesResources, PreScorePlugin, Score
         return lines
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
-        pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
+        pod_requests = state.data.get(PRE_SCORE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=True)
         return usage_lines(self._resources, pod_requests, node, nonzero=True)
 
 

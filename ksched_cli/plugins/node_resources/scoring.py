@@ -15,7 +15,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
-from ksched_cli.cluster.snapshot import PRINCIPAL, Snapshot
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Snapshot
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
@@ -65,15 +65,8 @@ def resource_usages(
     usages: list[ResourceUsage] = []
     for resource, pod_request in zip((spec.name for spec in resources), pod_requests, strict=True):
         allocatable = nodes.gather(snapshot.allocatable(resource))
-        if nonzero and resource == CPU:
-            used = snapshot.nonzero_cpu
-        elif nonzero and resource == MEMORY:
-            used = snapshot.nonzero_memory
-        else:
-            used = snapshot.requested(resource)
-        counted = resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
-            pod_request != 0 and is_scalar_resource(resource)
-        )
+        used = _used(snapshot, resource, nonzero)
+        counted = _is_counted(resource, pod_request)
         # Allocatable 0: no node counts the resource, as where a node does not have it.
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
@@ -82,6 +75,21 @@ def resource_usages(
         requested = nodes.gather(used) + pod_request
         usages.append(ResourceUsage(requested, allocatable, counted and lowest > 0 and plain))
     return usages
+
+
+def _used(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
+    if nonzero and resource == CPU:
+        return snapshot.nonzero_cpu
+    if nonzero and resource == MEMORY:
+        return snapshot.nonzero_memory
+    return snapshot.requested(resource)
+
+
+def _is_counted(resource: str, pod_request: int) -> bool:
+    """Of other resources, those that the pod does not request count for no node."""
+    return resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
+        pod_request != 0 and is_scalar_resource(resource)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +249,12 @@ def usage_lines(
     nonzero: bool,
 ) -> list[str]:
     """Per resource that the node has, the percentage requested with the pod there."""
-    usages = resource_usages(resources, pod_requests.by_resource, Nodes.of(node), nonzero)
-    return [
-        f"{spec.name} {usage.requested[0] / usage.allocatable[0]:.0%} used"
-        for spec, usage in zip(resources, usages, strict=True)
-        if usage.allocatable[0]
-    ]
+    snapshot, row = node.snapshot, node.row
+    lines = []
+    for spec, amount in zip(resources, pod_requests.by_resource, strict=True):
+        resource = spec.name
+        allocatable = snapshot.allocatable(resource).item(row)
+        if allocatable and _is_counted(resource, amount):
+            requested = _used(snapshot, resource, nonzero).item(row) + amount
+            lines.append(f"{resource} {requested / allocatable:.0%} used")
+    return lines
