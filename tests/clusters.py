@@ -1,5 +1,6 @@
 """Random small clusters for properties, of what the plugins look at."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -203,7 +204,9 @@ def _named(manifest: dict[str, Any], name: str, labels: dict[str, str]) -> dict[
 
 
 @st.composite
-def crowded_states(draw: st.DrawFn) -> Any:
+def crowded_states(
+    draw: st.DrawFn, profiles: Sequence[str] = ("default-scheduler",)
+) -> ClusterState:
     """More nodes than an attempt looks at, or few; uneven, crowded by pods of low priority;
     pending pods that wait for one another, preempt, or fit nowhere."""
     count = draw(st.sampled_from([2, 4, 115, 130]))
@@ -223,6 +226,7 @@ def crowded_states(draw: st.DrawFn) -> Any:
             labels={"app": draw(st.sampled_from(["a", "b"]))},
             gates=draw(st.sampled_from([(), (), (), ("example.com/wait",)])),
             spec=draw(COMPANY),
+            profile=draw(st.sampled_from(profiles)),
         )
         for i in range(draw(st.integers(1, 5)))
     ]

@@ -9,7 +9,7 @@ import typer
 
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import whole_number
-from ksched_cli.commands.completion import complete_pod
+from ksched_cli.commands.completion import complete_node, complete_pod
 from ksched_cli.commands.forms import COMMON_FORMS
 from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
@@ -50,7 +50,10 @@ def capacity(
         ),
     ] = False,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="NODE", help="The node to copy.")
+        str | None,
+        typer.Option(
+            "--like", metavar="NODE", help="The node to copy.", autocompletion=complete_node
+        ),
     ] = None,
     alone: Alone = False,
 ) -> ExitCode:

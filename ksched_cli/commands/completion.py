@@ -14,15 +14,21 @@ import typer
 
 MAX_BYTES = 20_000_000
 MAX_YAML_BYTES = 1_000_000
+POD_PREFIX = "pod/"
 CANDIDATES = ("cluster.yaml", "cluster.yml", "cluster.json")
 
 
 def complete_pod(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of pods, with their namespace where that is what was begun."""
+    """Names of pods, with their namespace, or pod/, where that is what was begun; of -n, only those
+    of that namespace."""
+    chosen = context.params.get("namespace")
+    prefix = POD_PREFIX if incomplete.startswith(POD_PREFIX) else ""
     names = []
     for metadata in _metadata(context, "Pod"):
-        name, key = metadata["name"], f"{metadata.get('namespace', 'default')}/{metadata['name']}"
-        names.append(key if "/" in incomplete else name)
+        name, namespace = metadata["name"], metadata.get("namespace", "default")
+        if chosen and namespace != chosen:
+            continue
+        names.append(f"{namespace}/{name}" if "/" in incomplete and not prefix else prefix + name)
     return sorted({name for name in names if name.startswith(incomplete)})
 
 

@@ -29,6 +29,7 @@ from ksched_cli.report.table import (
 SHORT_NAMES = short_names()
 LONGEST_NAME = 9
 BEST_NODES = 10
+BEST_NODES_OF_RUNNING = 5
 
 
 def document(explanation: Explanation) -> dict[str, Any]:
@@ -109,7 +110,8 @@ def table(explanation: Explanation, limit: Limit) -> str:
         taken = next((node for node in fitting if node.node == explanation.node), fitting[0])
         if taken.scores:
             parts.append(_breakdown(taken, limit))
-        parts.append(_ranking(fitting, limit))
+        most = BEST_NODES if not explanation.running_on else BEST_NODES_OF_RUNNING
+        parts.append(_ranking(fitting, most, limit))
     parts += [
         _rejected(explanation, limit),
         _sampling(explanation, limit),
@@ -190,10 +192,10 @@ def _own_node(explanation: Explanation, limit: Limit) -> str:
     )
 
 
-def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:
+def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str:
     """The best nodes. Where that is too wide, without the plugins that score all of them alike."""
     plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node.scores))
-    shown = fitting if limit.rows is None else fitting[:BEST_NODES]
+    shown = fitting if limit.rows is None else fitting[:most]
     scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
     note = ""
     if not fits_width(*_ranking_cells(shown, scores), limit):
@@ -202,7 +204,7 @@ def _ranking(fitting: Sequence[NodeExplanation], limit: Limit) -> str:
         equal = ", ".join(f"{_short(plugin)} {points}" for plugin, points in alike.items())
         note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
     headers, rows = _ranking_cells(fitting, {p: [_points(n, p) for n in fitting] for p in scores})
-    text = cut_columns(headers, rows, limit.first(BEST_NODES), "that fit")
+    text = cut_columns(headers, rows, limit.first(most), "that fit")
     return f"{text}\n{note}" if note else text
 
 

@@ -132,3 +132,36 @@ def test_what_is_explained_is_what_is_decided(state: ClusterState) -> None:
             assert explained.rejections[0].status == status
         for name, total in attempt.detail.totals.items():
             assert next(n for n in answer.nodes if n.node == name).total == total
+
+
+PROFILES = {
+    "profiles": [
+        {"schedulerName": "default-scheduler", "percentageOfNodesToScore": 40},
+        {
+            "schedulerName": "packing",
+            "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
+            "pluginConfig": [
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {
+                        "scoringStrategy": {
+                            "type": "MostAllocated",
+                            "resources": [{"name": "cpu", "weight": 1}],
+                        }
+                    },
+                }
+            ],
+        },
+    ]
+}
+
+
+@settings(max_examples=25)
+@given(crowded_states(profiles=("default-scheduler", "packing")))
+def test_the_answer_is_that_of_schedule_with_several_profiles(state: ClusterState) -> None:
+    record = simulate(state, PROFILES)
+    for key, attempt in record.last.items():
+        answer = explanation(state, PROFILES, pod=key)
+        assert (answer.profile, answer.node) == (attempt.profile, attempt.node)
+        assert answer.message == attempt.why_not
+        assert (answer.score, answer.ties) == (attempt.score, attempt.ties)

@@ -37,3 +37,13 @@ def test_a_state_that_cannot_be_read_completes_nothing(text: str | None, tmp_pat
     if text is not None:
         path.write_text(text)
     assert complete_pod(context(path), "") == []
+
+
+def test_a_pod_is_completed_as_it_was_begun_and_in_the_namespace_of_the_line(
+    write_state: WriteState,
+) -> None:
+    path = write_state(pod("web-1"), pod("web-2", "shop"))
+    assert complete_pod(context(path), "pod/w") == ["pod/web-1", "pod/web-2"]
+    in_shop = context(path)
+    in_shop.params["namespace"] = "shop"
+    assert complete_pod(in_shop, "w") == ["web-2"]

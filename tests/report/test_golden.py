@@ -1,5 +1,5 @@
-"""What explain, explain --pending, preempt, schedule and compare show of 5,000 nodes, at three
-widths.
+"""What explain, explain --pending, preempt, schedule, capacity, drift and compare show of 5,000
+nodes, at three widths.
 
 Where a table changes on purpose, `python -m pytest tests/report/test_golden.py --golden` writes
 the files anew: look at each before it is committed.
@@ -11,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.analysis.capacity import capacity
 from ksched_cli.analysis.compare import Side, compare
+from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.commands.capacity import MAXIMUM
 from ksched_cli.commands.session import owners
+from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
+from ksched_cli.report import drift as drifts
 from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
 from ksched_cli.scenario.change import apply_changes
@@ -41,7 +46,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> ClusterState:
 
 def explained(state: ClusterState, pod: str) -> Render:
     run = simulation(state)
-    answer = explain(run, find(run, f"shop/{pod}-5d4f8c7b9d-new-000"))
+    answer = explain(run, find(run, f"shop/{pod}"))
     return lambda limit: explanation.table(answer, limit)
 
 
@@ -64,6 +69,17 @@ def scheduled(state: ClusterState) -> Render:
     return lambda limit: schedule.table(run, limit, shown)
 
 
+def counted_copies(state: ClusterState) -> Render:
+    run = simulation(state)
+    answer = capacity(run, find(run, "shop/checkout-5d4f8c7b9d-new-000").pod, maximum=MAXIMUM)
+    return lambda limit: copies.table(answer, limit)
+
+
+def drifted(state: ClusterState) -> Render:
+    answer = drift(simulation(state))
+    return lambda limit: drifts.table(answer, limit)
+
+
 def compared(state: ClusterState) -> Render:
     """A zone that is drained: most of its pods find a node elsewhere, some pending ones no more."""
     zone = [node.name for node in state.nodes if "eu-west-1c" in node.metadata.labels.values()]
@@ -78,11 +94,14 @@ def compared(state: ClusterState) -> Render:
 
 
 ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
-    "explain": lambda state: explained(state, "checkout"),
-    "explain-nowhere": lambda state: explained(state, "reports"),
+    "explain": lambda state: explained(state, "checkout-5d4f8c7b9d-new-000"),
+    "explain-nowhere": lambda state: explained(state, "reports-5d4f8c7b9d-new-000"),
+    "explain-running": lambda state: explained(state, "web-5d4f8c7b9d-00000"),
     "explain-pending": explained_pending,
     "preempt": preempted,
     "schedule": scheduled,
+    "capacity": counted_copies,
+    "drift": drifted,
     "compare": compared,
 }
 
