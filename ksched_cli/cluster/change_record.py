@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """What a change did to one object.
 
     subject: the object, as "node-3" or "default/web-1"
@@ -24,8 +23,7 @@ class Effect:
         return f"{self.subject}: {self.action}" + (f" ({self.detail})" if self.detail else "")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRecord:
+class ChangeRecord(Struct, frozen=True):
     """text: the change as it was written. effects: in the order in which they came about."""
 
     text: str

@@ -7,11 +7,11 @@ pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import Node, Taint
@@ -32,8 +32,7 @@ ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io
 REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 
 
-@dataclass(frozen=True, slots=True)
-class ImageColumn:
+class ImageColumn(Struct, frozen=True):
     """An image on the nodes that have it: its size in bytes, and their rows."""
 
     size: int

@@ -6,7 +6,8 @@ Upstream: pkg/scheduler/framework/types.go (PodInfo), pkg/scheduler/util/utils.g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec
 from ksched_cli.cluster.resources import pod_resources
@@ -14,8 +15,7 @@ from ksched_cli.cluster.resources import pod_resources
 ANY_HOST = "0.0.0.0"
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(Struct, frozen=True):
     """A port that a pod wants on its node's own address."""
 
     ip: str
@@ -34,8 +34,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Template:
+class Template(Struct, frozen=True, eq=False):
     """What every pod of one spec has in common. Compared by identity."""
 
     spec: PodSpec

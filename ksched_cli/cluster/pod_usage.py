@@ -6,16 +6,15 @@ Upstream: pkg/scheduler/framework/types.go (NodeInfo.update, one pod at a time).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_columns import Column, Rows
 from ksched_cli.cluster.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
-class PodUsageColumns:
+class PodUsageColumns(Struct, frozen=True):
     """What each of many pods takes of its node: one entry per pod in every column."""
 
     requests: dict[str, Column]

@@ -9,12 +9,12 @@ extendersBinding).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import finalize
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.types import Extender
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderOptions:
+class ExtenderOptions(Struct, frozen=True):
     """How a run calls extenders.
 
     used: False calls none
@@ -53,8 +52,7 @@ class ExtenderOptions:
     warn: Callable[[str], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderStep:
+class ExtenderStep(Struct, frozen=True):
     """One extender's answer about the nodes sent to it."""
 
     extender: str
@@ -68,8 +66,7 @@ class ExtenderStep:
         return failed | {name: Status.unresolvable(why) for name, why in final}
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderScores:
+class ExtenderScores(Struct, frozen=True):
     """hosts: name and score, as often as the extender named it."""
 
     extender: str

@@ -11,6 +11,8 @@ from datetime import datetime
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
@@ -24,8 +26,7 @@ MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 Less = Callable[[QueuedPod, QueuedPod], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """The pods of a state that have no node.
 
     queued: in the order they are tried

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.kube.go_json import GoJsonError, GoValue, decode_first
@@ -19,8 +19,7 @@ from ksched_cli.kube.go_json import GoJsonError, GoValue, decode_first
 MAX_EXTENDER_PRIORITY = 10
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
+class FilterResult(Struct, frozen=True):
     """nodes, node_names: None where the response has none, which differs from an empty list.
     failed, failed_and_unresolvable: node name → why it was rejected
     """
@@ -32,8 +31,7 @@ class FilterResult:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class MetaVictims:
+class MetaVictims(Struct, frozen=True):
     """uids: of the pods to evict. pdb_violations: how many disruption budgets that violates."""
 
     uids: tuple[str, ...]

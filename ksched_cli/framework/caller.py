@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -57,8 +58,7 @@ from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, St
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Defect:
+class Defect(Struct, frozen=True):
     """An exception that a plugin let out, or an answer that is none. detail: the traceback."""
 
     plugin: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.status import Rejection
@@ -13,8 +14,7 @@ STATE_KEY = "ksched/preemption"
 REQUEST_KEY = "ksched/preemption/request"
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionRequest:
+class PreemptionRequest(Struct, frozen=True):
     """How a PostFilter plugin should search; the caller writes it to the CycleState under
     REQUEST_KEY.
 
@@ -26,8 +26,7 @@ class PreemptionRequest:
     everything: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(Struct, frozen=True):
     """The pods that would leave a node, most important first.
 
     pdb_violations:  how many evictions violate a disruption budget
@@ -56,8 +55,7 @@ class Criterion(StrEnum):
     FIRST_BY_NAME = "first by name"
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionStep:
+class CriterionStep(Struct, frozen=True):
     """One criterion as applied. best: the best value, as text; left: how many nodes have it."""
 
     criterion: Criterion
@@ -65,8 +63,7 @@ class CriterionStep:
     left: int
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(Struct, frozen=True):
     """The search for victims and its outcome.
 
     ineligible: why the pod may not preempt at all, or ""

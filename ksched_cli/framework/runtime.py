@@ -6,8 +6,9 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
@@ -56,8 +57,7 @@ MAX_PERMIT_SECONDS = 15 * 60.0
 _PASSES = PreFilterOutcome()
 
 
-@dataclass(frozen=True, slots=True)
-class PermitOutcome:
+class PermitOutcome(Struct, frozen=True):
     """waits: plugin → seconds, where a plugin asked the pod to wait."""
 
     status: Status = SUCCESS

@@ -6,9 +6,9 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunS
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
@@ -28,8 +28,7 @@ from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import PluginError
 
 
-@dataclass(frozen=True, slots=True)
-class PluginScores:
+class PluginScores(Struct, frozen=True):
     """One plugin's scores, one per feasible node in the order asked."""
 
     plugin: str

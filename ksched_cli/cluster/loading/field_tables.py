@@ -5,8 +5,10 @@ Made from upstream's api/openapi-spec/swagger.json by ksched_cli/schemas/generat
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -33,25 +35,36 @@ def field_tables() -> FieldTables:
 
 
 @cache
-def strict_decoder(type_name: str) -> msgspec.json.Decoder[object]:
-    """Decodes an object of a type, and refuses fields that it or what it holds does not have."""
-    return msgspec.json.Decoder(_strict_type(type_name))
+def nested_fields(type_name: str) -> dict[str, tuple[str, str]]:
+    """The fields of a type whose values have fields of their own: field → "", "[]" or "{}" for a
+    value, a list or a map of values, and their type."""
+    fields = {}
+    for field, value_type in field_tables().types[type_name].items():
+        item_type = value_type.removeprefix("[]").removeprefix("{}")
+        if item_type:
+            fields[field] = (value_type[: len(value_type) - len(item_type)], item_type)
+    return fields
 
 
-def _strict_type(type_name: str) -> object:
-    if not type_name:
-        return msgspec.Raw
-    if type_name.startswith("[]"):
-        return list[_strict_type(type_name[2:])] | None  # type: ignore[misc]  # made at run time
-    if type_name.startswith("{}"):
-        return dict[str, _strict_type(type_name[2:])] | None  # type: ignore[misc]
-    return _strict_struct(type_name) | None
+def has_valid_fields(value: Any, type_name: str) -> bool:
+    """Whether a value of a type, and all that it holds, has fields of its type only. What is of
+    another type than expected has none."""
+    if not isinstance(value, dict):
+        return True
+    if not value.keys() <= field_tables().types[type_name].keys():
+        return False
+    nested = nested_fields(type_name)
+    for field in value.keys() & nested.keys():
+        container, item_type = nested[field]
+        item = value[field]
+        if not all(has_valid_fields(part, item_type) for part in _items(item, container)):
+            return False
+    return True
 
 
-@cache
-def _strict_struct(type_name: str) -> type[msgspec.Struct]:
-    fields = [
-        (f"field_{index}", _strict_type(value_type), msgspec.field(name=name, default=None))
-        for index, (name, value_type) in enumerate(field_tables().types[type_name].items())
-    ]
-    return msgspec.defstruct("Strict", fields, forbid_unknown_fields=True, gc=False)
+def _items(value: Any, container: str) -> Iterable[Any]:
+    if container == "[]":
+        return value if isinstance(value, list) else ()
+    if container == "{}":
+        return value.values() if isinstance(value, dict) else ()
+    return (value,)

@@ -6,11 +6,11 @@ Upstream: the informers that pkg/scheduler and its plugins use.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.cluster.loading import defaults
 from ksched_cli.cluster.loading.device_versions import upgrade_claim, upgrade_slice
@@ -46,8 +46,7 @@ from ksched_cli.cluster.objects import (
 DRA_GROUP = "resource.k8s.io"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class Kind(Struct, frozen=True, eq=False):
     """A kind of object.
 
     group:     of the API; other groups have kinds of the same name (Knative's Service)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.cluster.loading.yaml_documents import json_documents
 from ksched_cli.errors import InputError
@@ -31,8 +31,7 @@ class _Object(msgspec.Struct):
 _scanner = msgspec.json.Decoder(_Object | list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The bytes of a file, without gzip's packing.
 
     name:      its path, or "standard input", for messages
@@ -48,8 +47,7 @@ class NoObjectError(InputError):
     """A source has no content."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One document of a source as JSON.
 
     index:      in the source, from 0

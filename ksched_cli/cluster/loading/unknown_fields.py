@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ksched_cli.cluster.loading.field_tables import field_tables, strict_decoder
+from ksched_cli.cluster.loading.field_tables import field_tables, has_valid_fields
 from ksched_cli.cluster.loading.kinds import Kind
 from ksched_cli.cluster.loading.object_errors import (
     ObjectLocation,
@@ -30,12 +30,12 @@ from ksched_cli.kube.documents import position_at
 
 # So many objects of each kind are checked, and beyond them every pod template: larger states come
 # from an API server, which drops unknown fields, and checking takes longer than decoding.
-_MAX_CHECKED = 1_000
+_MAX_CHECKED = 250
 _MAX_WARNINGS = 20
 # Looking for positions in YAML composes the whole text again.
 _MAX_LOCATED_YAML = 4_000_000
 # Larger texts of JSON come from a program, which writes no key twice.
-_MAX_DUPLICATES_JSON = 1_000_000
+_MAX_DUPLICATES_JSON = 250_000
 
 
 @dataclass(slots=True)
@@ -108,16 +108,12 @@ class FieldChecker:
         if type_name is None:
             return []
         try:
-            strict_decoder(type_name).decode(data)
-        except msgspec.ValidationError:
-            pass
-        else:
-            return []
-        unknown_fields = []
-        try:
             plain = msgspec.json.decode(data)
         except msgspec.DecodeError:
             return []  # a number that nothing can hold
+        if has_valid_fields(plain, type_name):
+            return []
+        unknown_fields = []
         for path, similar in _walk(plain, type_name):
             pattern = tuple("*" if isinstance(step, int) else step for step in path)
             unknown_fields.append(

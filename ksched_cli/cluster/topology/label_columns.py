@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import Node
@@ -15,8 +15,7 @@ Mask = NDArray[np.bool_]
 MISSING = -1
 
 
-@dataclass(frozen=True, slots=True)
-class LabelColumn:
+class LabelColumn(Struct, frozen=True):
     """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last
     entry of a table that has one entry more than `values`."""
 

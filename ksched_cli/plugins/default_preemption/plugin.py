@@ -6,10 +6,10 @@ Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/fram
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows

@@ -1,13 +1,14 @@
-"""The tables of fields cover what ksched reads, and strict decoders refuse the rest."""
+"""The tables of fields cover what ksched reads, and what is in none of them is noticed."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
 
-from ksched_cli.cluster.loading.field_tables import field_tables, strict_decoder
+from ksched_cli.cluster.loading.field_tables import field_tables, has_valid_fields
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.schemas import generate_object_fields
 
@@ -37,11 +38,30 @@ def test_what_a_minor_adds_is_in_the_tables_and_so_is_what_it_removes() -> None:
                 assert field in tables.types[name]
 
 
-def test_strict_decoders_refuse_unknown_fields_at_any_depth() -> None:
-    decoder = strict_decoder("core.v1.Pod")
-    decoder.decode(b'{"spec": {"containers": [{"resources": {"limits": {"any": 1}}}, null]}}')
-    with pytest.raises(msgspec.ValidationError, match="unknown field `limit`"):
-        decoder.decode(b'{"spec": {"containers": [{"resources": {"limit": {}}}]}}')
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        ({"spec": {"containers": [{"resources": {"limits": {"any": 1}}}, None]}}, True),
+        ({"spec": {"containers": [{"resources": {"limit": {}}}]}}, False),
+        ({"spec": {"containers": [{"name": "c"}, {"nam": "c"}]}}, False),
+        ({"metadata": {"labels": {"any": "value"}, "ownerReferences": None}}, True),
+        ({"status": {"conditions": [{"typ": "Ready"}]}}, False),
+        ({"specs": {}}, False),
+        ({"spec": "of another type"}, True),
+        ({"spec": {"containers": "of another type"}}, True),
+    ],
+)
+def test_unknown_fields_are_noticed_at_any_depth(pod: dict[str, Any], expected: bool) -> None:
+    assert has_valid_fields(pod, "core.v1.Pod") is expected
+
+
+def test_maps_of_objects_have_valid_fields_in_their_values() -> None:
+    claim = {
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"allocationMode": "All"}}]}}
+    }
+    assert has_valid_fields(claim, "resource.v1.ResourceClaim")
+    devices = [{"name": "d", "attributes": {"a": {"string": "x"}, "b": {"text": "y"}}}]
+    assert not has_valid_fields({"spec": {"devices": devices}}, "resource.v1.ResourceSlice")
 
 
 def test_the_generator_unites_minors_and_tells_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
