@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.kube.selectors import SelectorError, label_selector
@@ -11,7 +12,12 @@ from ksched_cli.kube.selectors import SelectorError, label_selector
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
 
+Key = TypeVar("Key", WorkloadKey, str)
+
 HASH_LABEL = "pod-template-hash"
+
+# Where more than one pod of so many differs, the index is made anew.
+MIN_SHARED = 10
 
 
 def deployment_of(pod: Pod) -> str:
@@ -26,7 +32,7 @@ def deployment_of(pod: Pod) -> str:
 
 @dataclass(slots=True)
 class OwnedPods:
-    """A state's pods by what they belong to.
+    """A state's pods by what they belong to, each group in the order of the state. Read-only.
 
     active:  neither finished nor being deleted; a deployment's too
     ended:   finished
@@ -38,23 +44,8 @@ class OwnedPods:
     orphans: dict[str, list[Pod]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pods: Iterable[Pod]) -> OwnedPods:
-        owned = cls()
-        for pod in pods:
-            owner = pod.metadata.controller
-            if pod.deleting:
-                continue
-            if owner is None:
-                if not pod.finished:
-                    owned.orphans.setdefault(pod.namespace, []).append(pod)
-                continue
-            group = owned.ended if pod.finished else owned.active
-            group.setdefault((pod.namespace, owner.kind, owner.name), []).append(pod)
-            deployment = deployment_of(pod)
-            if deployment:
-                key = (pod.namespace, "Deployment", deployment)
-                group.setdefault(key, []).append(pod)
-        return owned
+    def of(cls, pods: tuple[Pod, ...]) -> OwnedPods:
+        return _index.owned_pods(pods)
 
     def adopted(self, namespace: str, selector: LabelSelector | None) -> list[Pod]:
         """The orphans that a controller with this selector would take over."""
@@ -66,3 +57,93 @@ class OwnedPods:
         except SelectorError:
             return []
         return [pod for pod in orphans if matches(pod.metadata.labels)]
+
+
+def group_pods(pods: Iterable[Pod]) -> OwnedPods:
+    """Made anew. pods: in the order of the state"""
+    owned = OwnedPods()
+    deployments: dict[tuple[str, str], str] = {}
+    for pod in pods:
+        metadata = pod.metadata
+        if metadata.deletion_timestamp:
+            continue
+        owner = metadata.controller
+        is_finished = pod.finished
+        if owner is None:
+            if not is_finished:
+                owned.orphans.setdefault(metadata.namespace, []).append(pod)
+            continue
+        groups = owned.ended if is_finished else owned.active
+        groups.setdefault((metadata.namespace, owner.kind, owner.name), []).append(pod)
+        if owner.kind == "ReplicaSet":
+            look = (owner.name, metadata.labels.get(HASH_LABEL, ""))
+            deployment = deployments.get(look)
+            if deployment is None:
+                deployment = deployments[look] = deployment_of(pod)
+            if deployment:
+                groups.setdefault((metadata.namespace, "Deployment", deployment), []).append(pod)
+    return owned
+
+
+class _Index:
+    """The pods asked about last, in groups. Changes ask about one state after the other that share
+    most of their pods: only the groups of those that differ are made anew."""
+
+    def __init__(self) -> None:
+        self._pods: tuple[Pod, ...] = ()
+        self._ids: set[int] = set()
+        self._owned = OwnedPods()
+
+    def owned_pods(self, pods: tuple[Pod, ...]) -> OwnedPods:
+        if pods is not self._pods:
+            ids = set(map(id, pods))
+            self._owned = self._grouped(pods, ids)
+            self._pods, self._ids = pods, ids
+        return self._owned
+
+    def _grouped(self, pods: tuple[Pod, ...], ids: set[int]) -> OwnedPods:
+        joining_ids, leaving_ids = ids - self._ids, self._ids - ids
+        if len(joining_ids) * MIN_SHARED > len(pods):
+            return group_pods(pods)
+        # Pods that join have their place among those that stay.
+        joining = group_pods(pod for pod in pods if id(pod) in joining_ids)
+        leaving = group_pods(pod for pod in self._pods if id(pod) in leaving_ids)
+        owned = self._owned
+        change = _Regrouping(pods, leaving_ids)
+        return OwnedPods(
+            change.regrouped(owned.active, leaving.active, joining.active),
+            change.regrouped(owned.ended, leaving.ended, joining.ended),
+            change.regrouped(owned.orphans, leaving.orphans, joining.orphans),
+        )
+
+
+@dataclass(slots=True)
+class _Regrouping:
+    """pods: of the state after; leaving_ids: identities of those that it does not have any more"""
+
+    pods: tuple[Pod, ...]
+    leaving_ids: set[int]
+
+    def regrouped(
+        self,
+        groups: dict[Key, list[Pod]],
+        leaving: Mapping[Key, list[Pod]],
+        joining: Mapping[Key, list[Pod]],
+    ) -> dict[Key, list[Pod]]:
+        groups = dict(groups)
+        members = {
+            key: [pod for pod in groups.pop(key, ()) if id(pod) not in self.leaving_ids]
+            for key in {**leaving, **joining}
+        }
+        for key, pods in joining.items():
+            members[key] += pods
+        moved = {id(pod) for key in joining for pod in members[key]}
+        position = (
+            {id(pod): i for i, pod in enumerate(self.pods) if id(pod) in moved} if moved else {}
+        )
+        for key in joining:
+            members[key].sort(key=lambda pod: position[id(pod)])
+        return groups | {key: pods for key, pods in members.items() if pods}
+
+
+_index = _Index()

@@ -48,7 +48,7 @@ class _Plan:
 
     state: ClusterState
     owned: OwnedPods
-    names: set[tuple[str, str]] | None = None
+    names: dict[str, set[str]] = field(default_factory=dict)
     manifests: list[Manifest] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
     others: list[Manifest] = field(default_factory=list)
@@ -60,14 +60,17 @@ class _Plan:
 
     def fresh_name(self, namespace: str, prefix: str) -> Iterator[str]:
         """Names of pods that no pod has."""
-        if self.names is None:
-            self.names = {(pod.namespace, pod.name) for pod in self.state.pods}
+        names = self.names.get(namespace)
+        if names is None:
+            pods = (pod.metadata for pod in self.state.pods)
+            names = {metadata.name for metadata in pods if metadata.namespace == namespace}
+            self.names[namespace] = names
         number = 0
         while True:
             name = f"{prefix}-{suffix(number)}"
             number += 1
-            if (namespace, name) not in self.names:
-                self.names.add((namespace, name))
+            if name not in names:
+                names.add(name)
                 yield name
 
 
@@ -343,6 +346,6 @@ def with_workloads(state: ClusterState) -> ClusterState:
 
 def renewed_warnings(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
     """The loader's warnings stay; those about what the state lacks are made anew."""
-    lacking = set(state_warnings(before))
+    lacking = set(state_warnings(before)) if before.warnings else ()
     remaining = tuple(line for line in before.warnings if line not in lacking)
     return (*remaining, *state_warnings(after))
