@@ -5,8 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import islice
 from textwrap import indent
+
+from tabulate import tabulate
 
 MIN_WIDTH = 40
 GAP = 2  # between columns
@@ -62,14 +64,9 @@ def _side_by_side(cells: Sequence[Sequence[str]], width: int | None) -> list[str
         cells = [
             [_wrapped(cell, size) for cell, size in zip(row, widths, strict=True)] for row in cells
         ]
-    sizes, gap = _natural(cells), " " * GAP
-    return [
-        "\n".join(
-            gap.join(part.ljust(size) for part, size in zip(line, sizes, strict=True))
-            for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
-        )
-        for row in cells
-    ]
+    # Headers as a row: tabulate pads a column below a header of its own.
+    lines = iter(tabulate(cells, tablefmt="plain", disable_numparse=True).split("\n"))
+    return ["\n".join(islice(lines, max(cell.count("\n") + 1 for cell in row))) for row in cells]
 
 
 def _stacked(cells: Sequence[Sequence[str]], width: int) -> list[str]:
