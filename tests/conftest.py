@@ -24,5 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def hundred_columns() -> None:
-    """Tables are as wide as in a pipe, wherever the tests run."""
+    """Tables are as wide as in a pipe, and the oldest minor decides, wherever the tests run."""
     os.environ["COLUMNS"] = "100"
+    os.environ["KSCHED_KUBERNETES_VERSION"] = "1.34"

@@ -33,11 +33,15 @@ def show(
 ) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
     from ksched_cli.commands import output
-    from ksched_cli.commands.session import read_configuration, usable_plugins
+    from ksched_cli.commands.session import (
+        read_configuration,
+        registry_in_release,
+        usable_plugins,
+    )
     from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
-    registry = usable_plugins(options.plugin)
+    registry = registry_in_release(options, usable_plugins(options.plugin))
     configuration = read_configuration(config, registry, options.plugin)
     output.show(
         Report(

@@ -61,7 +61,10 @@ for name, group in GROUPS:
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print(f"ksched {__version__}, decides as kube-scheduler v1.34.1")
+        from ksched_cli.kube.versions import MINORS
+
+        versions = f"{', '.join(MINORS[:-1])} or {MINORS[-1]}"
+        print(f"ksched {__version__}, decides as kube-scheduler {versions}")
         raise typer.Exit
 
 

@@ -115,6 +115,26 @@ Namespace = Annotated[
         show_default=False,
     ),
 ]
+KubernetesVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--kubernetes-version",
+        metavar="1.34|1.35|1.36",
+        envvar="KSCHED_KUBERNETES_VERSION",
+        show_envvar=False,
+        help="Whose rules. Without it: $KSCHED_KUBERNETES_VERSION, else the highest version of the "
+        "nodes' kubelets, else the newest.",
+    ),
+]
+FeatureGates = Annotated[
+    str,
+    typer.Option(
+        "--feature-gates",
+        metavar="NAME=true|false,...",
+        help="As kube-scheduler's.",
+        show_default=False,
+    ),
+]
 Trace = Annotated[
     bool,
     typer.Option(
@@ -200,6 +220,8 @@ class CommonOptions:
     output: Output = Form.TABLE
     quiet: Quiet = False
     no_pager: NoPager = False
+    kubernetes_version: KubernetesVersion = None
+    feature_gates: FeatureGates = ""
 
 
 @dataclass(frozen=True, slots=True)

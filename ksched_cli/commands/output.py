@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
-from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.errors import OutputError, ReaderGoneError
+from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
 from ksched_cli.report.table import (
@@ -35,17 +35,16 @@ class Settings:
     """Of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one
-    kubernetes_version: of the release whose rules are applied, as v1.34.1
     """
 
     quiet: bool = False
     pager: bool = True
-    kubernetes_version: str = VERSION
 
 
 SETTINGS = Settings()
 
 _results: ContextVar[TextIO | None] = ContextVar("results", default=None)
+_release: ContextVar[Release | None] = ContextVar("release", default=None)
 _warnings: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 
 
@@ -92,7 +91,15 @@ def _page(text: str) -> None:
 
 
 def _whole(document: Mapping[str, Any]) -> dict[str, Any]:
-    return with_envelope(document, SETTINGS.kubernetes_version, _warnings.get() or ())
+    release = _release.get() or release_of()
+    return with_envelope(document, release, _warnings.get() or ())
+
+
+def set_release(release: Release) -> None:
+    """Whose rules the result follows; says so on standard error where nobody chose it."""
+    _release.set(release)
+    if release.inferred and not SETTINGS.quiet:
+        print(f"Kubernetes {release.minor} ({release.inferred})", file=sys.stderr)
 
 
 def warn(line: str) -> None:
@@ -118,12 +125,14 @@ def command_output() -> Iterator[None]:
     """While a command runs: whatever plugins print goes to standard error, and warnings are
     collected for its result."""
     results_token, warnings_token = _results.set(sys.stdout), _warnings.set([])
+    release_token = _release.set(None)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
         _results.reset(results_token)
         _warnings.reset(warnings_token)
+        _release.reset(release_token)
 
 
 def results() -> TextIO:

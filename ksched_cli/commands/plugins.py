@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 
@@ -12,13 +14,15 @@ def plugins(options: CommonOptions) -> ExitCode:
     Plugins that are installed but cannot be loaded or made are listed as broken, with the cause.
     """
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.commands.session import discover_plugins
+    from ksched_cli.commands.session import discover_plugins, registry_in_release
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.report import plugins as renderer
     from ksched_cli.report.forms import Report
 
-    discovery = tried(discover_plugins(options.plugin))
+    discovery = discover_plugins(options.plugin)
+    registry = registry_in_release(options, discovery.registry)
+    discovery = tried(replace(discovery, registry=registry))
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}
     show(

@@ -44,7 +44,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
 ) -> ExitCode:
     """Place the pending pods of a cluster state.
 
-    One after another, as kube-scheduler v1.34.1 would. -o wide shows every pod with its node and
+    One after another, as kube-scheduler would. -o wide shows every pod with its node and
     score, -o name the pods that stay pending. Exit code 0 when every pod that is not gated
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
     plugin's failure leaves some pod undecided.

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ksched_cli.commands.output import warn
+from ksched_cli.commands.output import set_release, warn
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
@@ -23,13 +23,14 @@ from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.discovery import Broken, Discovery, discover
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import NEWEST, Release, newest_minor, release_of
+from ksched_cli.plugins import IN_TREE, registry_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.snapshot import Rows
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.commands.options import StateOptions
+    from ksched_cli.commands.options import CommonOptions, StateOptions
     from ksched_cli.engine.extender_runner import ExtenderOptions
     from ksched_cli.engine.scheduling_cycle import TieBreak
     from ksched_cli.engine.simulation import Options, Simulation
@@ -64,6 +65,30 @@ def _last_line(broken: Broken) -> str:
     """The last line of code that the traceback names."""
     lines = [line.strip() for line in broken.detail.splitlines() if line.startswith("  File ")]
     return f"\n  at {lines[-1]}" if lines else ""
+
+
+def registry_in_release(
+    options: CommonOptions, registry: Registry, kubelets: Iterable[str] = ()
+) -> Registry:
+    """The plugins as the release has them that the options name, else the newest of the kubelets'
+    versions, else the newest of all. Says which one where it is inferred; the result names it.
+
+    Raises UsageError where the options name no release that ksched knows.
+    """
+    release = _release(options, kubelets)
+    set_release(release)
+    foreign = (entry for entry in registry.values() if entry.is_foreign)
+    return registry_of(release, foreign)
+
+
+def _release(options: CommonOptions, kubelets: Iterable[str]) -> Release:
+    gates = options.feature_gates
+    if options.kubernetes_version is not None:
+        return release_of(options.kubernetes_version, gates)
+    minor = newest_minor(kubelets)
+    if minor:
+        return release_of(minor, gates, "the newest kubelet of the nodes")
+    return release_of(NEWEST, gates, "the newest that ksched knows")
 
 
 # -- configuration --------------------------------------------------------------------------------
@@ -138,6 +163,8 @@ def open_simulation(
     run = run_options(options, run, extender_bind=extender_bind)
     registry = usable_plugins(options.plugin)
     state = changed_state(load_base_state(options, registry), options)
+    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
+    registry = registry_in_release(options, registry, kubelets)
     configuration = read_configuration(options.config, registry, options.plugin)
     simulation = make_simulation(options, state, configuration, registry, run)
     warn_of_state(simulation)

@@ -18,18 +18,19 @@ def validate(
 ) -> ExitCode:
     """Is this KubeSchedulerConfiguration right?
 
-    Says what kube-scheduler v1.34.1 would say, and every problem with its line. Exit code 0 when it
+    Says what kube-scheduler itself would say, and every problem with its line. Exit code 0 when it
     is valid, 1 when it is not, 2 when the file cannot be read.
     """
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.commands.session import usable_plugins
+    from ksched_cli.commands.session import registry_in_release, usable_plugins
     from ksched_cli.config.review import review_bytes
     from ksched_cli.kube.documents import read_file
     from ksched_cli.report import validation as renderer
     from ksched_cli.report.forms import Report
 
     raw, name = read_file(config)
-    review = review_bytes(raw, name, usable_plugins(options.plugin))
+    registry = registry_in_release(options, usable_plugins(options.plugin))
+    review = review_bytes(raw, name, registry)
     show(
         Report(
             document=lambda: renderer.document(review),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, TypeVar
 
 from ksched_cli.config.go_types import (
@@ -40,7 +40,9 @@ _MAX_DIGITS = len(str(-(2**63)))  # of an integer of 64 bits, with its sign
 class Decoder:
     """One object's decoding. `fatal` is the error that ends it, `strict` what strictness adds."""
 
-    def __init__(self) -> None:
+    def __init__(self, absent_fields: Container[str] = ()) -> None:
+        """absent_fields: "GO TYPE.KEY" of fields that the types lack."""
+        self._absent_fields = absent_fields
         self.strict: list[str] = []
         self._saved: str | None = None
         self._immediate: str | None = None
@@ -102,7 +104,7 @@ class Decoder:
         values: dict[str, Any] = {}
         for key, item in self._pairs(data, path, fields):
             spec = fields.get(key)
-            if spec is None:
+            if spec is None or f"{cls.GO}.{key}" in self._absent_fields:
                 self._add_strict("unknown field", _child(path, key))
                 continue
             value = self._field(cls, spec, item, _child(path, key))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import field as dataclass_field
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.config.types import Extender, SchedulerConfiguration
 from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.versions import Release, release_of
 
 
 class KnownPlugin(Protocol):
@@ -43,7 +46,18 @@ class KnownPlugin(Protocol):
         ...
 
 
-KnownPlugins = Mapping[str, KnownPlugin]
+P_co = TypeVar("P_co", bound=KnownPlugin, covariant=True)
+
+
+class PluginTable(Mapping[str, P_co]):
+    """Plugin name → what there is to know of it, in one release of Kubernetes."""
+
+    @property
+    @abstractmethod
+    def release(self) -> Release: ...
+
+
+KnownPlugins: TypeAlias = PluginTable[KnownPlugin]
 
 
 def in_tree_args(registry: KnownPlugins) -> dict[str, InTreeArgs[Any]]:
@@ -80,7 +94,8 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """source: the file as decoded and defaulted, for whoever needs a field not listed here."""
+    """source: the file as decoded and defaulted, for whoever needs a field not listed here;
+    release: whose rules it takes effect under."""
 
     profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...]
@@ -88,3 +103,4 @@ class Configuration:
     pod_initial_backoff_seconds: int
     pod_max_backoff_seconds: int
     source: SchedulerConfiguration
+    release: Release = dataclass_field(default_factory=release_of)

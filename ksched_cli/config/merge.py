@@ -85,10 +85,12 @@ def expand(
     custom_multi_point: names that the file itself enables under multiPoint. Raises FrameworkError.
     """
     present = {name: registry[name] for name in needed(plugins) if name in registry}
-    for point in POINTS:
+    absent = registry.release.rules.absent_points
+    points = [point for point in POINTS if point.key not in absent]
+    for point in points:
         _check_point(point, plugin_set(plugins, point.key), present)
     expanded = {}
-    for point in POINTS:
+    for point in points:
         refs = _expand_point(point, plugins, present)
         expanded[point.key] = tuple(
             PluginRef(name, 0, _origin(origin, name, custom_multi_point)) for name, origin in refs
@@ -167,7 +169,21 @@ def _extending(
 
 
 def score_weights(plugins: Plugins, registry: KnownPlugins) -> dict[str, int]:
-    """getScoreWeights: the score point's weight over multiPoint's, 0 counting as 1.
+    """getScoreWeights: the weights of the Score plugins; those of placement score plugins are
+    checked too. Raises FrameworkError."""
+    rules = registry.release.rules
+    prefix = "score plugins: " if rules.names_score_plugins else ""
+    weights = _weights("score", plugins.score, plugins, registry, prefix)
+    if "placementScore" not in rules.absent_points:
+        prefix = "placement score plugins: "
+        _weights("placementScore", plugins.placement_score, plugins, registry, prefix)
+    return weights
+
+
+def _weights(
+    point: str, own: PluginSet, plugins: Plugins, registry: KnownPlugins, prefix: str
+) -> dict[str, int]:
+    """getValidScoreWeights: the point's own weight over multiPoint's, 0 counting as 1.
 
     Sums wrap as Go's int64 does, so that one negative weight makes any that follows an overflow.
     Raises FrameworkError.
@@ -175,15 +191,15 @@ def score_weights(plugins: Plugins, registry: KnownPlugins) -> dict[str, int]:
     present = needed(plugins) & set(registry)
     weights: dict[str, int] = {}
     total = 0
-    for plugin in (*(plugins.score.enabled or ()), *(plugins.multi_point.enabled or ())):
+    for plugin in (*(own.enabled or ()), *(plugins.multi_point.enabled or ())):
         if plugin.name not in present:
             raise FrameworkPanicError(NIL_POINTER, plugin=plugin.name, point=MULTI_POINT)
-        if "score" not in registry[plugin.name].points or plugin.name in weights:
+        if point not in registry[plugin.name].points or plugin.name in weights:
             continue
         weights[plugin.name] = plugin.weight or 1
         share = weights[plugin.name] * _MAX_NODE_SCORE
         if share > wrap(MAX_INT64 - total):
-            message = "total score of Score plugins could overflow"
-            raise FrameworkError(message, plugin=plugin.name, point="score")
+            message = f"{prefix}total score of Score plugins could overflow"
+            raise FrameworkError(message, plugin=plugin.name, point=point)
         total = wrap(total + share)
     return weights

@@ -31,13 +31,32 @@ from ksched_cli.kube.documents import Document, position_at, read_documents
 from ksched_cli.kube.formatting import json_text, quote
 from ksched_cli.kube.yaml_tree import Duplicate, YamlError
 
-ArgsTypes = Mapping[str, type[TypeMeta]]  # by plugin name
-
-_SCHEME = "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29"
 _META_TYPE = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\"";'
     r' Kind string "json:\"kind,omitempty\"" }'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The types that a release decodes.
+
+    args: by plugin name; name: of the scheme in messages; absent_fields: "GO TYPE.KEY" of fields
+    that the types lack in this release
+    """
+
+    args: Mapping[str, type[TypeMeta]]
+    name: str
+    absent_fields: frozenset[str]
+
+    @classmethod
+    def of(cls, registry: KnownPlugins) -> Scheme:
+        rules = registry.release.rules
+        args = {name: args.type for name, args in in_tree_args(registry).items()}
+        return cls(args, rules.scheme, rules.absent_fields)
+
+    def decoder(self) -> Decoder:
+        return Decoder(self.absent_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +104,10 @@ def is_json_buffer(text: str) -> bool:
 
 def parse(text: str, registry: KnownPlugins) -> ParsedText:
     """Every step of upstream's decoding, going on after an error for the sake of later checks."""
-    args_types = {name: args.type for name, args in in_tree_args(registry).items()}
+    scheme = Scheme.of(registry)
     if is_json_buffer(text):
         try:
-            return _decode_document(text, Document(json_tree.parse(text), ()), 1, args_types)
+            return _decode_document(text, Document(json_tree.parse(text), ()), 1, scheme)
         except json_tree.JsonError as error:
             return _broken_json(text, error)
     documents: list[Document] = []
@@ -99,7 +118,7 @@ def parse(text: str, registry: KnownPlugins) -> ParsedText:
         position = Position(error.line, error.column or 1) if error.line else None
         syntax_error = TextSyntaxError(error.message.removeprefix("yaml: "), position)
         return ParsedText(error.message, None, SchedulerConfiguration(), syntax_error)
-    return _decode_document(text, first, _count_documents(text), args_types)
+    return _decode_document(text, first, _count_documents(text), scheme)
 
 
 def _count_documents(text: str) -> int:
@@ -116,19 +135,17 @@ def _broken_json(text: str, error: json_tree.JsonError) -> ParsedText:
     return ParsedText(message, None, SchedulerConfiguration(), syntax_error)
 
 
-def _decode_document(
-    text: str, document: Document, documents: int, args_types: ArgsTypes
-) -> ParsedText:
+def _decode_document(text: str, document: Document, documents: int, scheme: Scheme) -> ParsedText:
     data = document.data
     error, kind = _interpret(data)
     if error is None and kind is not None:
-        error = _registered(kind, text, args_types)
-    decoder = Decoder()
+        error = _registered(kind, text, scheme)
+    decoder = scheme.decoder()
     configuration = decoder.decode(data if isinstance(data, dict) else {}, SchedulerConfiguration)
     strict = [*_duplicate_text(document.duplicates), *decoder.strict]
-    configuration, nested_fatal, nested_strict = _decode_args(configuration, args_types)
+    configuration, nested_fatal, nested_strict = _decode_args(configuration, scheme)
     if error is None and kind is not None and kind.kind != KIND:
-        error = _other_kind(kind, document, args_types)
+        error = _other_kind(kind, document, scheme)
     if error is None:
         error = decoder.fatal or nested_fatal
     if error is None and (strict or nested_strict):
@@ -136,10 +153,10 @@ def _decode_document(
     return ParsedText(error, data, configuration, None, document.duplicates, documents)
 
 
-def _other_kind(kind: _Kind, document: Document, args_types: ArgsTypes) -> str:
+def _other_kind(kind: _Kind, document: Document, scheme: Scheme) -> str:
     """Plugin args at the top: they decode, but are no configuration."""
-    decoder = Decoder()
-    decoder.decode(document.data, args_types[kind.kind.removesuffix("Args")])
+    decoder = scheme.decoder()
+    decoder.decode(document.data, scheme.args[kind.kind.removesuffix("Args")])
     strict = [*_duplicate_text(document.duplicates), *decoder.strict]
     if decoder.fatal is not None or strict:
         return decoder.fatal or _strict_error(strict)
@@ -187,26 +204,26 @@ def _interpret(data: Any) -> tuple[str | None, _Kind | None]:
     return None, _Kind(group, name if slash or version else "", meta["kind"])
 
 
-def _registered(kind: _Kind, text: str, args_types: ArgsTypes) -> str | None:
+def _registered(kind: _Kind, text: str, scheme: Scheme) -> str | None:
     if not kind.kind:
         return f"Object 'Kind' is missing in '{text}'"
     if not kind.version:
         return f"Object 'apiVersion' is missing in '{text}'"
-    return _unregistered(kind, args_types)
+    return _unregistered(kind, scheme)
 
 
-def _unregistered(kind: _Kind, args_types: ArgsTypes) -> str | None:
-    kinds = {KIND, *(f"{name}Args" for name in args_types)}
+def _unregistered(kind: _Kind, scheme: Scheme) -> str | None:
+    kinds = {KIND, *(f"{name}Args" for name in scheme.args)}
     if kind.group_version == API_VERSION and kind.kind in kinds:
         return None
     return (
         f"no kind {quote(kind.kind)} is registered for version"
-        f" {quote(kind.group_version)} in scheme {quote(_SCHEME)}"
+        f" {quote(kind.group_version)} in scheme {quote(scheme.name)}"
     )
 
 
 def _decode_args(
-    configuration: SchedulerConfiguration, args_types: ArgsTypes
+    configuration: SchedulerConfiguration, scheme: Scheme
 ) -> tuple[SchedulerConfiguration, str | None, list[str]]:
     """Typed args for in-tree plugins; the first fatal error; the strict ones."""
     fatal: str | None = None
@@ -215,7 +232,7 @@ def _decode_args(
     for profile_index, profile in enumerate(configuration.profiles or ()):
         configs: list[PluginConfig] = []
         for index, config in enumerate(profile.plugin_config or ()):
-            args, error, unstrict = _plugin_args(config, args_types)
+            args, error, unstrict = _plugin_args(config, scheme)
             configs.append(replace(config, args=args))
             where = f"decoding .profiles[{profile_index}].pluginConfig[{index}]: "
             if error is not None and fatal is None:
@@ -230,9 +247,9 @@ def _decode_args(
     return replace(configuration, profiles=tuple(profiles)), fatal, strict
 
 
-def _plugin_args(config: PluginConfig, args_types: ArgsTypes) -> tuple[Any, str | None, list[str]]:
+def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None, list[str]]:
     """The args of one pluginConfig entry, a fatal error, strict errors."""
-    cls = args_types.get(config.name)
+    cls = scheme.args.get(config.name)
     if cls is None:
         return _ordered(config.args), None, []
     prefix = f"decoding args for plugin {config.name}: "
@@ -241,10 +258,10 @@ def _plugin_args(config: PluginConfig, args_types: ArgsTypes) -> tuple[Any, str 
         return cls(), prefix + (error or ""), []
     kind = _defaulted(kind, f"{config.name}Args")
     raw = "" if config.args is None else json_text(_ordered(config.args))
-    error = _registered(kind, raw, args_types)
+    error = _registered(kind, raw, scheme)
     if error is not None:
         return cls(), prefix + error, []
-    decoder = Decoder()
+    decoder = scheme.decoder()
     if kind.kind != f"{config.name}Args":
         expected, got = f"{config.name}Args.{GROUP}", f"{kind.kind}.{kind.group}"
         return cls(), f"args for plugin {config.name} were not of type {expected}, got {got}", []

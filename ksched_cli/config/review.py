@@ -53,10 +53,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """kube-scheduler's verdict, and the findings: errors first, then by position."""
+    """kube-scheduler's verdict, and the findings: errors first, then by position.
+
+    version: of the kube-scheduler, as "v1.34.1"
+    """
 
     verdict: Verdict
     findings: tuple[Finding, ...]
+    version: str
 
     @property
     def valid(self) -> bool:
@@ -103,13 +107,14 @@ def review_bytes(raw: bytes, source_name: str, registry: KnownPlugins) -> Review
     except InputError as error:
         finding = at_position("not-text", (), error.position, error.problem, error.hint)
         verdict = Verdict(Stage.DECODE, "yaml: invalid leading UTF-8 octet")
-        return Review(verdict, (finding,))
+        return Review(verdict, (finding,), registry.release.version)
 
 
 def review(text: str, registry: KnownPlugins) -> Review:
     """Every finding, those of later stages too where an earlier one refuses."""
     judgement = judge(text, registry)
-    return Review(judgement.verdict, findings_of(text, judgement, registry))
+    findings = findings_of(text, judgement, registry)
+    return Review(judgement.verdict, findings, registry.release.version)
 
 
 def findings_of(text: str, judgement: Judgement, registry: KnownPlugins) -> tuple[Finding, ...]:
@@ -118,7 +123,7 @@ def findings_of(text: str, judgement: Judgement, registry: KnownPlugins) -> tupl
     if parsed.syntax_error is not None:
         _add_syntax_error(text, parsed.syntax_error, findings)
         return findings.sorted()
-    if check_kind(parsed.data, findings):
+    if check_kind(parsed.data, registry.release.version, findings):
         _check(judgement, registry, findings)
     if not judgement.verdict.accepts and not findings.has_errors():
         message = judgement.verdict.error or ""

@@ -5,7 +5,7 @@ schemas/configuration.json is this schema with the in-tree plugins' args; editor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
@@ -36,8 +36,9 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     """The schema, with the args of the registry's in-tree plugins checked by plugin name."""
     args = dict(sorted(in_tree_args(registry).items()))
     roots: list[type[Wired]] = [SchedulerConfiguration, *(item.type for item in args.values())]
+    version, absent = registry.release.version, registry.release.rules.absent_fields
     types = {cls.GO: cls for root in roots for cls in _nested(root)}
-    definitions = {_name(cls): _struct(cls) for cls in types.values()}
+    definitions = {_name(cls): _struct(cls, absent) for cls in types.values()}
     for item in args.values():
         meta = definitions[item.kind]["properties"]["kind"]
         meta["enum"] = [item.kind, "", None]
@@ -46,7 +47,7 @@ def configuration_schema(registry: KnownPlugins) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": _name(SchedulerConfiguration),
-        "description": "kubescheduler.config.k8s.io/v1 as kube-scheduler v1.34.1 reads it",
+        "description": f"kubescheduler.config.k8s.io/v1 as kube-scheduler {version} reads it",
         "type": "object",
         "additionalProperties": False,
         "properties": document["properties"],
@@ -76,12 +77,16 @@ def _nested(cls: type[Wired]) -> Iterator[type[Wired]]:
             yield from _nested(wire.cls)
 
 
-def _struct(cls: type[Wired]) -> dict[str, Any]:
+def _struct(cls: type[Wired], absent: Container[str]) -> dict[str, Any]:
     return {
         "description": cls.GO,
         "type": ["object", "null"],
         "additionalProperties": False,
-        "properties": {key: _field(item) for key, item in fields_of(cls).items()},
+        "properties": {
+            key: _field(item)
+            for key, item in fields_of(cls).items()
+            if f"{cls.GO}.{key}" not in absent
+        },
     }
 
 

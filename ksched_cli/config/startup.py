@@ -30,6 +30,7 @@ from ksched_cli.config.types import (
     SchedulerProfile,
 )
 from ksched_cli.kube.field_errors import FieldError, aggregate
+from ksched_cli.kube.versions import Release
 
 _FIVE_SECONDS = 5 * 10**9
 # The plugin whose args buildExtenders changes.
@@ -97,11 +98,12 @@ def start(
         if len(errors) == error_count:
             name = effective.plugins["queueSort"][0].name
             errors += _queue_sort_errors(index, profile, name, queue_sorts)
-    return Startup(tuple(errors), tuple(profiles), _configuration(configuration, profiles))
+    effective_configuration = _configuration(configuration, profiles, registry.release)
+    return Startup(tuple(errors), tuple(profiles), effective_configuration)
 
 
 def _configuration(
-    configuration: SchedulerConfiguration, profiles: list[Profile | None]
+    configuration: SchedulerConfiguration, profiles: list[Profile | None], release: Release
 ) -> Configuration | None:
     effective = tuple(profile for profile in profiles if profile is not None)
     if len(effective) < len(profiles):
@@ -117,6 +119,7 @@ def _configuration(
         pod_initial_backoff_seconds=configuration.pod_initial_backoff_seconds or 0,
         pod_max_backoff_seconds=configuration.pod_max_backoff_seconds or 0,
         source=configuration,
+        release=release,
     )
 
 
@@ -199,6 +202,12 @@ def _placed(
     if not placed["bind"]:
         message = f'at least one bind plugin is needed for profile with scheduler name "{name}"'
         raise FrameworkError(message, point="bind")
+    if len(placed.get("placementGenerate", ())) > 1:
+        message = (
+            "at most one placement generate plugin is allowed for profile with scheduler name"
+            f' "{name}"'
+        )
+        raise FrameworkError(message, point="placementGenerate")
     return placed, score_weights(plugins, registry)
 
 

@@ -1,7 +1,8 @@
 """KubeSchedulerConfiguration v1, field by field. The args of a plugin stand beside the plugin.
 
 Upstream: k8s.io/kube-scheduler/config/v1/types.go, k8s.io/component-base/config/v1alpha1/types.go.
-Durations are nanoseconds; None is what Go has as nil.
+Durations are nanoseconds; None is what Go has as nil. The fields are those of the newest minor;
+kube.versions (Rules.absent_fields) says which ones another lacks.
 """
 
 # ruff: noqa: RUF009  # go_types.field is dataclasses.field, with the JSON side as its metadata
@@ -74,6 +75,8 @@ class Plugins:
     bind: PluginSet = field("bind", StructOf(PluginSet))
     post_bind: PluginSet = field("postBind", StructOf(PluginSet))
     multi_point: PluginSet = field("multiPoint", StructOf(PluginSet))
+    placement_generate: PluginSet = field("placementGenerate", StructOf(PluginSet))
+    placement_score: PluginSet = field("placementScore", StructOf(PluginSet))
 
 
 @dataclass(frozen=True, slots=True)

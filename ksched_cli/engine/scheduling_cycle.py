@@ -121,7 +121,7 @@ class SchedulingCycle:
                 message=evaluation.fit_error(),
                 detail=detail,
             )
-            return Outcome(record)
+            return Outcome(record, nomination="" if framework.clears_nomination else None)
         result, status, preemption = pipeline.post_filter(evaluation)
         preemption = preemption or Preemption()
         record = Attempt(

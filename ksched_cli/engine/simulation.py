@@ -123,6 +123,7 @@ class Simulation:
                     extenders=self.extenders.extenders,
                     services=services,
                     waiting=self.waiting,
+                    release=self.configuration.release,
                 ),
                 self.caller,
             )

@@ -131,7 +131,8 @@ def tried(discovery: Discovery) -> Discovery:
             entries.append(entry)
         else:
             broken.append(Broken(entry.origin, f"{entry.name} cannot be made: {problem}"))
-    return Discovery(Registry(entries), tuple(broken))
+    registry = Registry(entries, discovery.registry.release)
+    return Discovery(registry, tuple(broken))
 
 
 def _creation_error(entry: PluginEntry) -> str | None:

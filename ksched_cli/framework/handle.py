@@ -16,6 +16,7 @@ from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.waiting_pods import WaitingPods
+from ksched_cli.kube.versions import Release, release_of
 
 S = TypeVar("S")
 
@@ -26,6 +27,7 @@ class Handle:
 
     services: what `service` has made so far; one dict for the handles of all profiles of a run
     waiting:  the pods that Permit told to wait, of every profile
+    release:  whose rules are followed; a plugin asks it when it is made
     """
 
     snapshot: Snapshot
@@ -35,6 +37,7 @@ class Handle:
     extenders: Sequence[Any] = ()
     services: dict[Callable[[Handle], Any], Any] = field(default_factory=dict)
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    release: Release = field(default_factory=release_of)
 
     @property
     def clock(self) -> Clock:

@@ -6,14 +6,16 @@ NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from ksched_cli.config.effective import PluginTable
 from ksched_cli.config.in_tree_args import InTreeArgs
 from ksched_cli.framework.interface import Plugin, points_of
 from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.versions import Release, release_of
 
 IN_TREE_ORIGIN = "in-tree"
 
@@ -30,6 +32,7 @@ class PluginEntry:
     default_weight:     its weight in that list
     short_name:         heading of its column in a table; "": the name itself
     in_tree_args:       type, defaults and checks of an in-tree plugin's args
+    variant:            makes the entry of another release of one that differs between releases
     """
 
     name: str
@@ -40,6 +43,11 @@ class PluginEntry:
     default_weight: int | None = None
     short_name: str = ""
     in_tree_args: InTreeArgs[Any] | None = None
+    variant: Callable[[PluginEntry, Release], PluginEntry] | None = None
+
+    def in_release(self, release: Release) -> PluginEntry:
+        """The entry as a release has it."""
+        return self if self.variant is None else self.variant(self, release)
 
     @classmethod
     def in_tree(
@@ -51,6 +59,7 @@ class PluginEntry:
         weight: int | None = None,
         short_name: str = "",
         args: InTreeArgs[Any] | None = None,
+        variant: Callable[[PluginEntry, Release], PluginEntry] | None = None,
     ) -> PluginEntry:
         """The descriptor of an in-tree plugin, enabled by default.
 
@@ -58,7 +67,7 @@ class PluginEntry:
         the default list has no weight for it
         """
         target, keys = f"{module}:{name}", frozenset(points.split())
-        return cls(name, keys, IN_TREE_ORIGIN, target, True, weight, short_name, args)
+        return cls(name, keys, IN_TREE_ORIGIN, target, True, weight, short_name, args, variant)
 
     @classmethod
     def of(cls, plugin: type[Plugin], origin: str) -> PluginEntry:
@@ -104,14 +113,20 @@ class PluginEntry:
         return self.load()(given, handle)
 
 
-class Registry(Mapping[str, PluginEntry]):
+class Registry(PluginTable[PluginEntry]):
     """Plugin name → entry, in the order they were registered."""
 
-    def __init__(self, entries: Iterable[PluginEntry]) -> None:
+    def __init__(self, entries: Iterable[PluginEntry], release: Release | None = None) -> None:
+        """release: whose plugins these are; the oldest that ksched knows where it is left out."""
+        self._release = release or release_of()
         self._entries = {entry.name: entry for entry in entries}
 
     def __getitem__(self, name: str) -> PluginEntry:
         return self._entries[name]
+
+    @property
+    def release(self) -> Release:
+        return self._release
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)

@@ -120,6 +120,7 @@ class Framework:
         deciding = (*self._pre_filters, *self.filtering.plugins, *self._post_filters)
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         self.rejects_in_tree = not any(plugin.name in caller.foreign for plugin in deciding)
+        self.clears_nomination = handle.release.rules.clears_nomination
         handle.framework = self
 
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:

@@ -1,5 +1,8 @@
 """The extension points: one table that configuration, registry and runtime all read.
 
+The last two are those of a later minor (kube.versions, Rules.absent_points); pod groups are placed
+there, which ksched does not do.
+
 Upstream: pkg/scheduler/framework/interface.go (the plugin interfaces) and
 pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order this is).
 """
@@ -30,6 +33,8 @@ POINTS: tuple[ExtensionPoint, ...] = (
     ExtensionPoint("permit", "PermitPlugin"),
     ExtensionPoint("preEnqueue", "PreEnqueuePlugin"),
     ExtensionPoint("queueSort", "QueueSortPlugin"),
+    ExtensionPoint("placementGenerate", "PlacementGeneratePlugin"),
+    ExtensionPoint("placementScore", "PlacementScorePlugin"),
 )
 
 POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)

@@ -1,4 +1,6 @@
-"""The plugins that kube-scheduler v1.34.1 brings, in the order of its default multiPoint list.
+"""The plugins that kube-scheduler brings, in the order of its default multiPoint list.
+
+`IN_TREE` are those of the oldest minor that ksched knows, `registry_of` gives those of any.
 
 Upstream: pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry) and
 apis/config/v1/default_plugins.go (getDefaultPlugins), with the default feature gates. A plugin with
@@ -9,8 +11,10 @@ implement the plugins are loaded when a plugin is made, not before.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.kube.versions import Release
 from ksched_cli.plugins import (
     default_preemption,
     dynamic_resources,
@@ -33,6 +37,21 @@ def _file(
     )
 
 
+def _gated(name: str, module: str, points: str, weight: int | None = None) -> PluginEntry:
+    """The descriptor of a plugin that is named in any case, and on by default with its gate."""
+
+    def variant(entry: PluginEntry, release: Release) -> PluginEntry:
+        return replace(entry, enabled_by_default=release.enabled(_GATES.get(name, name)))
+
+    return replace(_file(name, module, points, weight), variant=variant)
+
+
+# Where a plugin and the feature gate that enables it have different names.
+_GATES = {
+    "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+    "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+}
+
 IN_TREE: tuple[PluginEntry, ...] = (
     _file("SchedulingGates", "scheduling_gates", "preEnqueue"),
     _file("PrioritySort", "priority_sort", "queueSort"),
@@ -54,6 +73,24 @@ IN_TREE: tuple[PluginEntry, ...] = (
     _file("ImageLocality", "image_locality", "score", 1, "Image"),
     _file("DefaultBinder", "default_binder", "bind"),
 )
+
+
+# The plugins of later minors, in the order in which their default lists append them.
+_LATER: tuple[PluginEntry, ...] = (
+    _gated("NodeDeclaredFeatures", "node_declared_features", "preFilter filter"),
+    _gated("GangScheduling", "gated", "preEnqueue reserve permit"),
+    _gated("TopologyPlacementGenerator", "gated", "placementGenerate"),
+    _gated("PodGroupPodsCount", "gated", "placementScore", 1),
+)
+
+
+def registry_of(release: Release, others: Iterable[PluginEntry] = ()) -> Registry:
+    """The in-tree plugins of a release, and others that are not in-tree."""
+    absent = release.rules.absent_plugins
+    in_tree = [
+        entry.in_release(release) for entry in (*IN_TREE, *_LATER) if entry.name not in absent
+    ]
+    return Registry((*in_tree, *others), release)
 
 
 def short_names(entries: Iterable[PluginEntry] = IN_TREE) -> dict[str, str]:

@@ -28,17 +28,15 @@ class ImageLocality(ScorePlugin):
     scope = Scope.NODE
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        pass
+        counts_volumes = handle.release.rules.counts_image_volumes
+        self._image_names = _with_volumes if counts_volumes else _of_containers
 
     def cache_key(self, pod: PodInfo) -> Hashable:
-        return tuple(
-            container.image for container in (*pod.spec.init_containers, *pod.spec.containers)
-        )
+        return self._image_names(pod)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        containers = (*pod.spec.init_containers, *pod.spec.containers)
         by_name = nodes.snapshot.images
-        images = [by_name.get(normalized_image_name(container.image)) for container in containers]
+        images = [by_name.get(normalized_image_name(name)) for name in self._image_names(pod)]
         if not any(images):
             return np.zeros(len(nodes), dtype=np.int64)
         total = len(nodes.snapshot)
@@ -46,9 +44,22 @@ class ImageLocality(ScorePlugin):
         for image in images:
             if image is not None:
                 sums[image.rows] += _to_int64(image.size * (len(image.rows) / total))
-        max_threshold = MAX_THRESHOLD_PER_CONTAINER * len(containers)
+        max_threshold = MAX_THRESHOLD_PER_CONTAINER * _container_count(pod)
         clipped = np.clip(nodes.gather(sums), MIN_THRESHOLD, max(max_threshold, MIN_THRESHOLD))
         return MAX_NODE_SCORE * (clipped - MIN_THRESHOLD) // (max_threshold - MIN_THRESHOLD)
+
+
+def _of_containers(pod: PodInfo) -> tuple[str, ...]:
+    return tuple(container.image for container in (*pod.spec.init_containers, *pod.spec.containers))
+
+
+def _with_volumes(pod: PodInfo) -> tuple[str, ...]:
+    volumes = (volume.image.reference for volume in pod.spec.volumes if volume.image is not None)
+    return (*_of_containers(pod), *volumes)
+
+
+def _container_count(pod: PodInfo) -> int:
+    return len(pod.spec.init_containers) + len(pod.spec.containers)
 
 
 def _to_int64(value: float) -> int:

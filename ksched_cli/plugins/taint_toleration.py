@@ -32,6 +32,7 @@ from ksched_cli.plugins.helper.normalize import default_normalize_score
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 SOFT_EFFECT = "PreferNoSchedule"
+UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains):
@@ -40,7 +41,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
     normalizes_by_min_max = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        pass
+        self._rejection = _naming_taint if handle.release.rules.names_taint else _without_taint
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
@@ -48,7 +49,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints
         taint = first_untolerated(taints, pod.spec.tolerations) if taints else None
-        return SUCCESS if taint is None else _untolerated(taint)
+        return SUCCESS if taint is None else self._rejection(taint)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         ids, sets = nodes.snapshot.taint_sets
@@ -59,7 +60,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
             taint = first_untolerated(taints, pod.spec.tolerations)
             if taint is not None:
                 ids_by_set[i] = len(statuses)
-                statuses.append(_untolerated(taint))
+                statuses.append(self._rejection(taint))
         return Verdicts(ids_by_set[nodes.gather(ids)], statuses)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
@@ -95,6 +96,14 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
         return [f"not tolerated: {', '.join(map(taint_text, missing))}"] if missing else []
 
 
+def _naming_taint(taint: Taint) -> Status:
+    return Status.unresolvable(f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}")
+
+
+def _without_taint(taint: Taint) -> Status:
+    return UNTOLERATED
+
+
 def taint_text(taint: Taint) -> str:
     """As kubectl writes a taint."""
     value = f"={taint.value}" if taint.value else ""
@@ -108,10 +117,6 @@ def first_untolerated(
     return next(
         (t for t in taints if t.effect in HARD_EFFECTS and not tolerated(tolerations, t)), None
     )
-
-
-def _untolerated(taint: Taint) -> Status:
-    return Status.unresolvable(f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}")
 
 
 def _is_soft(taint: Taint) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 from ksched_cli.config.effective import Configuration, PluginRef, Profile
 from ksched_cli.config.go_types import to_wire
-from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.report.table import Limit, columns, printable
 
 
@@ -32,7 +31,7 @@ def document(configuration: Configuration) -> dict[str, Any]:
 
 
 def _names(profile: Profile) -> dict[str, list[str]]:
-    return {key: [ref.name for ref in profile.plugins[key]] for key in POINT_KEYS}
+    return {key: [ref.name for ref in refs] for key, refs in profile.plugins.items()}
 
 
 def _args(profile: Profile) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def _args(profile: Profile) -> dict[str, Any]:
 
 
 def _origins(profile: Profile) -> dict[str, dict[str, str]]:
-    return {key: {ref.name: ref.origin for ref in profile.plugins[key]} for key in POINT_KEYS}
+    return {key: {ref.name: ref.origin for ref in refs} for key, refs in profile.plugins.items()}
 
 
 def table(configuration: Configuration, limit: Limit) -> str:
@@ -60,7 +59,8 @@ def _profile(profile: Profile, configuration: Configuration, limit: Limit) -> st
     name = printable(profile.scheduler_name)
     parts = [f"profile {name} (percentageOfNodesToScore: {percentage})"]
     points = [
-        (key, ", ".join(_shown(ref) for ref in profile.plugins[key]) or "-") for key in POINT_KEYS
+        (key, ", ".join(_shown(ref) for ref in refs) or "-")
+        for key, refs in profile.plugins.items()
     ]
     parts.append(columns(("POINT", "PLUGINS, IN ORDER (WEIGHT)"), points, limit))
     origins = {ref.origin for refs in profile.plugins.values() for ref in refs}

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.kube.versions import Release
+
 
 def with_envelope(
-    document: Mapping[str, Any], kubernetes_version: str, warnings: Sequence[str]
+    document: Mapping[str, Any], release: Release, warnings: Sequence[str]
 ) -> dict[str, Any]:
-    """The document with the release whose rules were applied, and all warnings printed."""
+    """The document with the release whose rules were applied (and what it was inferred from,
+    where nobody chose it), and all warnings printed."""
+    inferred = {"kubernetesVersionFrom": release.inferred} if release.inferred else {}
     return {
         "apiVersion": document["apiVersion"],
         "kind": document["kind"],
-        "kubernetesVersion": kubernetes_version,
+        "kubernetesVersion": release.version,
+        **inferred,
         **document,
         "warnings": list(warnings),
     }

@@ -7,7 +7,6 @@ from collections import Counter
 from typing import Any
 
 from ksched_cli.config.checks.findings import Finding
-from ksched_cli.config.checks.known_names import VERSION
 from ksched_cli.config.review import Review
 from ksched_cli.report.table import Limit, printable
 
@@ -20,7 +19,7 @@ def document(review: Review) -> dict[str, Any]:
         "kind": "ValidationResult",
         "valid": review.valid,
         "kubeScheduler": {
-            "version": VERSION,
+            "version": review.version,
             "accepts": verdict.accepts,
             "stage": None if verdict.stage is None else str(verdict.stage),
             "error": verdict.error,
@@ -49,7 +48,7 @@ def table(review: Review, source_name: str, limit: Limit) -> str:
     if not verdict.accepts:
         outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
         message = _wrapped(verdict.error or "", limit, "  ")
-        parts.append(f"kube-scheduler {VERSION} {outcome}:\n{message}")
+        parts.append(f"kube-scheduler {review.version} {outcome}:\n{message}")
     parts.append(f"{source_name}: {_verdict(review)}")
     return printable("\n".join(parts))
 

@@ -32,12 +32,18 @@ class ContainerImage(Record, frozen=True):
     size_bytes: int = 0
 
 
+class NodeSystemInfo(Record, frozen=True):
+    kubelet_version: str = ""
+
+
 class NodeStatus(Record, frozen=True):
     """allocatable is the capacity where the object gives none."""
 
     capacity: ResourceList = msgspec.field(default_factory=dict)
     allocatable: ResourceList = msgspec.field(default_factory=_absent)
     images: tuple[ContainerImage, ...] = ()
+    node_info: NodeSystemInfo = NodeSystemInfo()
+    declared_features: tuple[str, ...] = ()
 
 
 class Node(KubeObject, frozen=True):

@@ -36,6 +36,10 @@ class ResourceRequirements(Record, frozen=True):
     claims: tuple[ResourceClaimUse, ...] = ()
 
 
+class ContainerRestartRule(Record, frozen=True):
+    action: str = ""
+
+
 class Container(Record, frozen=True):
     """restart_policy is "Always" for a sidecar among the init containers, else ""."""
 
@@ -44,6 +48,7 @@ class Container(Record, frozen=True):
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
 
     @property
     def is_sidecar(self) -> bool:
@@ -143,6 +148,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     volumes: tuple[Volume, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     host_network: bool = False
+    host_users: bool | None = None
     termination_grace_period_seconds: int | None = None
 
 

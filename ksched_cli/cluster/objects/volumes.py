@@ -124,9 +124,14 @@ class InTreeSources(Record, frozen=True):
     csi: CSIVolume | None = None
 
 
+class ImageVolume(Record, frozen=True):
+    reference: str = ""
+
+
 class Volume(InTreeSources, frozen=True):
     """A pod's volume. Sources that no plugin reads are left out."""
 
     name: str = ""
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
     ephemeral: EphemeralVolume | None = None
+    image: ImageVolume | None = None

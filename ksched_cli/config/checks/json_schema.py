@@ -75,7 +75,7 @@ def _report(error: ValidationError, findings: Findings) -> None:
 def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> None:
     here = (*path, key)
     if path and path[-1] == "plugins":
-        points = ", ".join((*POINT_KEYS, "multiPoint"))
+        points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
         hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys) or f"the points are {points}"
         findings.error("unknown-point", here, f'"{key}" is no extension point', hint)
         return

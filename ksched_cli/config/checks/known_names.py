@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
-VERSION = "v1.34.1"
-
 # In-tree once, gone now: what to write instead.
 REMOVED_PLUGINS: Mapping[str, str] = {
     "AzureDiskLimits": "removed; NodeVolumeLimits counts CSI volumes, Azure disks included",

@@ -52,7 +52,9 @@ class Subject:
 
     def placed(self, point: str) -> set[str]:
         """The plugins that run at a point."""
-        return {ref.name for ref in self.effective.plugins[point]} if self.effective else set()
+        if self.effective is None:
+            return set()
+        return {ref.name for ref in self.effective.plugins.get(point, ())}
 
 
 def zero_weights(subject: Subject) -> None:

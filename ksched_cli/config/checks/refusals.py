@@ -13,7 +13,6 @@ from ksched_cli.config.checks.known_names import (
     OTHER_KINDS,
     POLICY_NAMES,
     REMOVED_PLUGINS,
-    VERSION,
     did_you_mean,
     nearest,
 )
@@ -36,8 +35,11 @@ _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
 _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 
 
-def check_kind(data: Any, findings: Findings) -> bool:
-    """Whether the object is a KubeSchedulerConfiguration of any version; says what it is else."""
+def check_kind(data: Any, release_version: str, findings: Findings) -> bool:
+    """Whether the object is a KubeSchedulerConfiguration of any version; says what it is else.
+
+    release_version: of kube-scheduler, as "v1.34.1"
+    """
     if not isinstance(data, dict):
         content = {type(None): "empty", list: "a list"}.get(type(data), "a single value")
         hint = f"a file begins with apiVersion: {API_VERSION} and kind: {KIND}"
@@ -48,7 +50,7 @@ def check_kind(data: Any, findings: Findings) -> bool:
         _wrong_kind(data, kind, findings)
     version = data.get("apiVersion")
     if version != API_VERSION and (kind == KIND or "apiVersion" not in data):
-        _wrong_version(data, version, findings)
+        _wrong_version(data, version, release_version, findings)
     return kind == KIND or kind is None
 
 
@@ -61,7 +63,9 @@ def _wrong_kind(data: dict[str, Any], kind: Any, findings: Findings) -> None:
     findings.error("wrong-kind", ("kind",), f'"{kind}" is no scheduler configuration', hint)
 
 
-def _wrong_version(data: dict[str, Any], version: Any, findings: Findings) -> None:
+def _wrong_version(
+    data: dict[str, Any], version: Any, release_version: str, findings: Findings
+) -> None:
     if not version:
         path: Path = ("apiVersion",) if "apiVersion" in data else ()
         hint = f"add apiVersion: {API_VERSION}"
@@ -70,7 +74,7 @@ def _wrong_version(data: dict[str, Any], version: Any, findings: Findings) -> No
     group, _, name = str(version).rpartition("/")
     if group == GROUP and name in OLD_VERSIONS:
         last, changes = OLD_VERSIONS[name]
-        message = f"{name} was read by kube-scheduler up to {last}; {VERSION} reads v1 only"
+        message = f"{name} was read by kube-scheduler up to {last}; {release_version} reads v1 only"
         hint = f"write apiVersion: {API_VERSION}, after looking at what changed"
         findings.error("old-version", ("apiVersion",), message, hint)
         for change in changes:
@@ -200,7 +204,7 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
     if name == ALL:
         return '"*" cannot be enabled', "it stands for all plugins, in a disabled list"
     if name in REMOVED_PLUGINS:
-        return f"{name} is no plugin of {VERSION} any more", REMOVED_PLUGINS[name]
+        return f"{name} is no plugin of {registry.release.version} any more", REMOVED_PLUGINS[name]
     if name in POLICY_NAMES:
         message = f"{name} is a name of the Policy API, which is gone"
         return message, f"{POLICY_NAMES[name]} does its work"

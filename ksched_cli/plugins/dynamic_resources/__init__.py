@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.plugins.dynamic_resources.args import ARGS
+from ksched_cli.kube.versions import Release, release_of
+from ksched_cli.plugins.dynamic_resources.args import args_of
+
+
+def _variant(entry: PluginEntry, release: Release) -> PluginEntry:
+    entry = replace(entry, in_tree_args=args_of(release))
+    if not release.rules.scores_devices:
+        return entry
+    target = f"{__name__}.scoring:ScoringDynamicResources"
+    return replace(entry, target=target, points=entry.points | {"score"}, default_weight=2)
+
 
 DESCRIPTOR = PluginEntry.in_tree(
     "DynamicResources",
     f"{__name__}.plugin",
     "preEnqueue preFilter filter postFilter reserve preBind",
-    args=ARGS,
+    short_name="Devices",
+    args=args_of(release_of()),
+    variant=_variant,
 )

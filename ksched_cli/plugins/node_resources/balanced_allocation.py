@@ -6,6 +6,7 @@ Upstream: plugins/noderesources/balanced_allocation.go.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ from ksched_cli.plugins.node_resources.scoring import (
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
+HALF = MAX_NODE_SCORE // 2
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
@@ -89,6 +91,71 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
         if pod_requests is None:
             pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
         return usage_lines(self._resources, pod_requests, node, nonzero=False)
+
+
+class BalanceChange(NodeResourcesBalancedAllocation):
+    """Of minors where the rule is by how much the pod improves the balance of the node: 75 where
+    it changes nothing, 50 at worst and 100 at best."""
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        if pod_requests is None or not is_cpu_and_memory_only(pod_requests, node.snapshot):
+            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
+        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
+            pod_requests, node, nonzero=False
+        )
+        cpu_request, memory_request = pod_requests.by_resource
+        after = _balance_of(cpu, cpu_allocatable, memory, memory_allocatable)
+        before = _balance_of(
+            cpu - cpu_request, cpu_allocatable, memory - memory_request, memory_allocatable
+        )
+        return HALF + (HALF + after - before) // 2
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+            if not any(pod_requests.by_resource):
+                return np.zeros(len(nodes), dtype=np.int64)
+        if not self._resources:
+            raise PluginError("resources not found")
+        if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
+            requests = pod_requests.by_resource
+            usages = resource_usages(self._resources, requests, nodes, nonzero=False)
+            after = _balance(standard_deviation(usages))
+            before = _balance(standard_deviation(_without(usages, requests)))
+        else:
+            used, capacity = cpu_and_memory_columns(pod_requests, nodes, nonzero=False)
+            fractions = np.minimum(used / capacity, 1.0)
+            after = _balance(np.abs(fractions[0] - fractions[1]) / 2)
+            fractions = np.minimum((used - _column(pod_requests)) / capacity, 1.0)
+            before = _balance(np.abs(fractions[0] - fractions[1]) / 2)
+        return HALF + (HALF + after - before) // 2
+
+
+def _column(pod_requests: ScoredRequests) -> Scores:
+    """There is one where is_cpu_and_memory_only is true."""
+    assert pod_requests.column is not None
+    return pod_requests.column
+
+
+def _balance_of(cpu: int, cpu_allocatable: int, memory: int, memory_allocatable: int) -> int:
+    cpu_fraction = min(float(cpu) / float(cpu_allocatable), 1.0)
+    memory_fraction = min(float(memory) / float(memory_allocatable), 1.0)
+    return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
+
+
+def _balance(deviation: NDArray[np.float64]) -> Scores:
+    """50 to 100."""
+    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+
+
+def _without(usages: Sequence[ResourceUsage], requests: Sequence[int]) -> list[ResourceUsage]:
+    """The usage before the pod's requests were added."""
+    return [
+        replace(usage, requested=usage.requested - request)
+        for usage, request in zip(usages, requests, strict=True)
+    ]
 
 
 def standard_deviation(usages: Sequence[ResourceUsage]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from ksched_cli.config.go_types import STRING, ListOf, StructOf, field, named
@@ -18,11 +19,13 @@ from ksched_cli.kube.field_errors import (
     FieldError,
     child,
     distinct,
+    forbidden,
     invalid,
     label_name_errors,
     required,
     unsupported,
 )
+from ksched_cli.kube.versions import Release
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.resource_spec import (
     CPU_AND_MEMORY,
@@ -61,7 +64,7 @@ class NodeResourcesFitArgs(TypeMeta):
     )
 
 
-def validate(args: NodeResourcesFitArgs, path: str) -> list[FieldError]:
+def _validate(release: Release, args: NodeResourcesFitArgs, path: str) -> list[FieldError]:
     """ValidateNodeResourcesFitArgs."""
     errors: list[FieldError] = []
     for index, name in enumerate(args.ignored_resources or ()):
@@ -82,10 +85,22 @@ def validate(args: NodeResourcesFitArgs, path: str) -> list[FieldError]:
             detail = f"resource weight of {resource.name} not in valid range (0, 100]"
             where = f"{strategy_path}.resources[{index}].weight"
             errors.append(invalid(where, resource.weight, detail))
-    if strategy.requested_to_capacity_ratio is not None:
-        shape = strategy.requested_to_capacity_ratio.shape or ()
-        errors += _validate_shape(shape, f"{strategy_path}.shape")
+    errors += _ratio_errors(release, strategy, strategy_path)
     return distinct(errors)
+
+
+def _ratio_errors(release: Release, strategy: ScoringStrategy, path: str) -> list[FieldError]:
+    ratio = strategy.requested_to_capacity_ratio
+    if not release.rules.checks_strategy_type:
+        return [] if ratio is None else _validate_shape(ratio.shape or (), f"{path}.shape")
+    path = f"{path}.requestedToCapacityRatio"
+    if strategy.type == STRATEGIES[2]:
+        if ratio is not None:
+            return _validate_shape(ratio.shape or (), f"{path}.shape")
+        return [required(path, "must be specified when type is RequestedToCapacityRatio")]
+    if ratio is None:
+        return []
+    return [forbidden(path, "must be nil when type is not RequestedToCapacityRatio")]
 
 
 def _validate_shape(shape: Sequence[UtilizationShapePoint], path: str) -> list[FieldError]:
@@ -132,4 +147,7 @@ def startup_crash(args: NodeResourcesFitArgs) -> StartupCrash | None:
     )
 
 
-ARGS = InTreeArgs(NodeResourcesFitArgs, set_defaults, validate, startup_crash)
+def args_of(release: Release) -> InTreeArgs[NodeResourcesFitArgs]:
+    """The args as a release has them."""
+    validate = partial(_validate, release)
+    return InTreeArgs(NodeResourcesFitArgs, set_defaults, validate, startup_crash)

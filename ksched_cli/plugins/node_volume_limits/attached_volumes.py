@@ -57,7 +57,7 @@ class Migration:
     """Which in-tree volumes count as volumes of a CSI driver on a node.
 
     has_csi_node: the node has a CSINode; without one, none do
-    portworx:     the CSINode lists Portworx as migrated; the other plugins need no annotation
+    portworx:     volumes of Portworx count too; the other plugins need no annotation
     """
 
     has_csi_node: bool
@@ -71,7 +71,7 @@ class Migration:
 
 def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
     """The migration states that occur, and the nodes of each."""
-    portworx = nodes.migrated(PORTWORX.name)
+    portworx = nodes.portworx
     for kind, mask in (
         (Migration(False, False), ~nodes.has_csi_node),
         (Migration(True, False), nodes.has_csi_node & ~portworx),
@@ -235,7 +235,7 @@ class AttachedVolumes:
         self._names = handle.service(VolumeNames)
         self._attachments = handle.service(Attachments)
         self._nodes = handle.service(CSINodes)
-        self._portworx = self._nodes.migrated(PORTWORX.name)
+        self._portworx = self._nodes.portworx
         self._count = len(handle.snapshot)
         self.users: dict[str, dict[int, int]] = {}
         # driver → volumes of pods that no VolumeAttachment has counted.

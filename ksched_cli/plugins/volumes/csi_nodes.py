@@ -11,7 +11,7 @@ import numpy as np
 from ksched_cli.cluster.objects import CSINode
 from ksched_cli.cluster.snapshot import Column, Mask
 from ksched_cli.framework.handle import Handle
-from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
+from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS, PORTWORX
 
 NO_LIMIT = -1
 
@@ -22,6 +22,7 @@ class CSINodes:
     has_csi_node: the nodes that have a CSINode
     limited:      those of them with a limit for any driver
     has_limits:   whether there are any of these
+    portworx:     those where volumes of Portworx count as volumes of its CSI driver
     """
 
     def __init__(self, handle: Handle) -> None:
@@ -45,6 +46,8 @@ class CSINodes:
                 column[row] = driver.allocatable.count
                 self.limited[row] = True
         self.has_limits = bool(self._limits)
+        always = handle.release.rules.migrates_portworx
+        self.portworx = self.has_csi_node if always else self.migrated(PORTWORX.name)
 
     def limits(self, driver: str) -> Column | None:
         """The driver's volume limit per node, or NO_LIMIT; None: no node has one."""

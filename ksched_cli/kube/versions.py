@@ -1,0 +1,267 @@
+"""The Kubernetes minors whose rules ksched knows: their feature gates, and what else differs.
+
+Code asks a release for a gate (`release.enabled("DRADeviceTaints")`) or for a rule
+(`release.rules.names_taint`), once, when something is made; nothing else compares versions.
+
+releases.json holds the gates of each minor as its own release has them (tests/oracle/releases.py
+writes it). Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features.go.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ksched_cli.errors import UsageError
+from ksched_cli.kube.field_errors import aggregate
+from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
+
+_MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What changed between minors without a feature gate.
+
+    absent_fields:  "GO TYPE.KEY" of configuration fields that come later
+    absent_plugins: in-tree plugins that come later
+    absent_points:  keys of extension points that come later
+    scheme:         the name of the configuration's scheme in decoding errors
+    checks_gate_dependencies: a gate that is on needs those it depends on
+    names_taint:    TaintToleration's message has the taint
+    scores_devices: DynamicResources extends Score
+    scores_allocated_claims: it knows claims that were allocated before; else it fails over them
+    clears_nomination: a pod's nomination is cleared where no PostFilter plugin runs
+    names_score_plugins: an error in weights of score plugins begins with "score plugins: "
+    checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
+    balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
+    counts_image_volumes: ImageLocality sees volumes of images
+    migrates_portworx: always, not where the node says so
+    """
+
+    absent_fields: frozenset[str] = frozenset()
+    absent_plugins: frozenset[str] = frozenset()
+    absent_points: frozenset[str] = frozenset()
+    scheme: str = "pkg/runtime/scheme.go:111"
+    checks_gate_dependencies: bool = True
+    names_taint: bool = False
+    scores_devices: bool = True
+    scores_allocated_claims: bool = True
+    clears_nomination: bool = True
+    names_score_plugins: bool = True
+    checks_strategy_type: bool = True
+    balances_change: bool = True
+    counts_image_volumes: bool = True
+    migrates_portworx: bool = True
+
+
+_RULES_1_36 = Rules()
+_RULES_1_35 = replace(
+    _RULES_1_36,
+    absent_fields=frozenset({"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"}),
+    absent_plugins=frozenset({"TopologyPlacementGenerator", "PodGroupPodsCount"}),
+    absent_points=frozenset({"placementGenerate", "placementScore"}),
+    names_score_plugins=False,
+    scores_allocated_claims=False,
+    checks_strategy_type=False,
+    balances_change=False,
+    counts_image_volumes=False,
+    migrates_portworx=False,
+)
+_RULES_1_34 = replace(
+    _RULES_1_35,
+    absent_fields=_RULES_1_35.absent_fields | {"v1.DynamicResourcesArgs.bindingTimeout"},
+    absent_plugins=_RULES_1_35.absent_plugins | {"GangScheduling", "NodeDeclaredFeatures"},
+    scheme="k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29",
+    checks_gate_dependencies=False,
+    names_taint=True,
+    scores_devices=False,
+    clears_nomination=False,
+)
+_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36}  # oldest first
+MINORS = tuple(_RULES)
+OLDEST, NEWEST = MINORS[0], MINORS[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A feature gate of one minor.
+
+    stage: ALPHA, BETA, "" (GA) or DEPRECATED; needs: the gates it depends on
+    schedules: the scheduler's own code asks for it
+    """
+
+    stage: str
+    default: bool
+    locked: bool = False
+    needs: tuple[str, ...] = ()
+    schedules: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The rules of one Kubernetes minor.
+
+    minor:    as "1.36"
+    version:  of the release that they were read from, as "v1.36.3"
+    gates:    every feature gate that this minor knows → whether it is on
+    inferred: where the minor comes from, "" where the user named it
+    """
+
+    minor: str
+    version: str
+    gates: Mapping[str, bool]
+    rules: Rules
+    inferred: str = ""
+
+    def enabled(self, gate: str) -> bool:
+        """Whether a feature gate is on; one that this minor does not know is not."""
+        return self.gates.get(gate, False)
+
+
+def release_of(minor: str = OLDEST, feature_gates: str = "", inferred: str = "") -> Release:
+    """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates does.
+
+    Raises UsageError for a minor that ksched does not know, and for gates that kube-scheduler
+    refuses, or that ksched does not follow.
+    """
+    if minor not in _RULES:
+        message = f'--kubernetes-version takes {", ".join(MINORS)}; not "{minor}"'
+        raise UsageError(message)
+    version, rules = _data()[minor]["version"], _RULES[minor]
+    settings = _parsed(feature_gates)
+    enabled = _switched(_gates(minor), settings, rules) if settings else _defaults(minor)
+    return Release(minor, version, enabled, rules, inferred)
+
+
+def minor_of(version: str) -> str:
+    """ "v1.36.2-gke.1" → "1.36"; "" for what is no version."""
+    match = _MINOR.match(version)
+    return match[1] if match else ""
+
+
+def newest_minor(versions: Iterable[str]) -> str:
+    """The highest minor of some kubelets' versions that ksched knows, "" where there is none."""
+    minors = {minor_of(version) for version in versions}
+    return next((minor for minor in reversed(MINORS) if minor in minors), "")
+
+
+@cache
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(__file__).with_name("releases.json").read_bytes())
+    return data
+
+
+@cache
+def _gates(minor: str) -> Mapping[str, Gate]:
+    return {
+        name: Gate(
+            row["stage"],
+            row["default"],
+            row.get("locked", False),
+            tuple(row.get("needs", ())),
+            row.get("schedules", False),
+        )
+        for name, row in _data()[minor]["gates"].items()
+    }
+
+
+@cache
+def _defaults(minor: str) -> Mapping[str, bool]:
+    gates = _data()[minor]["gates"]
+    return MappingProxyType({name: gate["default"] for name, gate in gates.items()})
+
+
+# -- --feature-gates ------------------------------------------------------------------------------
+
+
+def _parsed(text: str) -> dict[str, bool]:
+    """featureGate.Set. Raises UsageError."""
+    settings: dict[str, bool] = {}
+    for part in text.split(","):
+        name, equals, value = part.removeprefix("kube:").partition("=")
+        name, value = name.strip(), value.strip()
+        if not part:
+            continue
+        if not equals:
+            raise _refused(f"missing bool value for {name}")
+        if value not in (*_TRUE, *_FALSE):
+            parse_error = f'strconv.ParseBool: parsing "{value}": invalid syntax'
+            raise _refused(f"invalid value of {name}={value}, err: {parse_error}")
+        settings[name] = value in _TRUE
+    return settings
+
+
+def _switched(
+    gates: Mapping[str, Gate], settings: Mapping[str, bool], rules: Rules
+) -> Mapping[str, bool]:
+    """featureGate.SetFromMap. Upstream's order of errors is a map's; ours is by name."""
+    errors: list[str] = []
+    for name in sorted(settings):
+        if name not in gates:
+            raise _refused(f"unrecognized feature gate: {name}", _near(name, gates))
+        gate, on = gates[name], settings[name]
+        if gate.locked and gate.default != on:
+            default = str(gate.default).lower()
+            errors.append(
+                f"cannot set feature gate {name} to {str(on).lower()},"
+                f" feature is locked to {default}"
+            )
+    if errors:
+        raise _refused(aggregate(errors))
+    enabled = {name: gate.default for name, gate in gates.items()}
+    for group, stage in (("AllAlpha", "ALPHA"), ("AllBeta", "BETA")):
+        if group in settings:
+            enabled |= {
+                name: settings[group]
+                for name, gate in gates.items()
+                if gate.stage == stage and name not in ("AllAlpha", "AllBeta")
+            }
+    enabled |= settings
+    errors = list(_unmet(gates, enabled)) if rules.checks_gate_dependencies else []
+    if errors:
+        raise _refused(aggregate(errors))
+    _check_followed(gates, enabled)
+    return MappingProxyType(enabled)
+
+
+def _unmet(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> Iterator[str]:
+    for name, gate in sorted(gates.items()):
+        disabled = [other for other in gate.needs if not enabled[other]]
+        if enabled[name] and disabled:
+            listed = " ".join(disabled)
+            yield f"{name} is enabled, but depends on features that are disabled: [{listed}]"
+
+
+def _check_followed(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> None:
+    """Gates that change what the scheduler decides, and that ksched has only one side of."""
+    names = [
+        name
+        for name, gate in sorted(gates.items())
+        if gate.schedules
+        and enabled[name] != gate.default
+        and name not in FOLLOWED
+        and name not in INVISIBLE
+    ]
+    if names:
+        settings = ", ".join(f"{name}={str(enabled[name]).lower()}" for name in names)
+        raise UsageError(f"--feature-gates: ksched does not implement {settings}")
+
+
+def _near(name: str, gates: Mapping[str, Gate]) -> str:
+    from difflib import get_close_matches
+
+    matches = get_close_matches(name, gates, n=1)
+    return f"; did you mean {matches[0]}?" if matches else ""
+
+
+def _refused(message: str, hint: str = "") -> UsageError:
+    return UsageError(f"--feature-gates: {message}{hint}")

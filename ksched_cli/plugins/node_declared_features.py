@@ -1,0 +1,107 @@
+"""Rejects nodes that do not declare the features that the pod needs of their kubelets.
+
+Upstream: plugins/nodedeclaredfeatures/nodedeclaredfeatures.go and component-helpers
+nodedeclaredfeatures (features/registry.go, featureset.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import (
+    Explains,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Scope,
+)
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import SKIP, SUCCESS, Status
+
+REASON = Status.unresolvable("node(s) didn't match Pod's required features")
+RESTART_ALL = "RestartAllContainersOnContainerExits"
+USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
+# Every feature that a node may declare, sorted; only two of them are asked for when pods come.
+REGISTERED = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    RESTART_ALL,
+    USER_NAMESPACES,
+)
+
+
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, Explains):
+    name = "NodeDeclaredFeatures"
+    scope = Scope.NODE
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._enabled = handle.release.enabled(self.name)
+        self._lacking: dict[frozenset[str], NDArray[np.bool_]] = {}
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        return required_features(pod)
+
+    def pre_filter(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> tuple[PreFilterResult | None, Status]:
+        return None, SUCCESS if self._enabled and required_features(pod) else SKIP
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        required = required_features(pod)
+        if not self._enabled or not required:
+            return Verdicts.passing(len(nodes))
+        lacking = self._lacking.get(required)
+        if lacking is None:
+            lacking = self._lacking[required] = _lacking(nodes.snapshot, required)
+        return Verdicts.rejecting(nodes.gather(lacking), REASON)
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
+        missing = required_features(pod) - declared_features(node.object.status.declared_features)
+        return [f"not declared: {', '.join(sorted(missing))}"]
+
+
+def _lacking(snapshot: Snapshot, required: frozenset[str]) -> NDArray[np.bool_]:
+    """Per node, whether a required feature is missing."""
+    declared = (declared_features(node.status.declared_features) for node in snapshot.nodes)
+    return np.array([not required <= features for features in declared], dtype=np.bool_)
+
+
+def required_features(pod: PodInfo) -> frozenset[str]:
+    """InferForPodScheduling."""
+    spec = pod.spec
+    required = set()
+    containers = (*spec.containers, *spec.init_containers)
+    if any(
+        rule.action == "RestartAllContainers"
+        for container in containers
+        for rule in container.restart_policy_rules
+    ):
+        required.add(RESTART_ALL)
+    if spec.host_network and spec.host_users is False:
+        required.add(USER_NAMESPACES)
+    return frozenset(required)
+
+
+def declared_features(declared: tuple[str, ...]) -> frozenset[str]:
+    """The registered ones of a node's features. Upstream walks both lists side by side, so that
+    a feature out of order hides others."""
+    features = set()
+    registered = iter(REGISTERED)
+    candidate = next(registered, None)
+    for feature in declared:
+        while candidate is not None and candidate < feature:
+            candidate = next(registered, None)
+        if candidate == feature:
+            features.add(feature)
+            candidate = next(registered, None)
+    return frozenset(features)

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes ksched_cli/kube/releases.json anew: every minor's feature gates, as upstream has them.
+
+    releases.py
+
+The gates of a minor are what its own release says: upstream rewrites the history of a gate in later
+ones. `schedules` marks the gates that the scheduler's own code mentions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+OUT = HERE.parent.parent / "ksched_cli" / "kube" / "releases.json"
+MODULES = {"1.34": "go.mod", "1.35": "go-1.35.mod", "1.36": "go-1.36.mod"}
+# Beside pkg/scheduler itself: what it decides with.
+FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
+
+
+def go(module: str, *arguments: str) -> str:
+    """What a command of Go prints, under the module file of a minor."""
+    command, *rest = arguments
+    flags = [f"-modfile={module}", "-mod=mod"]
+    return subprocess.run(
+        ["go", command, *flags, *rest], cwd=HERE, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def mentioned_gates(source: Path) -> set[str]:
+    """The names after `features.` in the scheduler's sources, without its tests."""
+    texts = (
+        file.read_text()
+        for folder in FOLDERS
+        for file in (source / folder).rglob("*.go")
+        if not file.name.endswith("_test.go")
+    )
+    return {name for text in texts for name in re.findall(r"features\.([A-Z]\w+)", text)}
+
+
+def release(module: str) -> dict[str, Any]:
+    gates = json.loads(go(module, "run", "./gates"))
+    version, folder = go(
+        module, "list", "-m", "-f", "{{.Version}} {{.Dir}}", "k8s.io/kubernetes"
+    ).split()
+    mentioned = mentioned_gates(Path(folder))
+    for name, gate in gates.items():
+        if name in mentioned:
+            gate["schedules"] = True
+    return {"version": version, "gates": gates}
+
+
+def text(table: dict[str, Any]) -> str:
+    """JSON, a gate a line."""
+    parts = []
+    for minor, entry in table.items():
+        gates = ",\n".join(
+            f"   {json.dumps(name)}: {json.dumps(gate)}" for name, gate in entry["gates"].items()
+        )
+        version = json.dumps(entry["version"])
+        parts.append(f' {json.dumps(minor)}: {{"version": {version}, "gates": {{\n{gates}}}}}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+if __name__ == "__main__":
+    OUT.write_text(text({minor: release(module) for minor, module in MODULES.items()}))
