@@ -187,7 +187,7 @@ def _parsed(text: str) -> dict[str, bool]:
     """featureGate.Set. Raises UsageError."""
     settings: dict[str, bool] = {}
     for part in text.split(","):
-        name, equals, value = part.removeprefix("kube:").partition("=")
+        name, equals, value = part.strip().removeprefix("kube:").partition("=")
         name, value = name.strip(), value.strip()
         if not part:
             continue

@@ -1,4 +1,4 @@
-"""The states that the real kube-scheduler v1.34.1 decided, all of them in this process."""
+"""The states that the real kube-scheduler of each minor decided, all of them in this process."""
 
 import json
 import runpy
@@ -11,19 +11,19 @@ from typing import Any
 import jsonschema
 import pytest
 from _pytest.mark import ParameterSet
-from cases import differs
+from cases import differs, expected_file
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Options, Simulation
-from ksched_cli.framework.registry import Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.report import schedule
 from ksched_cli.testing import check
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parent.parent / "schemas" / "schedule_result.json"
-REGISTRY = Registry(IN_TREE)
+REGISTRIES = {minor: registry_of(release_of(minor)) for minor in MINORS}
 EXTENDER_PORT = "18700"
 
 # Cases that kube-scheduler itself decides now so, now otherwise, and why.
@@ -34,11 +34,11 @@ UNSTEADY = {
 CASES = [file.parent for file in sorted(HERE.glob("cases/*/*/state.yaml"))]
 
 
-def parameter(case: Path) -> ParameterSet:
+def parameter(case: Path, minor: str) -> ParameterSet:
     family = case.parent.name
     reason = UNSTEADY.get((family, case.name))
     marks = [pytest.mark.skip(reason=reason)] if reason else []
-    return pytest.param(case, id=f"{family}-{case.name}", marks=marks)
+    return pytest.param(case, minor, id=f"{family}-{case.name}-{minor}", marks=marks)
 
 
 @cache
@@ -62,23 +62,33 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 
-def decide(case: Path) -> dict[str, Any]:
+def decide(case: Path, minor: str) -> dict[str, Any]:
     """What ksched decides, as its JSON has it."""
+    registry = REGISTRIES[minor]
     config = case / "config.yaml"
     text = text_of(config) if config.exists() else None
-    configuration = load_configuration(text, "config.yaml", REGISTRY)
+    configuration = load_configuration(text, "config.yaml", registry)
     state = load_state([str(case / "state.yaml")])
-    simulation = Simulation(state, configuration, REGISTRY, Options(detailed=True))
+    simulation = Simulation(state, configuration, registry, Options(detailed=True))
     document = schedule.document(simulation.run(), trace=True)
     check(simulation)
     decision: dict[str, Any] = json.loads(json.dumps(document))
     return decision
 
 
-@pytest.mark.parametrize("case", [parameter(case) for case in CASES])
-def test_a_state_is_decided_as_kube_scheduler_decided_it(case: Path) -> None:
-    decision = decide(case)
-    difference = differs(json.loads(text_of(case / "expected.json")), decision, is_config=False)
+@pytest.mark.parametrize(
+    ("case", "minor"),
+    [
+        parameter(case, minor)
+        for case in CASES
+        for minor in MINORS
+        if expected_file(case, minor).exists()
+    ],
+)
+def test_a_state_is_decided_as_kube_scheduler_decided_it(case: Path, minor: str) -> None:
+    decision = decide(case, minor)
+    expected = json.loads(text_of(expected_file(case, minor)))
+    difference = differs(expected, decision, is_config=False)
     assert difference is None
     validator().validate(decision)
 

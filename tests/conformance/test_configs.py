@@ -1,18 +1,24 @@
-"""The configurations that the real kube-scheduler v1.34.1 judged, all of them in this process."""
+"""The configurations that the real kube-scheduler of each minor judged, all in this process."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import expected_file
 
 from ksched_cli.config.review import judge, review_bytes
-from ksched_cli.framework.registry import Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.report import configuration as shown
 
-REGISTRY = Registry(IN_TREE)
-CASES = sorted(Path(__file__).with_name("configs").iterdir())
+REGISTRIES = {minor: registry_of(release_of(minor)) for minor in MINORS}
+CASES = [
+    pytest.param(case, minor, id=f"{case.name}-{minor}")
+    for case in sorted(Path(__file__).with_name("configs").iterdir())
+    for minor in MINORS
+    if expected_file(case, minor).exists()
+]
 
 
 def plain(data: Any) -> Any:
@@ -22,12 +28,13 @@ def plain(data: Any) -> Any:
     return [plain(value) for value in data] if isinstance(data, list) else data
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case: Path) -> None:
-    expected = json.loads((case / "expected.json").read_text())
+@pytest.mark.parametrize(("case", "minor"), CASES)
+def test_a_configuration_is_judged_as_kube_scheduler_judged_it(case: Path, minor: str) -> None:
+    registry = REGISTRIES[minor]
+    expected = json.loads(expected_file(case, minor).read_text())
     raw = (case / "config.yaml").read_bytes()
-    reviewed = review_bytes(raw, "config.yaml", REGISTRY)
-    judgement = judge(raw.decode(), REGISTRY)
+    reviewed = review_bytes(raw, "config.yaml", registry)
+    judgement = judge(raw.decode(), registry)
     verdict = judgement.verdict
     assert verdict == reviewed.verdict
     assert reviewed.valid is verdict.accepts

@@ -14,6 +14,14 @@ RUN = ("placements", "pending", "gated", "evicted")
 CONFIG = ("profiles", "weights", "args")
 
 
+OLDEST = "1.34"
+
+
+def expected_file(folder: Path, minor: str = OLDEST) -> Path:
+    """What the kube-scheduler of a minor decided."""
+    return folder / ("expected.json" if minor == OLDEST else f"expected-{minor}.json")
+
+
 @dataclass(frozen=True)
 class Case:
     folder: Path

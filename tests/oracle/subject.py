@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+# The minor that the oracle is built of.
+MINOR = ("--kubernetes-version", "1.34")
+
 
 def decide(state: str, config: str | None) -> dict[str, Any]:
     """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
@@ -24,19 +27,19 @@ def decide(state: str, config: str | None) -> dict[str, Any]:
         args = ["--state", paths["state"], "--output", "json", "--trace"]
         if config is not None:
             args += ["--config", paths["config"]]
-        return call("schedule", *args)
+        return call("schedule", *MINOR, *args)
 
 
 def describe(config: str) -> dict[str, Any]:
     """What ksched says that kube-scheduler makes of a configuration."""
     with files(config=config) as paths:
-        printed = call("validate", paths["config"], "--output", "json")
+        printed = call("validate", *MINOR, paths["config"], "--output", "json")
         verdict = printed.get("kubeScheduler")
         if verdict is None:
             return {"stage": "none", **printed}
         if not verdict.get("accepts"):
             return {"stage": verdict.get("stage") or "unknown", "error": verdict.get("error")}
-        return call("config", "show", paths["config"], "--output", "json")
+        return call("config", "show", *MINOR, paths["config"], "--output", "json")
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ def test_what_is_no_configuration_is_said_once(
     data: dict[str, str] | list[Any] | None, rules: set[str], is_configuration: bool
 ) -> None:
     findings = Findings("")
-    assert check_kind(data, findings) is is_configuration
+    assert check_kind(data, "v1.34.1", findings) is is_configuration
     assert {finding.rule for finding in findings.sorted()} == rules
 
 

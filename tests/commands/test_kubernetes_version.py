@@ -1,0 +1,88 @@
+"""--kubernetes-version and --feature-gates: whose rules, and where the result says so."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
+from tests.report.schemas import conforms
+
+ENVIRONMENT = "KSCHED_KUBERNETES_VERSION"
+
+
+def with_kubelet(name: str, version: str, **fields: Any) -> dict[str, Any]:
+    manifest: dict[str, Any] = node(name, **fields)
+    manifest["status"]["nodeInfo"] = {"kubeletVersion": version}
+    return manifest
+
+
+@pytest.fixture
+def state(write_state: WriteState) -> str:
+    """A pod that fits nowhere for a taint's sake; kubelets of two minors."""
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    tainted = with_kubelet("b", "v1.35.2-eks")
+    tainted["spec"]["taints"] = [taint]
+    return str(write_state(with_kubelet("a", "v1.34.9", unschedulable=True), tainted, pod("p")))
+
+
+def schedule(ksched: Ksched, *args: str) -> tuple[dict[str, Any], str]:
+    _, out, err = ksched("schedule", "-o", "json", *args)
+    assert out, err
+    return conforms(json.loads(out), "schedule_result"), err
+
+
+def test_the_minor_of_the_option_decides(ksched: Ksched, state: str) -> None:
+    named, _ = schedule(ksched, "--state", state, "--kubernetes-version", "1.34")
+    unnamed, err = schedule(ksched, "--state", state, "--kubernetes-version", "1.36")
+    assert "untolerated taint {gpu: yes}" in named["pending"]["default/p"]
+    assert "untolerated taint(s)" in unnamed["pending"]["default/p"]
+    assert (named["kubernetesVersion"], unnamed["kubernetesVersion"]) == ("v1.34.1", "v1.36.3")
+    assert "kubernetesVersionFrom" not in unnamed
+    assert "Kubernetes" not in err
+
+
+def test_without_it_the_newest_kubelet_decides_and_the_result_says_so(
+    ksched: Ksched, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    result, err = schedule(ksched, "--state", state)
+    assert result["kubernetesVersion"] == "v1.35.4"
+    assert result["kubernetesVersionFrom"] == "the newest kubelet of the nodes"
+    assert err.splitlines()[0] == "Kubernetes 1.35 (the newest kubelet of the nodes)"
+
+
+def test_without_kubelets_the_newest_minor_decides(
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    result, _ = schedule(ksched, "--state", str(write_state(node("a"), pod("p"))))
+    assert result["kubernetesVersion"] == "v1.36.3"
+    assert result["kubernetesVersionFrom"] == "the newest that ksched knows"
+
+
+def test_the_effective_configuration_is_the_minors(ksched: Ksched) -> None:
+    shown = {}
+    for minor in ("1.34", "1.36"):
+        _, out, _ = ksched("config", "show", "-o", "json", "--kubernetes-version", minor)
+        shown[minor] = conforms(json.loads(out), "effective_configuration")
+    assert "DynamicResources" not in shown["1.34"]["weights"]["default-scheduler"]
+    assert shown["1.36"]["weights"]["default-scheduler"]["DynamicResources"] == 2
+    assert "NodeDeclaredFeatures" in shown["1.36"]["profiles"]["default-scheduler"]["filter"]
+    assert "placementScore" not in shown["1.34"]["profiles"]["default-scheduler"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--kubernetes-version", "1.20"], '--kubernetes-version takes 1.34, 1.35, 1.36'),
+        (["--feature-gates", "Nothing=true"], "unrecognized feature gate: Nothing"),
+    ],
+)
+def test_what_it_does_not_know_is_refused(
+    ksched: Ksched, state: str, args: list[str], message: str
+) -> None:
+    code, out, err = ksched("schedule", "--state", state, *args)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -1,0 +1,85 @@
+"""Releases: their gates as upstream has them, and what --feature-gates takes."""
+
+import pytest
+
+from ksched_cli.errors import UsageError
+from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
+from ksched_cli.kube.versions import MINORS, minor_of, newest_minor, release_of
+
+
+def test_every_minor_has_its_own_gates() -> None:
+    assert [release_of(minor).version for minor in MINORS] == ["v1.34.1", "v1.35.4", "v1.36.3"]
+    defaults = [release_of(minor).enabled("DRAExtendedResource") for minor in MINORS]
+    assert defaults == [False, False, True]
+    assert not release_of("1.34").enabled("OpportunisticBatching")
+    assert release_of("1.35").enabled("OpportunisticBatching")
+    assert not release_of("1.36").enabled("CSIMigrationPortworx")
+
+
+def test_gates_that_code_asks_for_are_gates_of_some_minor() -> None:
+    every = {gate for minor in MINORS for gate in release_of(minor).gates}
+    assert every >= FOLLOWED | INVISIBLE
+
+
+def test_a_minor_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match=r'takes 1.34, 1.35, 1.36; not "1.20"'):
+        release_of("1.20")
+
+
+@pytest.mark.parametrize(
+    ("version", "minor"),
+    [("v1.36.2-gke.1", "1.36"), ("1.35", "1.35"), ("v1.3", "1.3"), ("", ""), ("latest", "")],
+)
+def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
+    assert minor_of(version) == minor
+
+
+def test_the_newest_minor_that_is_known_counts() -> None:
+    assert newest_minor(["v1.34.3", "v1.35.0", "v1.99.0", "v1.20.1"]) == "1.35"
+    assert newest_minor(["", "v1.99.0"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("minor", "gates", "message"),
+    [
+        ("1.34", "NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        ("1.34", "SchedulerAsyncAPICall=true", "did you mean SchedulerAsyncAPICalls?"),
+        ("1.34", "DRAAdminAccess", "missing bool value for DRAAdminAccess"),
+        (
+            "1.34",
+            "DRAAdminAccess=maybe",
+            "invalid value of DRAAdminAccess=maybe, err: strconv.ParseBool: parsing"
+            ' "maybe": invalid syntax',
+        ),
+        (
+            "1.34",
+            "SidecarContainers=false",
+            "cannot set feature gate SidecarContainers to false, feature is locked to true",
+        ),
+        (
+            "1.36",
+            "TopologyAwareWorkloadScheduling=true",
+            "TopologyAwareWorkloadScheduling is enabled, but depends on features that are disabled",
+        ),
+        ("1.36", "VolumeLimitScaling=true", "ksched does not implement VolumeLimitScaling=true"),
+        ("1.34", "AllAlpha=true", "ksched does not implement "),
+    ],
+)
+def test_gates_are_refused_in_upstreams_words(minor: str, gates: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        release_of(minor, gates)
+    assert str(error.value).startswith("--feature-gates: ")
+    assert message in str(error.value)
+
+
+def test_a_gate_that_shows_in_no_decision_may_be_set() -> None:
+    release = release_of("1.36", "SchedulerAsyncAPICalls=true, kube:SchedulerAsyncPreemption=0,")
+    assert release.enabled("SchedulerAsyncAPICalls")
+    assert not release.enabled("SchedulerAsyncPreemption")
+    assert not release_of("1.36").enabled("SchedulerAsyncAPICalls")
+
+
+def test_dependencies_between_gates_count_from_the_second_minor_on() -> None:
+    with pytest.raises(UsageError, match="depends on features that are disabled"):
+        release_of("1.36", "NodeDeclaredFeatures=false")
+    assert not release_of("1.34").rules.checks_gate_dependencies
