@@ -33,11 +33,16 @@ def schedule(ksched: Ksched, *args: str) -> tuple[dict[str, Any], str]:
     return conforms(json.loads(out), "schedule_result"), err
 
 
+def message(result: dict[str, Any]) -> str:
+    text: str = result["messages"]["default/p"]
+    return text
+
+
 def test_the_minor_of_the_option_decides(ksched: Ksched, state: str) -> None:
     named, _ = schedule(ksched, "--state", state, "--kubernetes-version", "1.34")
     unnamed, err = schedule(ksched, "--state", state, "--kubernetes-version", "1.36")
-    assert "untolerated taint {gpu: yes}" in named["pending"]["default/p"]
-    assert "untolerated taint(s)" in unnamed["pending"]["default/p"]
+    assert "untolerated taint {gpu: yes}" in message(named)
+    assert "untolerated taint(s)" in unmessage(named)
     assert (named["kubernetesVersion"], unnamed["kubernetesVersion"]) == ("v1.34.1", "v1.36.3")
     assert "kubernetesVersionFrom" not in unnamed
     assert "Kubernetes" not in err
@@ -76,7 +81,7 @@ def test_the_effective_configuration_is_the_minors(ksched: Ksched) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--kubernetes-version", "1.20"], '--kubernetes-version takes 1.34, 1.35, 1.36'),
+        (["--kubernetes-version", "1.20"], "--kubernetes-version takes 1.34, 1.35, 1.36"),
         (["--feature-gates", "Nothing=true"], "unrecognized feature gate: Nothing"),
     ],
 )

@@ -56,8 +56,8 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
 
 def _of_all_claims(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:
     """A claim's own allocation, or else the next of those made for this node."""
-    made = iter(allocations)
-    return [claim.status.allocation or next(made) for claim in claims]
+    remaining = iter(allocations)
+    return [claim.status.allocation or next(remaining) for claim in claims]
 
 
 def _by_position(claims: Sequence[ResourceClaim], allocations: Allocations) -> Allocations:

@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.fit_args import (
-    ARGS,
     NodeResourcesFitArgs,
     RequestedToCapacityRatioParam,
     ScoringStrategy,
+    args_of,
 )
 from ksched_cli.plugins.node_resources.resource_spec import CPU_AND_MEMORY, ResourceSpec
 from tests.plugins.args_checks import error_texts
 
+ARGS = args_of(release_of("1.34"))
 LEAST = ScoringStrategy("LeastAllocated", CPU_AND_MEMORY)
 
 
@@ -109,3 +111,30 @@ def test_kube_scheduler_crashes_where_the_ratio_has_no_shape(
     args = NodeResourcesFitArgs(scoring_strategy=strategy)
     assert (ARGS.startup_crash(args) is not None) == crashes
     assert error_texts(ARGS, args) == []
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        (
+            ScoringStrategy("RequestedToCapacityRatio", CPU_AND_MEMORY),
+            "scoringStrategy.requestedToCapacityRatio: Required value: must be specified when type"
+            " is RequestedToCapacityRatio",
+        ),
+        (
+            replace(scored((0, 0)), type="LeastAllocated"),
+            "scoringStrategy.requestedToCapacityRatio: Forbidden: must be nil when type is not"
+            " RequestedToCapacityRatio",
+        ),
+        (
+            scored(),
+            "scoringStrategy.requestedToCapacityRatio.shape: Required value: at least one point"
+            " must be specified",
+        ),
+    ],
+)
+def test_from_1_36_on_the_type_says_whether_there_is_a_shape(
+    strategy: ScoringStrategy, message: str
+) -> None:
+    args = NodeResourcesFitArgs(scoring_strategy=strategy)
+    assert error_texts(args_of(release_of("1.36")), args) == [message]
