@@ -42,7 +42,7 @@ def test_the_minor_of_the_option_decides(ksched: Ksched, state: str) -> None:
     named, _ = schedule(ksched, "--state", state, "--kubernetes-version", "1.34")
     unnamed, err = schedule(ksched, "--state", state, "--kubernetes-version", "1.36")
     assert "untolerated taint {gpu: yes}" in message(named)
-    assert "untolerated taint(s)" in unmessage(named)
+    assert "untolerated taint(s)" in message(unnamed)
     assert (named["kubernetesVersion"], unnamed["kubernetesVersion"]) == ("v1.34.1", "v1.36.3")
     assert "kubernetesVersionFrom" not in unnamed
     assert "Kubernetes" not in err
