@@ -38,3 +38,6 @@ POINTS: tuple[ExtensionPoint, ...] = (
 )
 
 POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)
+
+# Of pod groups, which are not placed: a configuration may name plugins there, nothing runs them.
+POD_GROUP_POINTS: tuple[str, ...] = ("placementGenerate", "placementScore")

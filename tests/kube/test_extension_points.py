@@ -7,10 +7,7 @@ from dataclasses import fields
 from ksched_cli.config.go_types import to_wire
 from ksched_cli.config.types import Plugins, PluginSet, PluginSetEntry
 from ksched_cli.framework import interface
-from ksched_cli.kube.extension_points import POINT_KEYS, POINTS
-
-# Of pod groups, which are not placed: a configuration may name plugins there.
-POD_GROUP_POINTS = ("placementGenerate", "placementScore")
+from ksched_cli.kube.extension_points import POD_GROUP_POINTS, POINT_KEYS, POINTS
 
 
 def test_a_configuration_has_a_plugin_set_for_each_point() -> None:
