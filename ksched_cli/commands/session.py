@@ -220,12 +220,15 @@ def _default_state_path() -> str:
 
 
 def _device_warnings(simulation: Simulation) -> list[str]:
-    """Only where a pending pod has claims: checking selectors loads the CEL library."""
+    """Selectors only where a pending pod has claims: checking them loads the CEL library."""
+    from ksched_cli.plugins.dynamic_resources.unfollowed import unfollowed_gates
+
+    unfollowed = unfollowed_gates(simulation.state, simulation.configuration.release)
     if not any(pod.spec.resource_claims for pod in simulation.pending()):
-        return []
+        return unfollowed
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return device_problems(simulation.state)
+    return [*unfollowed, *device_problems(simulation.state)]
 
 
 def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:

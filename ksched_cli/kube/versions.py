@@ -39,6 +39,13 @@ class Rules:
     names_taint:    TaintToleration's message has the taint
     scores_devices: DynamicResources extends Score
     scores_allocated_claims: it knows claims that were allocated before; else it fails over them
+    skips_unusable_pools: pools of devices that are incomplete (counted over all slices of the
+        cluster), obsolete or invalid are passed over; else they are used, or fail the pod
+    refuses_capacity_requests: a claim that asks for capacity fails; else that is not looked at
+    has_distinct_attributes: claims may have distinctAttribute constraints
+    compares_distinct_values: these compare values; else no two devices are ever alike
+    tells_subrequests_apart: in mode All; else the second alternative of a list is taken for the
+        first
     clears_nomination: a pod's nomination is cleared where no PostFilter plugin runs
     names_score_plugins: an error in weights of score plugins begins with "score plugins: "
     checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
@@ -55,6 +62,11 @@ class Rules:
     names_taint: bool = False
     scores_devices: bool = True
     scores_allocated_claims: bool = True
+    skips_unusable_pools: bool = True
+    refuses_capacity_requests: bool = False
+    has_distinct_attributes: bool = True
+    compares_distinct_values: bool = True
+    tells_subrequests_apart: bool = True
     clears_nomination: bool = True
     names_score_plugins: bool = True
     checks_strategy_type: bool = True
@@ -71,6 +83,9 @@ _RULES_1_35 = replace(
     absent_points=frozenset({"placementGenerate", "placementScore"}),
     names_score_plugins=False,
     scores_allocated_claims=False,
+    has_distinct_attributes=False,
+    compares_distinct_values=False,
+    tells_subrequests_apart=False,
     checks_strategy_type=False,
     balances_change=False,
     counts_image_volumes=False,
@@ -83,6 +98,9 @@ _RULES_1_34 = replace(
     scheme="k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29",
     checks_gate_dependencies=False,
     names_taint=True,
+    skips_unusable_pools=False,
+    refuses_capacity_requests=True,
+    has_distinct_attributes=True,
     scores_devices=False,
     clears_nomination=False,
 )

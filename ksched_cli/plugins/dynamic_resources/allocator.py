@@ -5,29 +5,32 @@ Upstream also retries a failed state with other devices of equal signature, whic
 is left out.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
-the allocator that v1.34's default feature gates select (DRAResourceClaimDeviceStatus is on).
+the allocator that v1.34's default feature gates select (DRAResourceClaimDeviceStatus is on); of
+later minors incubating/allocator_incubating.go.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from time import monotonic
 from typing import TypeAlias
 
 from ksched_cli.framework.status import PluginError
+from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.candidates import (
     CandidateDevice,
     DeviceResult,
     NodePools,
     RequestData,
 )
-from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState
+from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState, constraint_state
+from ksched_cli.plugins.dynamic_resources.recursion import recursion_limit_for
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ALLOCATION_RESULTS_MAX_SIZE,
+    DISTINCT_ATTRIBUTE,
     EXACT_COUNT,
+    Constraint,
     Demand,
     RequestAlternative,
     RequestAlternatives,
@@ -40,6 +43,10 @@ _DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
 
 class AllocationError(PluginError):
     """Invalid claims, classes or slices, which end the pod's attempt. The text is upstream's."""
+
+
+class InvalidPoolsError(Exception):
+    """The claims cannot be allocated, and a pool was passed over because it is invalid."""
 
 
 class TimedOutError(Exception):
@@ -56,6 +63,7 @@ class DeviceAllocator:
     claims:  their names, for messages
     classes: the device classes that exist, by name
     seconds: the time limit; 0: none
+    rules:   of the release; of the oldest where they are left out
     """
 
     def __init__(
@@ -65,7 +73,9 @@ class DeviceAllocator:
         claims: Sequence[str],
         classes: Mapping[str, object],
         seconds: float = 0.0,
+        rules: Rules | None = None,
     ) -> None:
+        self._rules = rules or release_of().rules
         self._view = view
         self._demand: Demand = view.demand
         self._node_pools = node_pools
@@ -92,14 +102,16 @@ class DeviceAllocator:
     def allocate(self) -> list[list[DeviceResult]] | None:
         """Per claim the allocated devices; None: the claims cannot all be allocated.
 
-        Raises AllocationError, TimedOutError.
+        Raises AllocationError, InvalidPoolsError, TimedOutError.
         """
         for claim in range(len(self._demand.claims)):
             self._validate_claim(claim)
         try:
             counts = (request_data.count for request_data in self._request_data.values())
-            with _recursion_limit_for(sum(min(n, ALLOCATION_RESULTS_MAX_SIZE) for n in counts)):
+            with recursion_limit_for(sum(min(n, ALLOCATION_RESULTS_MAX_SIZE) for n in counts)):
                 if not self._allocate_one(0, 0, 0, 0, False):
+                    if self._rules.skips_unusable_pools:
+                        self._check_pools()
                     return None
         except _ResultsMaxSizeError as error:
             # Upstream catches this error from the second claim on; the first claim's is returned.
@@ -109,12 +121,18 @@ class DeviceAllocator:
             for results in self._result
         ]
 
+    def _check_pools(self) -> None:
+        if any(pool.invalid and not pool.incomplete for pool in self._node_pools.pools):
+            raise InvalidPoolsError
+
     # -- validating the requests ------------------------------------------------------------------
 
     def _validate_claim(self, claim: int) -> None:
         minimum = 0
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
-            if any(request.requests_capacity for request in alternatives.requests):
+            if self._rules.refuses_capacity_requests and any(
+                request.requests_capacity for request in alternatives.requests
+            ):
                 raise self._error(
                     claim,
                     alternatives.requests[0].base_name,
@@ -128,12 +146,16 @@ class DeviceAllocator:
             )
         constraints = self._demand.claims[claim].constraints
         for index, constraint in enumerate(constraints):
-            if not constraint.kind:
+            if not constraint.kind or not self._has(constraint):
                 raise AllocationError(
                     f"claim {self._claim_names[claim]}, constraint #{index}: empty constraint "
                     "(unsupported constraint type?)"
                 )
-        self._constraints.append([ConstraintState(constraint) for constraint in constraints])
+        compares = self._rules.compares_distinct_values
+        self._constraints.append([constraint_state(c, compares) for c in constraints])
+
+    def _has(self, constraint: Constraint) -> bool:
+        return constraint.kind != DISTINCT_ATTRIBUTE or self._rules.has_distinct_attributes
 
     def _validate_alternatives(
         self, claim: int, entry: int, alternatives: RequestAlternatives
@@ -141,9 +163,10 @@ class DeviceAllocator:
         """The number of devices that each alternative needs."""
         first_matches: dict[int, bool] | None = None
         for index, request in enumerate(alternatives.requests):
-            # Upstream's cache of matches uses the first alternative's results for the second one
-            # too, so that a second alternative in mode All gets what the first one matched.
-            matches = first_matches if index == 1 else None
+            # Up to 1.35 upstream's cache of matches uses the first alternative's results for the
+            # second one too: a second alternative in mode All gets what the first one matched.
+            is_mixed_up = index == 1 and not self._rules.tells_subrequests_apart
+            matches = first_matches if is_mixed_up else None
             request_data, matched = self._validate_request(claim, request, matches)
             if index == 0:
                 first_matches = matched
@@ -238,7 +261,8 @@ class DeviceAllocator:
                 f"allocation max size exceeded (claim {self._claim_names[claim]})"
             )
         if request_data.request.mode == ALL:
-            return self._allocate_all(claim, entry, request_data, device, chosen)
+            indices = (claim, entry, alternative, device, chosen)
+            return self._allocate_all(indices, request_data)
         return self._allocate_exact_count((claim, entry, alternative, device, chosen), request_data)
 
     def _state(self, indices: _DeviceIndices) -> object:
@@ -267,16 +291,16 @@ class DeviceAllocator:
             )
         return False
 
-    def _allocate_all(
-        self, claim: int, entry: int, request_data: RequestData, device: int, chosen: bool
-    ) -> bool:
+    def _allocate_all(self, indices: _DeviceIndices, request_data: RequestData) -> bool:
+        claim, entry, alternative, device, chosen = indices
         candidate = request_data.all_devices[device]
         if not self._allocate_device(claim, request_data, candidate, must=True):
             return False
         allocated = False
         try:
-            # Upstream goes on with the first alternative here, whichever is being tried.
-            allocated = self._allocate_one(claim, entry, 0, device + 1, chosen)
+            # Up to 1.35 upstream goes on with the first alternative, whichever is being tried.
+            following = alternative if self._rules.tells_subrequests_apart else 0
+            allocated = self._allocate_one(claim, entry, following, device + 1, chosen)
         finally:
             if not allocated:
                 self._deallocate_device(claim, request_data, candidate)
@@ -308,7 +332,10 @@ class DeviceAllocator:
         return False
 
     def _candidate_devices(self) -> Iterator[CandidateDevice]:
+        skips = self._rules.skips_unusable_pools
         for pool_index, pool in enumerate(self._node_pools.pools):
+            if skips and (pool.incomplete or pool.invalid):
+                continue
             if pool.invalid:
                 raise AllocationError(f"pool {pool.name} is invalid: {pool.invalid}")
             yield from self._pools[pool_index]
@@ -368,14 +395,3 @@ class DeviceAllocator:
 
     def _device_name(self, device: CandidateDevice) -> str:
         return "/".join(self._node_pools.pools[device.pool].devices[device.index].id)
-
-
-@contextmanager
-def _recursion_limit_for(devices: int) -> Iterator[None]:
-    """The search nests two calls per device, and as many per claim."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(before + 8 * devices)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)

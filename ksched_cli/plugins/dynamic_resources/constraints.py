@@ -44,3 +44,32 @@ class ConstraintState:
     def remove(self, request: RequestAlternative) -> None:
         if self.constraint.applies_to(request):
             self.count -= 1
+
+
+class DistinctState(ConstraintState):
+    """distinctAttribute where values are compared. values: of the devices added, in their order."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, constraint: Constraint) -> None:
+        super().__init__(constraint)
+        self.values: list[AttributeValue] = []
+
+    def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
+        if not self.constraint.applies_to(request):
+            return True
+        if value is None or (self.values and value[0] == "") or value in self.values:
+            return False
+        self.values.append(value)
+        return True
+
+    def remove(self, request: RequestAlternative) -> None:
+        """Devices are taken back in the reverse order."""
+        if self.constraint.applies_to(request):
+            self.values.pop()
+
+
+def constraint_state(constraint: Constraint, compares_distinct_values: bool) -> ConstraintState:
+    if constraint.kind == DISTINCT_ATTRIBUTE and compares_distinct_values:
+        return DistinctState(constraint)
+    return ConstraintState(constraint)

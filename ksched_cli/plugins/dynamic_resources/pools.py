@@ -3,12 +3,14 @@
 Nodes that reach the same slices share their pools. Where upstream iterates over a map, in random
 order, pools are ordered by driver and name here, and slices by name.
 
-Upstream: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go.
+Upstream: dynamic-resource-allocation/structured/internal: experimental/pools_experimental.go of
+1.34, incubating/pools_incubating.go of later minors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +29,7 @@ from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.resource_claims import DeviceID
 from ksched_cli.kube.quantity import Quantity
+from ksched_cli.kube.versions import Rules, release_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Pool:
     """The slices of one pool that a node, or several, can reach. Compared by identity.
 
     number:     its index in DevicePools.pools
-    incomplete: not all slices of its newest generation are within reach
+    incomplete: not all slices of its newest generation are within reach; in later minors, are there
     invalid:    the error that makes it invalid, or ""
     """
 
@@ -85,7 +88,14 @@ class DevicePools:
     error:   of an invalid node selector of a slice, which fails every node; or ""
     """
 
-    def __init__(self, snapshot: Snapshot, slices: Iterable[ResourceSlice]) -> None:
+    def __init__(
+        self, snapshot: Snapshot, slices: Iterable[ResourceSlice], rules: Rules | None = None
+    ) -> None:
+        """rules: of the release; of the oldest where they are left out."""
+        rules = rules or release_of().rules
+        slices = list(slices)
+        self._checks_cluster = rules.skips_unusable_pools
+        self._generations = _count_generations(slices) if rules.skips_unusable_pools else {}
         self.pools: list[Pool] = []
         self.kinds: list[DeviceKind] = []
         self.error = ""
@@ -98,6 +108,7 @@ class DevicePools:
                 resource_slice
                 for resource_slice in slices
                 if resource_slice.spec.per_device_node_selection is None
+                and not (self._checks_cluster and resource_slice.spec.shared_counters)
             ),
             key=lambda resource_slice: resource_slice.name,
         )
@@ -138,12 +149,16 @@ class DevicePools:
     def _gather_pools(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
         """The numbers of the pools that these slices belong to. Upstream: GatherPools."""
         slices_by_pool: dict[tuple[str, str], list[int]] = {}
-        for number in sorted(numbers, key=lambda n: _has_conditions(self._slices[n].spec)):
+        ordered: Sequence[int] = numbers
+        if not self._checks_cluster:
+            ordered = sorted(numbers, key=lambda n: _has_conditions(self._slices[n].spec))
+        for number in ordered:
             spec = self._slices[number].spec
             slices_by_pool.setdefault((spec.driver, spec.pool.name), []).append(number)
         pools = [
-            self._pool(self._newest_generation(pool_slices))
+            self._pool(newest)
             for _, pool_slices in sorted(slices_by_pool.items())
+            if not self._is_obsolete(newest := self._newest_generation(pool_slices))
         ]
         # Pools with binding conditions come last.
         pools.sort(key=lambda pool: any(d.device.binding_conditions for d in pool.devices))
@@ -152,6 +167,21 @@ class DevicePools:
     def _newest_generation(self, numbers: list[int]) -> tuple[int, ...]:
         generation = max(self._slices[number].spec.pool.generation for number in numbers)
         return tuple(n for n in numbers if self._slices[n].spec.pool.generation == generation)
+
+    def _is_obsolete(self, numbers: tuple[int, ...]) -> bool:
+        """Whether slices of the pool that are out of reach are newer. Upstream looks only where
+        not all slices are within reach."""
+        spec = self._slices[numbers[0]].spec
+        if not self._checks_cluster or len(numbers) == spec.pool.resource_slice_count:
+            return False
+        return max(self._generations[spec.driver, spec.pool.name]) > spec.pool.generation
+
+    def _is_incomplete(self, numbers: tuple[int, ...]) -> bool:
+        spec = self._slices[numbers[0]].spec
+        count = len(numbers)
+        if self._checks_cluster and count != spec.pool.resource_slice_count:
+            count = self._generations[spec.driver, spec.pool.name][spec.pool.generation]
+        return count != spec.pool.resource_slice_count
 
     def _pool(self, numbers: tuple[int, ...]) -> Pool:
         pool = self._pool_cache.get(numbers)
@@ -170,7 +200,7 @@ class DevicePools:
             spec.pool.name,
             devices,
             spec.pool.generation,
-            len(slices) != spec.pool.resource_slice_count,
+            self._is_incomplete(numbers),
             _duplicate_device_error(devices),
         )
         self.pools.append(pool)
@@ -211,6 +241,18 @@ def _go_text(selector: NodeSelector) -> str:
         for term in selector.node_selector_terms
     )
     return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{''.join(terms)}}},}}"
+
+
+def _count_generations(
+    slices: Iterable[ResourceSlice],
+) -> dict[tuple[str, str], Counter[int]]:
+    """Per pool, how many slices of the cluster each generation has."""
+    generations: dict[tuple[str, str], Counter[int]] = {}
+    for resource_slice in slices:
+        spec = resource_slice.spec
+        counts = generations.setdefault((spec.driver, spec.pool.name), Counter())
+        counts[spec.pool.generation] += 1
+    return generations
 
 
 def _has_conditions(spec: ResourceSliceSpec) -> bool:

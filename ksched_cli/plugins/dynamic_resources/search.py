@@ -23,6 +23,7 @@ from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
+    InvalidPoolsError,
     TimedOutError,
 )
 from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
@@ -32,6 +33,7 @@ from ksched_cli.plugins.dynamic_resources.requests import demand_of
 from ksched_cli.plugins.dynamic_resources.usage import Devices
 
 NOT_ALLOCATABLE = Status.unresolvable("cannot allocate all claims")
+INVALID_POOLS = Status.unresolvable("invalid resource pools were encountered")
 TIMED_OUT = Status.unresolvable("timed out trying to allocate devices")
 
 
@@ -105,6 +107,7 @@ class DeviceSearch:
             self._claim_names,
             self._devices.classes,
             self._seconds,
+            self._devices.rules,
         )
         try:
             results = allocator.allocate()
@@ -114,6 +117,8 @@ class DeviceSearch:
                 self._allocation(claim, device_results, row)
         except TimedOutError:
             return TIMED_OUT
+        except InvalidPoolsError:
+            return INVALID_POOLS
         except AllocationError as error:
             return Status.error(str(error))
         self._results[node_kind] = results

@@ -69,7 +69,9 @@ class Devices:
 
     def __init__(self, handle: Handle) -> None:
         self.classes: Mapping[str, DeviceClass] = handle.cluster.device_classes
-        self.pools = DevicePools(handle.snapshot, handle.cluster.resource_slices.values())
+        self.rules = handle.release.rules
+        slices = handle.cluster.resource_slices.values()
+        self.pools = DevicePools(handle.snapshot, slices, self.rules)
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
         self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
         self._views: dict[Demand, DemandView] = {}

@@ -1,0 +1,51 @@
+"""What a state needs of gates that ksched does not implement is warned of, where they are on."""
+
+from typing import Any
+
+import pytest
+
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins.dynamic_resources.unfollowed import unfollowed_gates
+from ksched_cli.testing import cluster, node
+
+
+def slice_of(**device: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {
+            "driver": "d",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "allNodes": True,
+            "devices": [{"name": "x", **device}],
+        },
+    }
+
+
+BACKING: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "c"},
+    "spec": {"extendedResourceName": "example.com/gpu"},
+}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "gate"),
+    [
+        (slice_of(taints=[{"key": "k", "effect": "NoSchedule"}]), "DRADeviceTaints"),
+        (slice_of(bindingConditions=["ready"]), "DRADeviceBindingConditions"),
+        (slice_of(allowMultipleAllocations=True), "DRAConsumableCapacity"),
+        (BACKING, "DRAExtendedResource"),
+    ],
+)
+def test_a_gate_is_named_where_it_is_on(manifest: dict[str, Any], gate: str) -> None:
+    state = cluster(node("n"), manifest)
+    (line,) = unfollowed_gates(state, release_of("1.36"))
+    assert f"does not implement {gate}, which Kubernetes 1.36 has on" in line
+    assert unfollowed_gates(state, release_of("1.34")) == []
+
+
+def test_plain_devices_need_no_such_gate() -> None:
+    assert unfollowed_gates(cluster(node("n"), slice_of()), release_of("1.36")) == []
