@@ -1,0 +1,14 @@
+"""DynamicResources' place among the score plugins, by minor."""
+
+import pytest
+
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
+
+
+@pytest.mark.parametrize(("minor", "weight"), [("1.34", None), ("1.35", 2), ("1.36", 2)])
+def test_it_scores_from_1_35_on(minor: str, weight: int | None) -> None:
+    entry = registry_of(release_of(minor))["DynamicResources"]
+    assert entry.default_weight == weight
+    assert ("score" in entry.points) is (weight is not None)
+    assert entry.load().__name__.startswith("Scoring") is (weight is not None)
