@@ -16,6 +16,7 @@ from ksched_cli.cluster.objects import (
     NodeSelectorTerm,
     PodSpec,
     PreferredSchedulingTerm,
+    StorageClass,
 )
 from ksched_cli.kube.field_errors import aggregate, child, invalid, unsupported
 from ksched_cli.kube.selectors import (
@@ -184,3 +185,17 @@ def preferred_terms(
     if errors:
         raise SelectorError(aggregate(errors))
     return tuple(parsed)
+
+
+def allowed_topologies(storage_class: StorageClass) -> NodeTerms:
+    """Terms without requirements match nothing. Upstream: MatchTopologySelectorTerms."""
+    terms = [term.match_label_expressions for term in storage_class.allowed_topologies]
+    return NodeTerms(
+        tuple(
+            NodeTerm(
+                tuple(Requirement(expression.key, IN, expression.values) for expression in term)
+            )
+            for term in terms
+            if term
+        )
+    )

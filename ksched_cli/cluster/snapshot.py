@@ -128,7 +128,7 @@ class Snapshot:
         self.touched = contents.touched
         self.huge = contents.huge
         self.sealed = False
-        # Columns of requests as lists, for whoever reads them one by one; good until a pod moves.
+        # Columns of requests as lists, for callers that read single rows; valid until a pod moves.
         self.requested_lists: dict[str, list[int]] = {}
         self._watchers: list[PodWatcher] = []
         self._indexes: dict[Callable[[Snapshot], Any], Any] = {}

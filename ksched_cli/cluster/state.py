@@ -1,4 +1,4 @@
-"""A cluster as it was when its objects were written down."""
+"""The state of a cluster: immutable, decoded API objects by kind."""
 
 from __future__ import annotations
 

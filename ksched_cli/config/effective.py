@@ -94,7 +94,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """source: the file as decoded and defaulted, for whoever needs a field not listed here;
+    """source: the file as decoded and defaulted, for readers of fields not listed here;
     release: whose rules it takes effect under."""
 
     profiles: tuple[Profile, ...]

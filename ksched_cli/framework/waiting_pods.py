@@ -48,7 +48,7 @@ class WaitingPod:
 
     @property
     def deadline(self) -> float:
-        """When the first plugin loses its patience; for a pod that is not decided yet."""
+        """The earliest Permit timeout of its plugins; for a pod that is not decided yet."""
         return min(self._deadlines.values())
 
     def expire(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.node_affinity import NodeTerm, NodeTerms
+from ksched_cli.cluster.node_affinity import allowed_topologies
 from ksched_cli.cluster.objects import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -23,7 +23,7 @@ from ksched_cli.cluster.topology.node_selection import matches_any
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.results import Ids
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.kube.selectors import IN, Requirement, Selector, SelectorError, label_selector
+from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.kube.sort import go_sort
 from ksched_cli.plugins.volume_binding.assumed_volumes import AssumedVolumes
 from ksched_cli.plugins.volume_binding.storage_capacity import StorageCapacity
@@ -397,17 +397,3 @@ def claim_selector(claim: PersistentVolumeClaim) -> Selector | None:
     except SelectorError as error:
         message = f"error creating internal label selector for claim: {claim.key}: {error}"
         raise SelectorError(message) from None
-
-
-def allowed_topologies(storage_class: StorageClass) -> NodeTerms:
-    """Terms without requirements match nothing. Upstream: MatchTopologySelectorTerms."""
-    terms = [term.match_label_expressions for term in storage_class.allowed_topologies]
-    return NodeTerms(
-        tuple(
-            NodeTerm(
-                tuple(Requirement(expression.key, IN, expression.values) for expression in term)
-            )
-            for term in terms
-            if term
-        )
-    )
