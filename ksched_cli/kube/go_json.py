@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
-from ksched_cli.kube.json_tree import JsonError, parse
+from ksched_cli.kube.json_tree import JsonError, parse, replace_half_pairs
 
 T = TypeVar("T")
 
@@ -124,13 +124,13 @@ def decode_first(body: bytes) -> GoValue:
 def _first_value(text: str) -> bytes:
     """The JSON of the first value in a text that msgspec refuses: where something follows it, or
     where it has half a surrogate pair, which Go replaces."""
+    text = replace_half_pairs(text)
     try:
-        value, end = json.JSONDecoder().raw_decode(text)
+        _, end = json.JSONDecoder().raw_decode(text)
         parse(text[:end])
     except (ValueError, RecursionError, JsonError):
         raise GoJsonError(_syntax_error(text)) from None
-    utf16 = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass")
-    return utf16.decode("utf-16", "replace").encode()
+    return text[:end].encode()
 
 
 def _syntax_error(text: str) -> str:

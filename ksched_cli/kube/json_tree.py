@@ -24,6 +24,14 @@ _CONTEXTS = (
 )
 
 
+# In the order they are tried: a whole surrogate pair, half of one, any other escape.
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
+    r"|(?P<half>\\u[dD][89a-fA-F][\da-fA-F]{2})"
+    r"|\\."
+)
+
+
 class JsonError(Exception):
     """The text is not JSON. message: Go's; offset: in characters."""
 
@@ -63,8 +71,20 @@ def _refuse_constant(_name: str) -> Any:
     raise ValueError
 
 
+def replace_half_pairs(text: str) -> str:
+    """The text with each half of a surrogate pair as the replacement character, an escape as long
+    as the other, so that offsets stay.
+
+    Upstream: encoding/json's unquote.
+    """
+    if "\\u" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: r"\ufffd" if match["half"] else match[0], text)
+
+
 def parse(text: str) -> Any:
     """Plain data with JsonObject for objects. Raises JsonError."""
+    text = replace_half_pairs(text)
     try:
         return json.loads(
             text,
@@ -121,7 +141,7 @@ class Offsets:
     it; the C decoder skips what it holds."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = replace_half_pairs(text)
         self._children: dict[int, dict[str | int, tuple[int, int]]] = {}
 
     def of(self, path: tuple[str | int, ...]) -> int | None:

@@ -83,3 +83,22 @@ def test_an_integer_of_any_length_is_read() -> None:
     assert isinstance(number, JsonFloat)
     assert number.literal == digits
     assert offset_of(f'{{"a": {digits}, "b": 1}}', ("b",)) == 5_008
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud800"', "\ufffd"),
+        (r'"a\uDC00b"', "a\ufffdb"),
+        (r'"\ud83d\ude00"', "\U0001f600"),
+        (r'"\ud800\ud83d\ude00"', "\ufffd\U0001f600"),
+        (r'"\\ud800"', r"\ud800"),
+        (r'"\\\ud800"', "\\\ufffd"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_the_replacement_character(text: str, value: str) -> None:
+    assert parse(text) == value
+
+
+def test_a_key_with_half_a_surrogate_pair_has_an_offset() -> None:
+    assert Offsets(r'{"\ud800": 1, "b": 2}').of(("\ufffd",)) == 1
