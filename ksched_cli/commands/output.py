@@ -98,8 +98,14 @@ def _whole(document: Mapping[str, Any]) -> dict[str, Any]:
 def set_release(release: Release) -> None:
     """Whose rules the result follows; says so on standard error where nobody chose it."""
     _release.set(release)
-    if release.inferred and not SETTINGS.quiet:
-        print(f"Kubernetes {release.minor} ({release.inferred})", file=sys.stderr)
+    if release.inferred:
+        note(f"Kubernetes {release.minor} ({release.inferred})")
+
+
+def note(line: str) -> None:
+    """Prints a line that is no warning to standard error, but for --quiet."""
+    if not SETTINGS.quiet:
+        print(printable(line), file=sys.stderr)
 
 
 def warn(line: str) -> None:

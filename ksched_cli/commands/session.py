@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ksched_cli.commands.output import set_release, warn
+from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
@@ -207,6 +207,23 @@ def warn_of_state(*simulations: Simulation) -> None:
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
     for line in lines:
         warn(line)
+    _note_hosts(simulations)
+
+
+def _note_hosts(simulations: Sequence[Simulation]) -> None:
+    """Names the hosts that are sent the pods and nodes of the state, before the first call."""
+    urls = {
+        extender.url_prefix
+        for simulation in simulations
+        if simulation.options.extenders.used and not simulation.options.extenders.replay
+        for extender in simulation.configuration.extenders
+    }
+    if not urls:
+        return
+    from ksched_cli.extenders.errors import redacted
+
+    named = ", ".join(sorted(map(redacted, urls)))
+    note(f"calling extenders at {named} (--no-extenders leaves them out)")
 
 
 def _default_state_path() -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, InsecureRequestWarning, NewConnectionError
@@ -35,6 +35,10 @@ CHUNK_BYTES = 1 << 16
 # After the deadline, how long to wait for the thread's own error.
 GRACE_SECONDS = 0.1
 OK = 200
+# What net/http follows: 10 requests in all, as GET without a body but where the status keeps both.
+REDIRECTS = (301, 302, 303, 307, 308)
+REDIRECTS_WITH_BODY = (307, 308)
+MAX_REQUESTS = 10
 
 # urllib3 warns where certificates are not checked, which is the configuration's choice.
 urllib3.disable_warnings(InsecureRequestWarning)
@@ -128,6 +132,7 @@ class _Call(threading.Thread):
         super().__init__(name="ksched-extender", daemon=True)
         self._pool = pool
         self._request = request
+        self._url = request.url
         self._seconds = seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._has_headers = False
@@ -145,7 +150,7 @@ class _Call(threading.Thread):
             raise self._error
         if self._has_headers:
             raise UnreachableError(BODY_TIMEOUT)
-        raise UnreachableError(f"{post_prefix(self._request.url)}: {TIMEOUT}")
+        raise UnreachableError(f"{post_prefix(self._url)}: {TIMEOUT}")
 
     def run(self) -> None:
         try:
@@ -156,35 +161,50 @@ class _Call(threading.Thread):
             # Refused, or no such host. In urllib3 a subclass of ConnectTimeoutError, but immediate.
             self._error = UnreachableError(self._message(error))
         except ConnectTimeoutError:
-            self._error = _NoConnectionError(f"{post_prefix(self._request.url)}: {TIMEOUT}")
+            self._error = _NoConnectionError(f"{post_prefix(self._url)}: {TIMEOUT}")
         except Exception as error:
             self._error = UnreachableError(self._message(error))
 
     def _exchange(self) -> Reply:
-        request = self._request
-        scheme = request.url.partition("://")[0].lower() if "://" in request.url else ""
+        """The reply after following redirects. Upstream: net/http (Client.do)."""
+        method, body = "POST", self._request.body
+        for _ in range(MAX_REQUESTS):
+            response = self._send(method, body)
+            self._has_headers = True
+            try:
+                location = response.headers.get("Location", "")
+                if response.status not in REDIRECTS or not location:
+                    return self._reply_of(response)
+            finally:
+                # Closes the connection of a response that was not read to its end.
+                response.close()
+            self._has_headers = False
+            self._url = urljoin(self._url, location)
+            if response.status not in REDIRECTS_WITH_BODY:
+                method, body = "GET", b""
+        raise UnreachableError(f"{post_prefix(location)}: stopped after {MAX_REQUESTS} redirects")
+
+    def _send(self, method: str, body: bytes) -> urllib3.BaseHTTPResponse:
+        scheme = self._url.partition("://")[0].lower() if "://" in self._url else ""
         if scheme not in ("http", "https"):
-            message = f'{post_prefix(request.url)}: unsupported protocol scheme "{scheme}"'
+            message = f'{post_prefix(self._url)}: unsupported protocol scheme "{scheme}"'
             raise UnreachableError(message)
-        response = self._pool.request(
-            "POST",
-            request.url,
-            body=request.body,
-            headers=_headers(request.url),
+        return self._pool.request(
+            method,
+            self._url,
+            body=body or None,
+            headers=_headers(self._url, bool(body)),
             timeout=urllib3.Timeout(connect=self._seconds, read=self._seconds),
             redirect=False,
             preload_content=False,
         )
-        self._has_headers = True
-        try:
-            body = b""
-            if response.status == OK:
-                body = self._read(response, MAX_EXTRA_BYTES + 4 * len(request.body))
-                response.release_conn()
-            return Reply(response.status, body)
-        finally:
-            # Closes the connection of a response that was not read to its end.
-            response.close()
+
+    def _reply_of(self, response: urllib3.BaseHTTPResponse) -> Reply:
+        body = b""
+        if response.status == OK:
+            body = self._read(response, MAX_EXTRA_BYTES + 4 * len(self._request.body))
+            response.release_conn()
+        return Reply(response.status, body)
 
     def _read(self, response: urllib3.BaseHTTPResponse, limit: int) -> bytes:
         """The body, of at most `limit` bytes."""
@@ -202,16 +222,13 @@ class _Call(threading.Thread):
     def _message(self, error: Exception) -> str:
         if self._has_headers:
             return body_error_message(error)
-        url = self._request.url
-        return f"{post_prefix(url)}: {request_error_message(error, url)}"
+        return f"{post_prefix(self._url)}: {request_error_message(error, self._url)}"
 
 
-def _headers(url: str) -> dict[str, str]:
-    headers = {
-        "Content-Type": "application/json",
-        "Accept-Encoding": "gzip",
-        "User-Agent": f"ksched/{__version__}",
-    }
+def _headers(url: str, has_body: bool) -> dict[str, str]:
+    headers = {"Accept-Encoding": "gzip", "User-Agent": f"ksched/{__version__}"}
+    if has_body:
+        headers["Content-Type"] = "application/json"
     user = urllib3.util.parse_url(url).auth
     if user:
         headers |= urllib3.util.make_headers(basic_auth=unquote(user))

@@ -70,8 +70,8 @@ class Server:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                data = json.loads(body)
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                data = json.loads(body) if body else None
                 headers = dict(self.headers.items())
                 server.calls.append(ReceivedCall(self.path, data, headers, self.client_address))
                 answer = server.answers.get(self.path, Code(404))
@@ -80,6 +80,8 @@ class Server:
                     answer.act(self)
                     return
                 self.say(answer(data) if callable(answer) else answer)
+
+            do_GET = do_POST  # noqa: N815  # http.server looks for this name
 
             def say(self, answer: Answer) -> None:
                 if not isinstance(answer, Code):

@@ -70,6 +70,73 @@ def test_user_and_password_of_the_url_are_sent_as_basic_authentication(
     assert server.calls[0].headers["authorization"] == "Basic bWU6cyB0"
 
 
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_that_keeps_method_and_body_is_followed_with_both(
+    status: int, serve: Serve, call: Call
+) -> None:
+    other = serve({"/y": {"b": 1}})
+    server = serve({"/x": Code(status, headers={"Location": f"{other.url}/y"})})
+    assert call(f"{server.url}/x", b'{"a": 1}') == Reply(200, b'{"b": 1}')
+    (received,) = other.calls
+    assert received.data == {"a": 1}
+    assert received.headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+def test_other_redirects_are_followed_as_get_without_a_body(
+    status: int, serve: Serve, call: Call
+) -> None:
+    server = serve({"/x": Code(status, headers={"Location": "y"}), "/y": {"b": 1}})
+    assert call(f"{server.url}/x") == Reply(200, b'{"b": 1}')
+    assert server.calls[1].data is None
+    assert "Content-Type" not in server.calls[1].headers
+
+
+def test_a_body_that_a_redirect_dropped_does_not_come_back(serve: Serve, call: Call) -> None:
+    server = serve(
+        {
+            "/x": Code(302, headers={"Location": "/y"}),
+            "/y": Code(307, headers={"Location": "/z"}),
+            "/z": {},
+        }
+    )
+    assert call(f"{server.url}/x").status == 200
+    assert [received.data for received in server.calls] == [{}, None, None]
+
+
+def test_a_redirect_to_nowhere_is_the_reply(serve: Serve, call: Call) -> None:
+    assert call(serve({"/x": Code(302)}).url + "/x") == Reply(302, b"")
+
+
+def test_redirects_in_a_circle_end_after_ten_requests(serve: Serve, call: Call) -> None:
+    server = serve({"/x": Code(307, headers={"Location": "/x"})})
+    with pytest.raises(UnreachableError, match=r'^Post "/x": stopped after 10 redirects$'):
+        call(f"{server.url}/x")
+    assert len(server.calls) == 10
+
+
+def test_user_and_password_follow_a_relative_redirect_only(serve: Serve, call: Call) -> None:
+    other = serve({"/y": {}})
+    server = serve(
+        {
+            "/near": Code(307, headers={"Location": "/y"}),
+            "/y": {},
+            "/far": Code(307, headers={"Location": f"{other.url}/y"}),
+        }
+    )
+    authorised = server.url.replace("http://", "http://me:secret@")
+    call(f"{authorised}/near")
+    call(f"{authorised}/far")
+    assert server.calls[1].headers["authorization"]
+    assert "authorization" not in {name.lower() for name in other.calls[0].headers}
+
+
+def test_a_redirect_to_another_scheme_is_refused(serve: Serve, call: Call) -> None:
+    server = serve({"/x": Code(302, headers={"Location": "file:///etc/passwd"})})
+    with pytest.raises(UnreachableError, match='unsupported protocol scheme "file"'):
+        call(f"{server.url}/x")
+
+
 def test_a_refused_connection_is_unreachable_in_gos_words(call: Call) -> None:
     url = f"http://127.0.0.1:{unused_port()}/x"
     with pytest.raises(UnreachableError, match=r'^Post "http.*": dial tcp .*: connection refused$'):

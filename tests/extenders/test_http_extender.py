@@ -3,6 +3,7 @@
 Whatever an extender does, a run ends in time, and by kube-scheduler's rules.
 """
 
+import gzip
 import socket
 import struct
 import threading
@@ -77,6 +78,18 @@ def gigabyte(handler: BaseHTTPRequestHandler) -> None:
             handler.wfile.write(b" " * (1 << 20))
 
 
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    """A body without a length that goes on as long as anybody reads."""
+    handler.send_response(200)
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    with suppress(OSError):
+        while True:
+            handler.wfile.write(b" " * (1 << 20))
+
+
+# 64 MiB of spaces.
+BOMB = gzip.compress(b" " * (64 << 20))
 # What only the timeout ends.
 SLOW = {"a slow answer", "an answer byte by byte", "headers byte by byte"}
 # How it fails, the answer, a part of the message.
@@ -91,7 +104,10 @@ FAILURES: dict[str, tuple[Answer, str]] = {
     "a gigabyte": (Raw(gigabyte), "the answer is longer than"),
     "code 500": (Code(500, b"boom"), "failed verb with extender at URL {url}/verb, code 500"),
     "code 201": (Code(201, b"{}"), "failed verb with extender at URL {url}/verb, code 201"),
-    "a redirect": (Code(307, b"", {"Location": "/elsewhere"}), "code 307"),
+    "an endless answer": (Raw(endless), "the answer is longer than"),
+    "a gzip bomb": (Code(200, BOMB, {"Content-Encoding": "gzip"}), "the answer is longer than"),
+    "redirects in a circle": (Code(307, headers={"Location": "/verb"}), "after 10 redirects"),
+    "a redirect to nowhere": (Code(307), "code 307"),
     "no JSON": (b"<html>", "invalid character '<' looking for beginning of value"),
     "nothing": (b"", "EOF"),
     "the wrong shape": ([["a"]], "json: cannot unmarshal array into"),
@@ -124,7 +140,7 @@ class Failure:
 @pytest.fixture(params=FAILURES)
 def failure(request: pytest.FixtureRequest, serve: Serve) -> Failure:
     answer, message = FAILURES[request.param]
-    server = serve({"/verb": answer, "/elsewhere": {"NodeNames": ["a", "b"]}})
+    server = serve({"/verb": answer})
     timeout = QUICK if request.param in SLOW else PATIENT
     return Failure(server, message.format(url=server.url), timeout)
 
@@ -197,6 +213,14 @@ def test_an_error_in_the_answer_is_the_pods_error(serve: Serve, extended: Extend
     assert warnings == []
     run, warnings = extended(STATE, failing(server, filterVerb="filter", ignorable=True))
     assert run.run().placements == {"default/p": "a"}
+
+
+def test_a_node_that_is_named_twice_counts_twice(serve: Serve, extended: Extended) -> None:
+    """Upstream keeps both: more than one node is left, so that they are scored."""
+    server = serve({"/filter": {"NodeNames": ["b", "b"]}})
+    run, warnings = extended(STATE, failing(server, filterVerb="filter"))
+    attempt = run.run().last["default/p"]
+    assert (attempt.node, attempt.ties, warnings) == ("b", ("b", "b"), [])
 
 
 @pytest.mark.parametrize("by_name", [True, False])

@@ -3,6 +3,7 @@
 import base64
 import ssl
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -104,6 +105,14 @@ def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(
     assert "certificate verify failed" in placed(other.context(), trusts)
     assert placed(other.context(), {**trusts, "serverName": "extender.example.com"}) == ""
     assert "match" in placed(other.context(), {**trusts, "serverName": "other.example.com"})
+
+
+def test_an_expired_certificate_is_refused(party: Party, placed: Placed, tmp_path: Path) -> None:
+    other = Party(tmp_path)
+    other.server = other.authority.issue_cert(
+        "127.0.0.1", not_after=datetime(2020, 1, 1, tzinfo=UTC)
+    )
+    assert "certificate has expired" in placed(other.context(), {"caData": data(other.ca)})
 
 
 def test_a_client_certificate_is_shown_from_files_or_from_data(
