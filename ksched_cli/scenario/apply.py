@@ -27,6 +27,7 @@ from ksched_cli.scenario.targets import (
     WORKLOADS,
     Target,
     Workload,
+    current_pods,
     find_object,
     find_workload,
     read_target,
@@ -188,8 +189,7 @@ def change_object(
 
 def _with_template(state: ClusterState, workload: Workload, template: Manifest) -> ClusterState:
     """The workload's pods and ReplicaSets with this template; their names stay."""
-    names = {pod.key for pod in workload.pods}
-    pods = [_respecified(pod, template) for pod in state.pods if pod.key in names]
+    pods = [_respecified(pod, template) for pod in current_pods(state, workload)]
     state = replaced(state, KINDS["Pod"], pods)
     sets = []
     for replica_set in workload.replica_sets:

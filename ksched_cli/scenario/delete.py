@@ -15,7 +15,8 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.objects import removed
-from ksched_cli.scenario.owned_pods import deployment_of
+from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.pod_passes import select_by_id, select_on_nodes
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
     is_running,
@@ -58,9 +59,7 @@ class Delete(Change):
         effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
         if target.kind != "Node":
             return state, effects
-        state, more = _leave(
-            state, [pod for pod in state.pods if pod.node_name == obj.name], gone=True
-        )
+        state, more = _leave(state, select_on_nodes(state.pods, {obj.name}), gone=True)
         return state, effects + more
 
     def _workload(self, state: ClusterState, target: Target) -> Changed:
@@ -82,17 +81,23 @@ class Delete(Change):
             ]
             owners |= {(name, obj_name) for _, obj_name in owned}
             state = removed(state, KINDS[name], owned) if owned else state
-        pods = [pod for pod in state.pods if _is_owned(pod, workload.namespace, owners)]
+        pods = _owned_pods(state, workload.namespace, owners)
         effects += [Effect(pod.key, "deleted", _where(pod)) for pod in pods]
         return without_pods(state, pods), effects
 
 
-def _is_owned(pod: Pod, namespace: str, owners: set[tuple[str, str]]) -> bool:
-    owner = pod.metadata.controller
-    if owner is None or pod.namespace != namespace:
-        return False
-    deployment = deployment_of(pod)
-    return (owner.kind, owner.name) in owners or ("Deployment", deployment) in owners
+def _owned_pods(
+    state: ClusterState, namespace: str, owners: Iterable[tuple[str, str]]
+) -> list[Pod]:
+    """In the order of the state. owners: kinds and names"""
+    owned = OwnedPods.of(state.pods)
+    ids = {
+        id(pod)
+        for kind, name in owners
+        for groups in (owned.active, owned.ended, owned.deleted)
+        for pod in groups.get((namespace, kind, name), ())
+    }
+    return select_by_id(state.pods, ids)
 
 
 def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:

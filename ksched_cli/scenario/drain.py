@@ -18,11 +18,12 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.nodes import check_nodes, cordon, node_names
+from ksched_cli.scenario.pod_passes import select_on_nodes
 from ksched_cli.scenario.pods import (
+    budget_matcher,
     is_of_daemon_set,
     is_ready,
     is_static,
-    matches_budget,
     pending_again,
     without_pods,
 )
@@ -61,7 +62,7 @@ class Drain(Change):
         check_nodes(self, state, self.nodes)
         state, effects = cordon(state, self.nodes)
         chosen = set(self.nodes)
-        pods = [pod for pod in state.pods if pod.node_name in chosen]
+        pods = select_on_nodes(state.pods, chosen)
         pods.sort(key=lambda pod: (self.nodes.index(pod.node_name), pod.key))
         budgets = Evictions(state)
         leaving: list[Pod] = []
@@ -139,12 +140,13 @@ class Evictions:
 
     def __init__(self, state: ClusterState) -> None:
         self.budgets = dict(state.pod_disruption_budgets)
+        self._matchers = {key: budget_matcher(budget) for key, budget in self.budgets.items()}
 
     def evict(self, pod: Pod) -> str:
         """Why the eviction is refused; "" where it is granted, which uses the budget up."""
         if pod.status.phase == "Pending" and pod.status.conditions:
             return ""
-        keys = [key for key, budget in self.budgets.items() if matches_budget(budget, pod)]
+        keys = [key for key, matches in self._matchers.items() if matches(pod)]
         if len(keys) > 1:
             names = ", ".join(name for _, name in keys)
             return f"matches several disruption budgets ({names}), which evictions do not support"

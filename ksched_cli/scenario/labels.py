@@ -14,6 +14,7 @@ from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
 from ksched_cli.scenario.nodes import check_nodes, edited_raw, node_names, replace_nodes
+from ksched_cli.scenario.pod_passes import replace_pods
 
 _KINDS = {
     **dict.fromkeys(("node", "nodes", "no"), "node"),
@@ -82,9 +83,8 @@ class Label(Change):
         else:
             pods = matching_pods(state, read_selector(self.text, self.selector), self.namespace)
         effects = [effect for pod in pods for effect in self._effects(pod)]
-        chosen = {id(pod) for pod in pods}
-        changed = tuple(self._labelled(pod) if id(pod) in chosen else pod for pod in state.pods)
-        return replace(state, pods=changed), effects
+        labelled = {id(pod): self._labelled(pod) for pod in pods}
+        return replace(state, pods=replace_pods(state.pods, labelled)), effects
 
     def _labelled(self, obj: _Labelled) -> _Labelled:
         labels = {k: v for k, v in obj.metadata.labels.items() if k not in self.removed}

@@ -9,6 +9,7 @@ from ksched_cli.cluster.objects import LabelSelector, LabelSelectorRequirement, 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.pod_passes import select_by_labels, select_by_name
 
 _SET = re.compile(r"(?P<key>\S+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
 _OPERATORS = {"in": "In", "notin": "NotIn"}
@@ -23,12 +24,18 @@ def find_pods(
     Raises ChangeError for a name that is not there, or in several namespaces.
     """
     by_name: dict[str, list[Pod]] = {}
-    for pod in state.pods:
+    for pod in select_by_name(state.pods, {name.rpartition("/")[2] for name in names}):
         by_name.setdefault(pod.name, []).append(pod)
-    return [_pod(change, by_name, name, namespace) for name in names]
+    return [_pod(change, state, by_name, name, namespace) for name in names]
 
 
-def _pod(change: Change, by_name: dict[str, list[Pod]], written: str, namespace: str) -> Pod:
+def _pod(
+    change: Change,
+    state: ClusterState,
+    by_name: dict[str, list[Pod]],
+    written: str,
+    namespace: str,
+) -> Pod:
     parent, _, name = written.rpartition("/")
     if parent not in ("", "po", "pod", "pods"):
         namespace = parent
@@ -36,7 +43,7 @@ def _pod(change: Change, by_name: dict[str, list[Pod]], written: str, namespace:
     if not pods and name in by_name:
         raise change.elsewhere("pod", name, namespace, [pod.key for pod in by_name[name]])
     if not pods:
-        raise change.unknown("pod", name, list(by_name))
+        raise change.unknown("pod", name, list({pod.name: None for pod in state.pods}))
     if len(pods) > 1:
         keys = ", ".join(sorted(pod.key for pod in pods))
         raise change.error(f'several pods are named "{name}": {keys}; add -n NAMESPACE')
@@ -45,11 +52,8 @@ def _pod(change: Change, by_name: dict[str, list[Pod]], written: str, namespace:
 
 def matching_pods(state: ClusterState, selector: Selector, namespace: str) -> list[Pod]:
     """The pods that the selector matches. namespace: "" for every one."""
-    return [
-        pod
-        for pod in state.pods
-        if (not namespace or pod.namespace == namespace) and selector.matches(pod.metadata.labels)
-    ]
+    pods = select_by_labels(state.pods, selector)
+    return [pod for pod in pods if pod.namespace == namespace] if namespace else pods
 
 
 def read_selector(change_text: str, text: str) -> Selector:

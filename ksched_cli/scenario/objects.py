@@ -15,6 +15,7 @@ from ksched_cli.cluster.loading.sources import Document, Source
 from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.scenario.pod_passes import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
 
@@ -46,16 +47,24 @@ _NO_KIND = _NoKind()
 def with_objects(state: ClusterState, added: ClusterState) -> ClusterState:
     """The state with the objects of another; of those in both, the other's, in their old place."""
     changes: dict[str, Any] = {}
-    for name in ("nodes", "pods"):
-        new = {obj.key: obj for obj in getattr(added, name)}
-        if new:
-            old = [new.pop(obj.key, obj) for obj in getattr(state, name)]
-            changes[name] = (*old, *new.values())
+    if added.nodes:
+        new = {node.name: node for node in added.nodes}
+        old = [new.pop(node.name, node) for node in state.nodes]
+        changes["nodes"] = (*old, *new.values())
+    if added.pods:
+        changes["pods"] = _with_pods(state.pods, added.pods)
     for field in fields(state):
         value = getattr(added, field.name)
         if isinstance(value, Mapping) and value and field.name not in ("skipped", "others"):
             changes[field.name] = {**getattr(state, field.name), **value}
     return replace(state, **changes)
+
+
+def _with_pods(pods: tuple[Pod, ...], added: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    new = {pod.key: pod for pod in added}
+    same_name = select_by_name(pods, {pod.name for pod in added})
+    replacements = {id(pod): new.pop(pod.key) for pod in same_name if pod.key in new}
+    return replace_pods(pods, replacements, new.values())
 
 
 def plain_object(kind: Kind, obj: KubeObject) -> Manifest:

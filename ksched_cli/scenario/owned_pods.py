@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.kube.selectors import SelectorError, label_selector
+from ksched_cli.scenario.pod_passes import select_by_id
 
 WorkloadKey = tuple[str, str, str]
 """Namespace, kind and name."""
@@ -37,11 +38,13 @@ class OwnedPods:
     active:  neither finished nor being deleted; a deployment's too
     ended:   finished
     orphans: active pods without a controller, by namespace
+    deleted: being deleted
     """
 
     active: dict[WorkloadKey, list[Pod]] = field(default_factory=dict)
     ended: dict[WorkloadKey, list[Pod]] = field(default_factory=dict)
     orphans: dict[str, list[Pod]] = field(default_factory=dict)
+    deleted: dict[WorkloadKey, list[Pod]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pods: tuple[Pod, ...]) -> OwnedPods:
@@ -65,15 +68,14 @@ def group_pods(pods: Iterable[Pod]) -> OwnedPods:
     deployments: dict[tuple[str, str], str] = {}
     for pod in pods:
         metadata = pod.metadata
-        if metadata.deletion_timestamp:
-            continue
         owner = metadata.controller
-        is_finished = pod.finished
         if owner is None:
-            if not is_finished:
+            if not metadata.deletion_timestamp and not pod.finished:
                 owned.orphans.setdefault(metadata.namespace, []).append(pod)
             continue
-        groups = owned.ended if is_finished else owned.active
+        groups = owned.ended if pod.finished else owned.active
+        if metadata.deletion_timestamp:
+            groups = owned.deleted
         groups.setdefault((metadata.namespace, owner.kind, owner.name), []).append(pod)
         if owner.kind == "ReplicaSet":
             look = (owner.name, metadata.labels.get(HASH_LABEL, ""))
@@ -106,14 +108,15 @@ class _Index:
         if len(joining_ids) * MIN_SHARED > len(pods):
             return group_pods(pods)
         # Pods that join have their place among those that stay.
-        joining = group_pods(pod for pod in pods if id(pod) in joining_ids)
-        leaving = group_pods(pod for pod in self._pods if id(pod) in leaving_ids)
+        joining = group_pods(select_by_id(pods, joining_ids) if joining_ids else ())
+        leaving = group_pods(select_by_id(self._pods, leaving_ids) if leaving_ids else ())
         owned = self._owned
         change = _Regrouping(pods, leaving_ids)
         return OwnedPods(
             change.regrouped(owned.active, leaving.active, joining.active),
             change.regrouped(owned.ended, leaving.ended, joining.ended),
             change.regrouped(owned.orphans, leaving.orphans, joining.orphans),
+            change.regrouped(owned.deleted, leaving.deleted, joining.deleted),
         )
 
 
@@ -138,9 +141,8 @@ class _Regrouping:
         for key, pods in joining.items():
             members[key] += pods
         moved = {id(pod) for key in joining for pod in members[key]}
-        position = (
-            {id(pod): i for i, pod in enumerate(self.pods) if id(pod) in moved} if moved else {}
-        )
+        ordered = select_by_id(self.pods, moved) if moved else ()
+        position = {id(pod): index for index, pod in enumerate(ordered)}
         for key in joining:
             members[key].sort(key=lambda pod: position[id(pod)])
         return groups | {key: pods for key, pods in members.items() if pods}

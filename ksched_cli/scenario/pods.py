@@ -6,7 +6,7 @@ resource claim controller takes back what nobody reserves any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from msgspec import structs
@@ -15,6 +15,7 @@ from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, PodStatus, Reso
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import SelectorError, label_selector
+from ksched_cli.scenario.pod_passes import newest_timestamp, replace_pods
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
@@ -47,28 +48,25 @@ def pending_again(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     in which they were queued before."""
     if not pods:
         return state
-    newest = max(pod.metadata.creation_timestamp for pod in state.pods)
-    leaving = {id(pod) for pod in pods}
+    newest = newest_timestamp(state.pods)
     ordered = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp)
     renewed = (_renewed(pod, newest) for pod in ordered)
-    remaining = (pod for pod in state.pods if id(pod) not in leaving)
-    return _after_leaving(replace(state, pods=(*remaining, *renewed)), pods, pending_again=True)
+    changed = replace_pods(state.pods, dict.fromkeys(map(id, pods)), renewed)
+    return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
 
 def unbound(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     """The state with these pods pending, each at its place in the queue."""
-    leaving = {id(pod) for pod in pods}
-    changed = tuple(
-        _renewed(pod, pod.metadata.creation_timestamp) if id(pod) in leaving else pod
-        for pod in state.pods
-    )
+    renewed = {id(pod): _renewed(pod, pod.metadata.creation_timestamp) for pod in pods}
+    changed = replace_pods(state.pods, renewed)
     return _after_leaving(replace(state, pods=changed), pods, pending_again=True)
 
 
 def without_pods(state: ClusterState, pods: Collection[Pod]) -> ClusterState:
     """The state without these pods."""
-    leaving = {id(pod) for pod in pods}
-    remaining = tuple(pod for pod in state.pods if id(pod) not in leaving)
+    if not pods:
+        return state
+    remaining = replace_pods(state.pods, dict.fromkeys(map(id, pods)))
     return _after_leaving(replace(state, pods=remaining), pods, pending_again=False)
 
 
@@ -100,7 +98,7 @@ def _budgets_after(
         return budgets
     healthy = [pod for pod in pods if is_ready(pod)]
     for key, budget in budgets.items():
-        lost = sum(1 for pod in healthy if matches_budget(budget, pod))
+        lost = sum(map(budget_matcher(budget), healthy))
         if lost:
             status = budget.status
             status = structs.replace(
@@ -112,13 +110,19 @@ def _budgets_after(
     return budgets
 
 
-def matches_budget(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    if budget.namespace != pod.namespace:
-        return False
+def budget_matcher(budget: PodDisruptionBudget) -> Callable[[Pod], bool]:
+    """Whether the budget is about a pod; an invalid selector is about none."""
+    namespace = budget.namespace
     try:
-        return label_selector(budget.spec.selector).matches(pod.metadata.labels)
+        selector = label_selector(budget.spec.selector)
     except SelectorError:
-        return False
+        return lambda _: False
+
+    def matches(pod: Pod) -> bool:
+        metadata = pod.metadata
+        return metadata.namespace == namespace and selector.matches(metadata.labels)
+
+    return matches
 
 
 def _claims_after(

@@ -12,7 +12,13 @@ from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.objects import Manifest, plain_object, replaced
 from ksched_cli.scenario.pods import is_running, pending_again
-from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
+from ksched_cli.scenario.targets import (
+    Target,
+    Workload,
+    current_pods,
+    find_workload,
+    read_targets,
+)
 
 RESTARTABLE = ("Deployment", "StatefulSet", "DaemonSet")
 _WITH_TEMPLATE = (*RESTARTABLE, "ReplicaSet", "ReplicationController")
@@ -71,8 +77,7 @@ class SetResources(Change):
     def _apply_to(self, state: ClusterState, workload: Workload) -> Changed:
         effects = [Effect(workload.text, "resources set")]
         state, more = restarted(state, workload)
-        names = {pod.key for pod in workload.pods}
-        pods = [plain_object(KINDS["Pod"], pod) for pod in state.pods if pod.key in names]
+        pods = [plain_object(KINDS["Pod"], pod) for pod in current_pods(state, workload)]
         count = sum(self._edit(pod["spec"]) for pod in pods)
         state = replaced(state, KINDS["Pod"], pods)
         objects: list[tuple[str, Any]] = [("ReplicaSet", rs) for rs in workload.replica_sets]

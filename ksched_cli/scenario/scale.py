@@ -24,6 +24,7 @@ from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.manifests import suffix
 from ksched_cli.scenario.nodes import edited_raw
 from ksched_cli.scenario.objects import plain_object, replaced
+from ksched_cli.scenario.pod_passes import names_in, newest_timestamp, select_by_id
 from ksched_cli.scenario.pods import is_ready, without_pods
 from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
 
@@ -102,14 +103,14 @@ def _copies(change: Change, state: ClusterState, workload: Workload, count: int)
     model = max(workload.pods, key=lambda pod: pod.metadata.creation_timestamp)
     owner = model.metadata.controller
     prefix = owner.name if owner is not None else workload.name
-    names = {(pod.namespace, pod.name) for pod in state.pods}
-    newest = max(pod.metadata.creation_timestamp for pod in state.pods)
+    names = names_in(state.pods, model.namespace)
+    newest = newest_timestamp(state.pods)
     copies: list[Pod] = []
     number = 0
     while len(copies) < count:
         name = f"{prefix}-{suffix(number)}"
         number += 1
-        if (model.namespace, name) not in names:
+        if name not in names:
             copies.append(_copy(model, name, newest))
     return copies
 
@@ -151,9 +152,9 @@ def _ranked(state: ClusterState, workload: Workload) -> list[Pod]:
     if workload.kind == "StatefulSet":
         return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
     neighbours = Counter(pod.node_name for pod in workload.pods)
-    position = {id(pod): index for index, pod in enumerate(state.pods)}
     # Of pods that the ranking takes as equal the last in the state goes first, as the newest.
-    pods = sorted(workload.pods, key=lambda pod: -position[id(pod)])
+    pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
+    pods.reverse()
     pods.sort(key=lambda pod: pod.metadata.creation_timestamp or "9", reverse=True)
     ranks = {id(pod): _rank(pod, neighbours) for pod in pods}
     pods.sort(key=lambda pod: ranks[id(pod)][1], reverse=True)

@@ -13,6 +13,7 @@ from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change
 from ksched_cli.scenario.objects import kind_of, objects_of
 from ksched_cli.scenario.owned_pods import OwnedPods
+from ksched_cli.scenario.pod_passes import select_by_name
 
 WORKLOADS = (
     "Deployment",
@@ -94,7 +95,9 @@ def read_target(arguments: Arguments, kinds: Iterable[str]) -> Target:
 def find_object(change: Change, state: ClusterState, target: Target) -> tuple[Kind, KubeObject]:
     """Raises ChangeError where there is none, or several."""
     kind = KINDS[target.kind]
-    objects = objects_of(state, kind)
+    pods = select_by_name(state.pods, {target.name}) if kind is KINDS["Pod"] else ()
+    objects: dict[tuple[str, str], KubeObject] = {(pod.namespace, pod.name): pod for pod in pods}
+    objects = objects or objects_of(state, kind)
     namespace = _namespace(change, target, objects)
     return kind, objects[namespace, target.name]
 
@@ -145,3 +148,10 @@ def find_workload(change: Change, state: ClusterState, target: Target) -> Worklo
         tuple(pods.values()),
         tuple(replica_sets),
     )
+
+
+def current_pods(state: ClusterState, workload: Workload) -> list[Pod]:
+    """The workload's pods as they are in a later state, in its order."""
+    keys = {(pod.namespace, pod.name) for pod in workload.pods}
+    named = select_by_name(state.pods, {name for _, name in keys})
+    return [pod for pod in named if (pod.namespace, pod.name) in keys]

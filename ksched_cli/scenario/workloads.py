@@ -37,6 +37,7 @@ from ksched_cli.scenario.manifests import (
 )
 from ksched_cli.scenario.objects import load_objects, with_objects
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
+from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
 
 # How many workloads a warning names.
 _MAX_LISTED = 3
@@ -62,9 +63,7 @@ class _Plan:
         """Names of pods that no pod has."""
         names = self.names.get(namespace)
         if names is None:
-            pods = (pod.metadata for pod in self.state.pods)
-            names = {metadata.name for metadata in pods if metadata.namespace == namespace}
-            self.names[namespace] = names
+            names = self.names[namespace] = names_in(self.state.pods, namespace)
         number = 0
         while True:
             name = f"{prefix}-{suffix(number)}"
@@ -96,7 +95,7 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
     _make_all(plan)
     if not plan.manifests and not plan.others:
         return state, []
-    newest = max((pod.metadata.creation_timestamp for pod in state.pods), default="")
+    newest = newest_timestamp(state.pods)
     if newest:
         for manifest in plan.manifests:
             manifest["metadata"]["creationTimestamp"] = newest

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.pods import (
+    budget_matcher,
     is_of_daemon_set,
     is_ready,
     is_running,
     is_static,
-    matches_budget,
     pending_again,
     unbound,
     without_pods,
@@ -112,7 +112,7 @@ def test_a_budget_is_about_pods_of_its_namespace_that_it_selects(
     manifest["spec"] = {} if selector is None else {"selector": selector}
     state = cluster(pod("p", labels={"app": "web"}), manifest)
     (each,) = state.pod_disruption_budgets.values()
-    assert matches_budget(each, state.pods[0]) is matches
+    assert budget_matcher(each)(state.pods[0]) is matches
 
 
 def test_a_claim_made_for_a_pod_goes_with_it_and_stays_while_the_pod_is_pending_again() -> None:

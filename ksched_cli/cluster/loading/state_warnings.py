@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import attrgetter
 
 from ksched_cli.cluster.loading.defaults import SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec
+from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.state import ClusterState
 
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
@@ -19,8 +21,8 @@ _MAX_LISTED = 3
 
 def state_warnings(state: ClusterState) -> Iterator[str]:
     """The warnings about a state, in a fixed order."""
-    pods = [pod for pod in state.pods if not pod.finished]
-    specs = Counter(pod.spec for pod in pods)
+    pods = [pod for pod in state.pods if pod.status.phase not in FINISHED_PHASES]
+    specs = Counter(map(attrgetter("spec"), pods))
     yield from _empty_warnings(state)
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
@@ -46,12 +48,12 @@ def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
             f"({_listed(empty)}): nothing fits there"
         )
     names = {node.name for node in state.nodes}
-    bound = [pod for pod in pods if pod.node_name and pod.node_name not in names]
-    if bound:
-        absent = list(dict.fromkeys(pod.node_name for pod in bound))
+    pods_by_node = Counter(map(attrgetter("node_name"), pods))
+    absent = {name: count for name, count in pods_by_node.items() if name and name not in names}
+    if absent:
         yield (
-            f"{_pods(len(bound))} bound to {_count(len(absent), 'node')} not in the state "
-            f"({_listed(absent)}); they are left out"
+            f"{_pods(sum(absent.values()))} bound to {_count(len(absent), 'node')} "
+            f"not in the state ({_listed(list(absent))}); they are left out"
         )
 
 
@@ -160,8 +162,8 @@ def _owner_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
         )
     )
     pending: Counter[str] = Counter()
-    for pod in pods:
-        if not pod.node_name and not pod.spec.topology_spread_constraints:
+    for pod in [pod for pod in pods if not pod.node_name]:
+        if not pod.spec.topology_spread_constraints:
             owner = pod.metadata.controller
             if owner is not None and not owners.get(owner.kind, True):
                 pending[owner.kind] += 1

@@ -110,7 +110,10 @@ class ObjectMeta(Record, frozen=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object. Upstream: metav1.GetControllerOf."""
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        for owner in self.owner_references:
+            if owner.controller:
+                return owner
+        return None
 
 
 class KubeObject(Record, frozen=True):

@@ -184,6 +184,8 @@ class PodStatus(Record, frozen=True):
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
+FINISHED_PHASES = ("Succeeded", "Failed")
+
 # The status of a pod that a change made pending again; compared by identity.
 PENDING_AGAIN = PodStatus()
 
@@ -203,7 +205,7 @@ class Pod(KubeObject, frozen=True):
     @property
     def finished(self) -> bool:
         """It takes no room on its node any more."""
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in FINISHED_PHASES
 
     @property
     def deleting(self) -> bool:
