@@ -81,7 +81,7 @@ def views(
     answer: dict[str, PodViews] = {}
 
     def look(pod: PodInfo) -> None:
-        judged = _views_of(simulation, pod, nodes[pod.key])
+        judged = node_views(simulation, pod, nodes[pod.key])
         if judged is None:
             answer.pop(pod.key, None)
         else:
@@ -99,8 +99,8 @@ def views(
     return answer
 
 
-def _views_of(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> PodViews | None:
-    """None where the attempt breaks."""
+def node_views(simulation: Simulation, pod: PodInfo, names: Collection[str]) -> PodViews | None:
+    """How an attempt to place the pod now judges the nodes of these names; None where it breaks."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     pipeline = simulation.pipeline
     is_detailed, pipeline.detailed = pipeline.detailed, True

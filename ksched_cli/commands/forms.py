@@ -15,6 +15,7 @@ MORE_FORMS = {
     "preempt": (Form.NAME,),
     "capacity": (Form.WIDE, Form.NAME),
     "drift": (Form.WIDE, Form.NAME),
+    "audit": (Form.NAME,),
     "plugins": (Form.NAME,),
 }
 

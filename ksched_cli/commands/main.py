@@ -19,6 +19,7 @@ import typer
 
 from ksched_cli import __version__
 from ksched_cli.commands import config
+from ksched_cli.commands.audit import audit
 from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
@@ -39,6 +40,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     capacity,
     compare,
     drift,
+    audit,
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)

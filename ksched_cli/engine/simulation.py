@@ -239,7 +239,7 @@ class Simulation:
             for action in outcome.afterwards:
                 action()
         if outcome.nomination and self.options.preempt:
-            self._make_room(pod, outcome.nomination, outcome.preemption or Preemption())
+            self.make_room(pod, outcome.nomination, outcome.preemption or Preemption())
             if self.focus is not None:
                 self._look_at(pod, self.focus)
             outcome = self.cycle.attempt(framework, pod)
@@ -286,7 +286,7 @@ class Simulation:
         else:
             self.failed.discard(pod.key)
 
-    def _make_room(self, pod: PodInfo, node: str, preemption: Preemption) -> None:
+    def make_room(self, pod: PodInfo, node: str, preemption: Preemption) -> None:
         """The victims leave, those that only wait go back to the queue; lesser promises on their
         node lapse, the pod gets its own."""
         for victim in preemption.victims:

@@ -1,20 +1,24 @@
-"""What explain, explain --pending, preempt, schedule, capacity, drift and compare show of 5,000
-nodes, at three widths.
+"""What explain, explain --pending, preempt, schedule, capacity, drift, compare and audit show of
+5,000 nodes, at three widths.
 
 Where a table changes on purpose, `python -m pytest tests/report/test_golden.py --golden` writes
 the files anew: look at each before it is committed.
 """
 
+import dataclasses
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from ksched_cli.analysis.audit import audit
 from ksched_cli.analysis.capacity import capacity
 from ksched_cli.analysis.compare import Side, compare
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.history import read_history
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
@@ -22,6 +26,7 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.capacity import MAXIMUM
 from ksched_cli.commands.session import owners
+from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
 from ksched_cli.report import drift as drifts
@@ -30,6 +35,7 @@ from ksched_cli.report.table import Limit
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.testing import find, simulation
+from tests.analysis.aftermath import after_run
 from tests.report.uneven import write
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -93,6 +99,18 @@ def compared(state: ClusterState) -> Render:
     return lambda limit: comparison.table(answer, limit)
 
 
+def audited(state: ClusterState) -> Render:
+    """A run in which every seventh pod went to a node where it does not belong."""
+    run = simulation(state)
+    after = after_run(state, run.run())
+    bound = [pod for pod in after.pods if pod.metadata.resource_version]
+    wrong = {pod.key: state.nodes[i].name for i, pod in enumerate(bound) if i % 7 == 0}
+    pods = [replace(pod, node_name=wrong.get(pod.key, pod.node_name)) for pod in after.pods]
+    history = read_history(state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks)
+    answer = audit(simulation(history.state), history)
+    return lambda limit: audits.table(answer, limit)
+
+
 ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
     "explain": lambda state: explained(state, "checkout-5d4f8c7b9d-new-000"),
     "explain-nowhere": lambda state: explained(state, "reports-5d4f8c7b9d-new-000"),
@@ -103,6 +121,7 @@ ANSWERS: dict[str, Callable[[ClusterState], Render]] = {
     "capacity": counted_copies,
     "drift": drifted,
     "compare": compared,
+    "audit": audited,
 }
 
 

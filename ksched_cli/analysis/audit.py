@@ -1,0 +1,297 @@
+"""Did a real scheduler decide as the configuration says, decision by decision?
+
+The cluster is taken as it was before, and every real decision is made again in its order
+(history.py, replay.py). Where ksched would have decided otherwise, the scores say why; where the
+two states do not hold what it takes to judge, the reason says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ksched_cli.analysis.causes import PodViews, node_views
+from ksched_cli.analysis.history import (
+    Decision,
+    History,
+    LastRefusal,
+    OrderSource,
+    Placement,
+    PreemptionDecision,
+    Unexplained,
+)
+from ksched_cli.analysis.replay import Judgement, Replay, best_nodes
+from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.simulation import Simulation
+
+REFUSED = "refused"
+
+# How many names a reason lists.
+MAX_LISTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A decision that ksched would not have made. node: the real one, "" for none. expected: the
+    equally good nodes that it would have chosen from; none where the pod fits nowhere. scores: of
+    the real node and the first expected one, by plugin, weighted, where both fit"""
+
+    pod: str
+    node: str
+    expected: tuple[str, ...]
+    because: str
+    scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """grades: how many decisions agree, by Grade's value or REFUSED (pods that no node fits).
+    shifted: how many of them agree before or after their place in the order that is known"""
+
+    order: OrderSource
+    grades: Mapping[str, int]
+    shifted: int
+    differences: tuple[Difference, ...]
+    unexplained: tuple[Unexplained, ...]
+
+    @property
+    def agree(self) -> int:
+        return sum(self.grades.values())
+
+    @property
+    def decisions(self) -> int:
+        """Those that could be judged."""
+        return self.agree + len(self.differences)
+
+
+def audit(
+    simulation: Simulation,
+    history: History,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Audit:
+    """simulation: of the history's state and newcomers; has not run. on_progress: called after each
+    decision with how many are judged, and of how many"""
+    auditor = _Auditor(simulation, history, on_progress)
+    with gc_rare():
+        return auditor.run()
+
+
+class _Auditor:
+    """An audit under way."""
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        history: History,
+        on_progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self.simulation, self.history = simulation, history
+        self.on_progress = on_progress
+        self.replay = Replay(simulation, simulation.configuration.parallelism > 1)
+        self.grades: Counter[str] = Counter()
+        self.differences: list[Difference] = []
+        self.unexplained = list(history.unexplained)
+        self.departed = dict(history.departed)
+        self.pods = {pod.key: pod for pod in simulation.state.pods}
+
+    def run(self) -> Audit:
+        self.simulation.queue()
+        coming = list(self.history.decisions)
+        total = len(coming) + len(self.history.refused)
+        while coming:
+            decision = coming.pop(0)
+            if isinstance(decision, PreemptionDecision):
+                self._follow_preemption(decision)
+            elif decision.judged:
+                del coming[: self._follow_placement(decision, coming)]
+            else:
+                self.replay.place(decision, None)
+            if self.on_progress is not None:
+                self.on_progress(total - len(coming) - len(self.history.refused), total)
+        for refusal in self.history.refused:
+            self._check_refusal(refusal)
+        if self.on_progress is not None:
+            self.on_progress(total, total)
+        return Audit(
+            self.history.order,
+            dict(self.grades),
+            self.replay.shifted,
+            tuple(self.differences),
+            tuple(self.unexplained),
+        )
+
+    def _agree(self, judgement: Judgement) -> None:
+        assert judgement.grade is not None
+        self.grades[judgement.grade.value] += 1
+
+    # -- placements -------------------------------------------------------------------------------
+
+    def _follow_placement(self, placement: Placement, coming: list[Decision]) -> int:
+        """Returns how many of the coming decisions are made too."""
+        replay = self.replay
+        judgement = replay.judge(placement)
+        if judgement.grade is not None:
+            self._agree(judgement)
+            replay.place(placement, judgement)
+            return 0
+        if self._follow_silent_preemption(placement, judgement):
+            judgement = replay.judge(placement)
+            if judgement.grade is not None:
+                self._agree(judgement)
+            else:
+                self._differ(placement, judgement)
+            replay.place(placement, judgement)
+            return 0
+        earlier = replay.place_earlier(placement)
+        if earlier is not None:
+            self._agree(earlier)
+            return 0
+        return self._place_later_or_differ(placement, judgement, coming)
+
+    def _place_later_or_differ(
+        self, placement: Placement, judgement: Judgement, coming: list[Decision]
+    ) -> int:
+        judgements = self.replay.place_later(placement, coming)
+        if judgements:
+            for later in judgements:
+                self._agree(later)
+            return len(judgements) - 1
+        reason = self._why_unexplained(placement, judgement)
+        if reason:
+            self.unexplained.append(Unexplained(placement.pod.key, reason))
+        else:
+            self._differ(placement, judgement)
+        self.replay.place(placement, judgement)
+        return 0
+
+    def _follow_silent_preemption(self, placement: Placement, judgement: Judgement) -> bool:
+        """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that
+        left in between, they leave now. No event tells of it."""
+        if judgement.expected or judgement.evaluation.error:
+            return False
+        if placement.node not in self.departed.values():
+            return False
+        decision = PreemptionDecision(placement.pod, placement.node, (), placement.time)
+        judgement = self.replay.judge_preemption(decision)
+        if judgement.grade is None or judgement.preemption is None:
+            return False
+        victims = judgement.preemption.candidates[placement.node].pods
+        keys = tuple(sorted(pod.key for pod in victims))
+        if any(self.departed.get(key) != placement.node for key in keys):
+            return False
+        for key in keys:
+            del self.departed[key]
+        self._agree(judgement)
+        self.replay.make_room(
+            PreemptionDecision(placement.pod, placement.node, keys, placement.time)
+        )
+        return True
+
+    def _follow_preemption(self, decision: PreemptionDecision) -> None:
+        judgement = self.replay.judge_preemption(decision)
+        if judgement.grade is None:
+            earlier = self.replay.make_room_earlier(decision)
+            if earlier is not None:
+                self._agree(earlier)
+                return
+            self._differ(decision, judgement)
+        else:
+            self._agree(judgement)
+        self.replay.make_room(decision)
+
+    # -- what is otherwise ------------------------------------------------------------------------
+
+    def _why_unexplained(self, placement: Placement, judgement: Judgement) -> str:
+        """Why the difference may be due to what the two states do not tell, or ""."""
+        changed = self.history.changed_nodes
+        for name in (placement.node, *judgement.expected):
+            if name in changed:
+                return f"the node {name} changed in between: {changed[name]}"
+        new = [name for name, change in changed.items() if name not in self.simulation.snapshot.row]
+        if new:
+            return f"nodes came in between: {_listed(new)}"
+        departed = [self.pods[key] for key in self.departed if key in self.pods]
+        if departed:
+            with self.replay.without(departed) as absent:
+                if absent and self.replay.judge(placement).grade is not None:
+                    return f"it would be as here once these pods had left: {_listed(absent)}"
+        if self.history.order is OrderSource.QUEUE:
+            return "the order in which the pods of one second were bound is not known"
+        return ""
+
+    def _differ(self, decision: Decision, judgement: Judgement) -> None:
+        key, node, expected = decision.pod.key, decision.node, judgement.expected
+        if judgement.reason:
+            self.differences.append(Difference(key, node, expected, judgement.reason))
+            return
+        names = (node, *expected[:1])
+        pod = self.replay.info(decision.pod)
+        views = node_views(self.simulation, pod, names) or {}
+        self.differences.append(
+            Difference(
+                key,
+                node,
+                expected,
+                _because(node, expected, views),
+                {name: dict(view.scores) for name, view in views.items() if view.scores},
+            )
+        )
+
+    def _check_refusal(self, refusal: LastRefusal) -> None:
+        """Of a pod without a node in the end, which ksched would refuse too."""
+        pod, pipeline = self.replay.info(refusal.pod), self.simulation.pipeline
+        framework = self.simulation.frameworks[pod.spec.scheduler_name]
+        if not framework.pre_enqueue(pod).is_success:
+            return
+        evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
+        expected = best_nodes(evaluation)
+        if expected and not refusal.current:
+            reason = f"it has no node, though {expected[0]} would take it by now: " + (
+                "its next attempt may not have come yet"
+            )
+            self.unexplained.append(Unexplained(pod.key, reason))
+            return
+        if expected:
+            because = f"{expected[0]} fits, but it was left pending: {refusal.message}"
+            self.differences.append(Difference(pod.key, "", expected, because))
+            return
+        message = evaluation.error
+        if not message:
+            message = evaluation.fit_error(pipeline.post_filter(evaluation)[1].message)
+        if refusal.current and refusal.message and message != refusal.message:
+            because = f'the message is "{refusal.message}", not "{message}"'
+            self.differences.append(Difference(pod.key, "", (), because))
+        else:
+            self.grades[REFUSED] += 1
+
+
+def _because(node: str, expected: Sequence[str], views: PodViews) -> str:
+    """Score by score, or what rejects the real node."""
+    view = views.get(node)
+    if view is None:
+        return "its attempt breaks"
+    if view.rejection is not None:
+        plugin = f"{view.rejection.plugin}: " if view.rejection.plugin else ""
+        return f"{node} does not fit: {plugin}{view.rejection.message}"
+    best = views[expected[0]]
+    gaps = {
+        plugin: (best.scores.get(plugin, 0), view.scores.get(plugin, 0))
+        for plugin in {**best.scores, **view.scores}
+    }
+    parts = [
+        f"{plugin} {theirs} against {own}"
+        for plugin, (theirs, own) in sorted(
+            gaps.items(), key=lambda item: -abs(item[1][0] - item[1][1])
+        )
+        if theirs != own
+    ]
+    points = f"{expected[0]} has {best.total} points, {node} {view.total}"
+    return f"{points}: {', '.join(parts)}" if parts else points
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_LISTED])
+    more = len(names) - MAX_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown

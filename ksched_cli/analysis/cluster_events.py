@@ -1,0 +1,98 @@
+"""What a scheduler's events tell: when it bound, evicted and refused which pods.
+
+Upstream: pkg/scheduler/schedule_one.go (finishBinding, handleSchedulingFailure),
+pkg/scheduler/framework/preemption/preemption.go (PreemptPod) write them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ksched_cli.cluster.custom_objects import Plain
+from ksched_cli.cluster.state import ClusterState
+
+# Kinds to keep when a state is loaded, for this module to read.
+EVENT_KINDS = ("Event", "Event.events.k8s.io")
+
+_BOUND_TO = re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$")
+_EVICTED_BY = re.compile(r"^Preempted by pod (?P<uid>\S+) on node (?P<node>\S+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class BindingEvent:
+    """time: in seconds since 1970"""
+
+    pod: str
+    node: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionEvent:
+    """preemptor: its UID"""
+
+    pod: str
+    node: str
+    preemptor: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerEvents:
+    """By the UID of the pod that was bound, evicted or refused. refusals: the time of the last"""
+
+    bindings: Mapping[str, BindingEvent] = field(default_factory=dict)
+    evictions: Mapping[str, EvictionEvent] = field(default_factory=dict)
+    refusals: Mapping[str, float] = field(default_factory=dict)
+
+
+def scheduler_events(state: ClusterState) -> SchedulerEvents:
+    """Those of a state that was loaded with EVENT_KINDS; of several alike the last."""
+    bindings: dict[str, BindingEvent] = {}
+    evictions: dict[str, EvictionEvent] = {}
+    refusals: dict[str, float] = {}
+    for time, event in sorted(_events(state), key=lambda item: item[0]):
+        subject = event.get("regarding") or event.get("involvedObject") or {}
+        uid, pod = subject.get("uid", ""), f"{subject.get('namespace')}/{subject.get('name')}"
+        message = str(event.get("note") or event.get("message") or "")
+        reason = event.get("reason")
+        if reason == "Scheduled" and (bound := _BOUND_TO.match(message)):
+            bindings[uid] = BindingEvent(pod, bound["node"], time)
+        elif reason == "Preempted" and (evicted := _EVICTED_BY.match(message)):
+            evictions[uid] = EvictionEvent(pod, evicted["node"], evicted["uid"], time)
+        elif reason == "FailedScheduling":
+            refusals[uid] = time
+    return SchedulerEvents(bindings, evictions, refusals)
+
+
+def _events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
+    """With the time of the last occurrence."""
+    for kind in EVENT_KINDS:
+        for event in state.others.get(kind, ()):
+            series = event.get("series") or {}
+            last = (
+                series.get("lastObservedTime")
+                or event.get("eventTime")
+                or event.get("lastTimestamp")
+                or event.get("deprecatedLastTimestamp")
+                or (event.get("metadata") or {}).get("creationTimestamp")
+            )
+            yield seconds(last), event
+
+
+def seconds(timestamp: object) -> float:
+    """Since 1970, of an RFC 3339 time with or without fractions; 0 for anything else."""
+    if not isinstance(timestamp, str):
+        return 0.0
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def newest(timestamps: Iterable[str]) -> float:
+    """The latest of RFC 3339 times in UTC to the second, which sort as text; 0 without any."""
+    return seconds(max(timestamps, default=""))

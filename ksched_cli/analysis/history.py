@@ -1,0 +1,367 @@
+"""What a real scheduler decided between two states of a cluster, and in which order.
+
+The order of the decisions is nowhere written. Where the second state has the scheduler's events,
+it is theirs, to the microsecond. Else it is that of the bindings in etcd, which a pod's
+resourceVersion tells as long as nothing else has written to the pod. Else only the second of each
+binding is there, and within one the order of the scheduling queue is the likely one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from ksched_cli.analysis.cluster_events import (
+    SchedulerEvents,
+    newest,
+    scheduler_events,
+    seconds,
+)
+from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
+from ksched_cli.cluster.objects.devices import ResourceClaimStatus
+from ksched_cli.cluster.objects.pod import PodStatus
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.queue import why_ignored
+
+
+class OrderSource(Enum):
+    """What the order of the decisions is taken from."""
+
+    EVENTS = "events"
+    RESOURCE_VERSIONS = "resourceVersions"
+    QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
+    of the configuration placed it"""
+
+    pod: Pod
+    node: str
+    time: float
+    judged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDecision:
+    """Room that was made. pod: that it was made for; victims: keys, by name"""
+
+    pod: Pod
+    node: str
+    victims: tuple[str, ...]
+    time: float
+
+
+Decision = Placement | PreemptionDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """What cannot be judged, and why not."""
+
+    pod: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastRefusal:
+    """A pod without a node in the end. message: of the last attempt, or "". current: nothing has
+    happened since that attempt"""
+
+    pod: Pod
+    message: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """state:     to begin with; pods that come later are pending in it
+    newcomers: pods of the name of another one of the state
+    decisions: in their order, as well as `order` tells it
+    refused:   the pods that have no node in the end
+    departed:  pod key → node, of pods that left it nobody knows when
+    changed_nodes: name → what of it changed in between
+    """
+
+    state: ClusterState
+    newcomers: tuple[Pod, ...]
+    decisions: tuple[Decision, ...]
+    order: OrderSource
+    refused: tuple[LastRefusal, ...]
+    departed: Mapping[str, str]
+    changed_nodes: Mapping[str, str]
+    unexplained: tuple[Unexplained, ...]
+
+
+def read_history(
+    before: ClusterState, after: ClusterState, scheduler_names: Container[str]
+) -> History:
+    """scheduler_names: of the profiles that are judged"""
+    return _Reader(before, after, scheduler_names).read()
+
+
+class _Reader:
+    """Compares two states."""
+
+    def __init__(
+        self, before: ClusterState, after: ClusterState, scheduler_names: Container[str]
+    ) -> None:
+        self.before, self.after = before, after
+        self.scheduler_names = scheduler_names
+        self.events: SchedulerEvents = scheduler_events(after)
+        self.pods_before = {pod.uid: pod for pod in before.pods}
+        self.pods_after = {pod.uid: pod for pod in after.pods}
+        self.nodes = {node.name for node in before.nodes}
+        self.unexplained: list[Unexplained] = []
+        self.departed: dict[str, str] = {}
+        # By UID, as the scheduler was given them.
+        self.unplaced: dict[str, Pod] = {}
+
+    def read(self) -> History:
+        for uid, pod in self.pods_after.items():
+            earlier = self.pods_before.get(uid)
+            if earlier is None or not earlier.node_name:
+                self.unplaced[uid] = _as_given(pod, earlier)
+        placements = [*self._placements(), *self._placements_of_gone()]
+        preemptions = list(self._preemptions())
+        self._find_departed()
+        order = self._order(placements)
+        decisions: list[Decision] = [*self._in_order(placements, order)]
+        for preemption in preemptions:
+            index = next(
+                (i for i, decision in enumerate(decisions) if decision.time >= preemption.time),
+                len(decisions),
+            )
+            decisions.insert(index, preemption)
+        self._note_gone_pods()
+        state, newcomers = self._state()
+        return History(
+            state,
+            newcomers,
+            tuple(decisions),
+            order,
+            tuple(self._refused(decisions)),
+            self.departed,
+            _changed_nodes(self.before, self.after),
+            tuple(self.unexplained),
+        )
+
+    # -- decisions --------------------------------------------------------------------------------
+
+    def _placements(self) -> Iterator[Placement]:
+        for uid, given in self.unplaced.items():
+            pod = self.pods_after[uid]
+            if not pod.node_name:
+                continue
+            if pod.node_name not in self.nodes:
+                reason = f"{pod.node_name} is not among the nodes of the first state"
+                self.unexplained.append(Unexplained(pod.key, reason))
+                continue
+            event = self.events.bindings.get(uid)
+            time = event.time if event is not None else _bound_at(pod)
+            judged = not why_ignored(
+                structs.replace(given, node_name=pod.node_name), self.scheduler_names
+            )
+            yield Placement(given, pod.node_name, time, judged)
+
+    def _placements_of_gone(self) -> Iterator[Placement]:
+        """Of pods that waited in the first state, were bound, and are gone in the second."""
+        for uid, pod in self.pods_before.items():
+            if uid in self.pods_after or pod.node_name:
+                continue
+            event = self.events.bindings.get(uid)
+            if event is not None and event.node in self.nodes:
+                self.unplaced[uid] = pod
+                self.departed[pod.key] = event.node
+                yield Placement(pod, event.node, event.time)
+            elif not why_ignored(pod, self.scheduler_names):
+                reason = "it waited at first and is gone; no event tells whether it had a node"
+                self.unexplained.append(Unexplained(pod.key, reason))
+
+    def _preemptions(self) -> Iterator[PreemptionDecision]:
+        """One per preemptor and node."""
+        victims: dict[tuple[str, str], list[str]] = {}
+        times: dict[tuple[str, str], float] = {}
+        for uid, event in self.events.evictions.items():
+            if uid not in self.pods_before and uid not in self.unplaced:
+                continue
+            key = (event.preemptor, event.node)
+            victims.setdefault(key, []).append(event.pod)
+            times[key] = min(event.time, times.get(key, event.time))
+        for (uid, node), keys in victims.items():
+            pod = self.unplaced.get(uid)
+            if pod is None:
+                reason = "the pod that it was evicted for is in neither state"
+                self.unexplained += [Unexplained(key, reason) for key in keys]
+                self.departed |= dict.fromkeys(keys, node)
+            elif node in self.nodes:
+                yield PreemptionDecision(pod, node, tuple(sorted(keys)), times[uid, node])
+
+    def _find_departed(self) -> None:
+        evicted = {
+            event.pod
+            for event in self.events.evictions.values()
+            if event.preemptor in self.unplaced
+        }
+        for uid, pod in self.pods_before.items():
+            now = self.pods_after.get(uid)
+            if pod.node_name and not pod.finished and (now is None or now.finished):
+                self.departed[pod.key] = pod.node_name
+        for uid in self.unplaced:
+            now = self.pods_after.get(uid)
+            if now is not None and now.node_name and now.finished:
+                self.departed[now.key] = now.node_name
+        for key in evicted:
+            self.departed.pop(key, None)
+
+    def _note_gone_pods(self) -> None:
+        """Pods that only an event tells of took room that neither state shows."""
+        start = newest(
+            time
+            for pod in self.before.pods
+            for time in (pod.metadata.creation_timestamp, pod.status.start_time)
+        )
+        for uid, event in self.events.bindings.items():
+            is_unseen = uid not in self.pods_before and uid not in self.pods_after
+            if is_unseen and event.time > start:
+                reason = f"it was created, bound to {event.node}, and is gone again"
+                self.unexplained.append(Unexplained(event.pod, reason))
+
+    # -- their order ------------------------------------------------------------------------------
+
+    def _order(self, placements: list[Placement]) -> OrderSource:
+        uids = [placement.pod.uid for placement in placements if placement.judged]
+        if uids and all(uid in self.events.bindings for uid in uids):
+            return OrderSource.EVENTS
+        remaining = [self.pods_after[uid] for uid in uids if uid in self.pods_after]
+        if all(pod.metadata.resource_version and _is_untouched(pod) for pod in remaining):
+            return OrderSource.RESOURCE_VERSIONS
+        return OrderSource.QUEUE
+
+    def _in_order(self, placements: Iterable[Placement], order: OrderSource) -> list[Placement]:
+        def rank(placement: Placement) -> tuple[float, int, int, str, str]:
+            pod, revision = placement.pod, 0
+            now = self.pods_after.get(pod.uid)
+            if order is OrderSource.RESOURCE_VERSIONS and now is not None:
+                version = now.metadata.resource_version
+                revision = int(version) if version.isdigit() else 0
+            created = pod.metadata.creation_timestamp
+            return placement.time, revision, -(pod.spec.priority or 0), created, pod.key
+
+        return sorted(placements, key=rank)
+
+    # -- the rest ---------------------------------------------------------------------------------
+
+    def _refused(self, decisions: list[Decision]) -> Iterator[LastRefusal]:
+        last = max((decision.time for decision in decisions), default=0.0)
+        for uid, pod in self.unplaced.items():
+            now = self.pods_after.get(uid)
+            if now is None or now.node_name or now.spec.scheduling_gates:
+                continue
+            if why_ignored(now, self.scheduler_names):
+                continue
+            # An event keeps the first of several messages; the condition has the last one.
+            messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]
+            refused_at = self.events.refusals.get(uid, 0.0)
+            yield LastRefusal(
+                pod, messages[0] if messages else "", not self.departed and refused_at > last
+            )
+
+    def _state(self) -> tuple[ClusterState, tuple[Pod, ...]]:
+        """The first state with what came later, and the newcomers."""
+        pods = {pod.key: self.unplaced.get(pod.uid, pod) for pod in self.before.pods}
+        newcomers = tuple(
+            pod for pod in self.unplaced.values() if pods.setdefault(pod.key, pod).uid != pod.uid
+        )
+        merged: dict[str, Any] = {
+            field.name: {**getattr(self.after, field.name), **getattr(self.before, field.name)}
+            for field in fields(ClusterState)
+            if isinstance(getattr(self.before, field.name), dict) and field.name != "skipped"
+        }
+        claims = {
+            key: claim if key in self.before.resource_claims else _unallocated(claim)
+            for key, claim in merged["resource_claims"].items()
+        }
+        merged["resource_claims"] = claims
+        return replace(self.before, **merged, pods=tuple(pods.values())), newcomers
+
+
+def _as_given(pod: Pod, earlier: Pod | None) -> Pod:
+    """The pod as the scheduler was given it: what has no gates is as it was in the first state."""
+    if earlier is not None and not earlier.spec.scheduling_gates:
+        return earlier
+    statuses = pod.status.resource_claim_statuses
+    status = PodStatus(resource_claim_statuses=statuses)
+    return structs.replace(pod, node_name="", status=status)
+
+
+def _unallocated(claim: ResourceClaim) -> ResourceClaim:
+    """A claim that came later, as it was before its pod was scheduled."""
+    return structs.replace(claim, status=ResourceClaimStatus())
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class _Status(msgspec.Struct):
+    conditions: list[_Condition] | None = None
+
+
+class _PodTimes(msgspec.Struct):
+    status: _Status | None = None
+
+
+_pod_times = msgspec.json.Decoder(_PodTimes)
+
+
+def _bound_at(pod: Pod) -> float:
+    """To the second: when PodScheduled became true, else when the kubelet saw the pod first, else
+    when it was created."""
+    if len(bytes(pod.raw)):
+        status = _pod_times.decode(pod.raw).status
+        for condition in (status.conditions or ()) if status is not None else ():
+            if condition.type == "PodScheduled" and condition.status == "True":
+                return seconds(condition.last_transition_time)
+    return seconds(pod.status.start_time or pod.metadata.creation_timestamp)
+
+
+def _is_untouched(pod: Pod) -> bool:
+    """Whether the binding looks like the last that was written to the pod."""
+    status = pod.status
+    others = [c for c in status.conditions if c.type != "PodScheduled"]
+    return status.phase == "Pending" and not (
+        status.start_time or status.container_statuses or others or pod.deleting
+    )
+
+
+def _changed_nodes(before: ClusterState, after: ClusterState) -> dict[str, str]:
+    """Name → what changed of what scheduling reads."""
+    nodes_after = {node.name: node for node in after.nodes}
+    changed = {}
+    for node in before.nodes:
+        now = nodes_after.pop(node.name, None)
+        parts = ["it is gone"] if now is None else _changed_parts(node, now)
+        if parts:
+            changed[node.name] = ", ".join(parts)
+    return changed | dict.fromkeys(nodes_after, "it is new")
+
+
+def _changed_parts(node: Node, now: Node) -> list[str]:
+    pairs = {
+        "labels": (node.metadata.labels, now.metadata.labels),
+        "taints": (node.spec.taints, now.spec.taints),
+        "unschedulable": (node.spec.unschedulable, now.spec.unschedulable),
+        "allocatable": (node.status.allocatable, now.status.allocatable),
+        "images": (node.status.images, now.status.images),
+        "declared features": (node.status.declared_features, now.status.declared_features),
+    }
+    return [f"its {name}" for name, (old, new) in pairs.items() if old != new]

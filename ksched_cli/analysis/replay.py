@@ -1,0 +1,388 @@
+"""Real decisions made again in their order, each on the cluster as the real scheduler saw it.
+
+The real node is taken each time, whatever ksched's choice is, so that one difference does not lead
+to others. What tells the order is a little later than the decisions: pods are bound side by side
+with the cycles of the next ones. So a decision that is not ksched's is tried before and after its
+neighbours too, as long as these remain ksched's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from ksched_cli.analysis.history import Placement, PreemptionDecision
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.node_search import feasible_nodes_to_find
+from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.preemption import Preemption
+
+# How far a decision may have come before or after its place in the order.
+MAX_SHIFT = 32
+MAX_SHIFT_SECONDS = 2.0
+
+# How many beginnings of a sampled search are tried.
+MAX_STARTS = 16
+
+
+class Grade(Enum):
+    """How the real choice compares with ksched's.
+
+    BEST: the one best node, or the only one that fits
+    TIED: one of several that are equally good
+    NOMINATED: the node that had been promised to the pod
+    SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
+    PREEMPTS: room is made where ksched would make it, by evicting the same pods
+    """
+
+    BEST = "best"
+    TIED = "tied"
+    NOMINATED = "nominated"
+    SAMPLED = "sampled"
+    PREEMPTS = "preempts"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """grade: None where ksched would not have decided so. expected: the nodes it might have taken,
+    by name. reason: why the real choice cannot be its, where that is not a matter of scores."""
+
+    grade: Grade | None
+    evaluation: Evaluation
+    expected: tuple[str, ...] = ()
+    reason: str = ""
+    preemption: Preemption | None = None
+
+
+@dataclass(slots=True)
+class Replay:
+    """A cluster that follows the real one.
+
+    simulation: has not run, and does not run
+    parallel:   whether the real scheduler filters nodes side by side
+    placed:     (placement, row) in order, since the last decision that cannot be moved
+    shifted:    how many decisions agree before or after their place in the order
+    """
+
+    simulation: Simulation
+    parallel: bool = True
+    placed: list[tuple[Placement, int]] = field(default_factory=list)
+    shifted: int = 0
+    _infos: dict[str, PodInfo] = field(default_factory=dict)
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The one of the pod."""
+        info = self._infos.get(pod.uid)
+        if info is None:
+            info = self._infos[pod.uid] = self.simulation.catalog.info(pod)
+        return info
+
+    # -- judging ----------------------------------------------------------------------------------
+
+    def judge(self, placement: Placement) -> Judgement:
+        """Changes nothing but where the sampled search starts."""
+        simulation, pod = self.simulation, self.info(placement.pod)
+        framework = simulation.frameworks[pod.spec.scheduler_name]
+        row = simulation.snapshot.row[placement.node]
+        if simulation.nominator.node_of(pod):
+            evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
+            if evaluation.feasible.indices().tolist() == [row]:
+                return Judgement(Grade.NOMINATED, evaluation, (placement.node,))
+        evaluation = simulation.pipeline.evaluate(framework, pod, Mode.RANKED)
+        if evaluation.error:
+            return Judgement(None, evaluation, reason=evaluation.error)
+        expected = best_nodes(evaluation)
+        if placement.node in expected:
+            grade = Grade.BEST if len(expected) == 1 else Grade.TIED
+            return Judgement(grade, evaluation, expected)
+        if self._may_be_sampled(evaluation, row):
+            return Judgement(Grade.SAMPLED, evaluation, expected)
+        return Judgement(None, evaluation, expected)
+
+    def _may_be_sampled(self, evaluation: Evaluation, row: int) -> bool:
+        """Whether the row is the best of as many nodes as are enough for a search.
+
+        Upstream's search goes through the nodes in order from a start on that moves with every
+        attempt, failed ones included; but side by side, so that any nodes may be the first to fit.
+        """
+        rows, totals = evaluation.feasible.indices(), evaluation.totals
+        count = feasible_nodes_to_find(
+            evaluation.framework.profile.percentage_of_nodes_to_score,
+            len(self.simulation.snapshot),
+        )
+        own = np.flatnonzero(rows == row)
+        if totals is None or not len(own) or len(rows) <= count:
+            return False
+        better = totals > totals[own[0]]
+        if any(
+            self._is_best_from(evaluation, row, start)
+            for start in self._starts(rows, better, row, count)
+        ):
+            return True
+        return self.parallel and len(rows) - int(np.count_nonzero(better)) >= count
+
+    def _starts(
+        self, rows: Rows, better: np.ndarray[tuple[int], np.dtype[np.bool_]], row: int, count: int
+    ) -> Iterator[int]:
+        """Where a search may start that comes to the row: first where it starts by now, then where
+        it comes to the fewest better nodes."""
+        search, rank = self.simulation.pipeline.search, self.simulation.snapshot.rank
+        yield search.next_start
+        order = np.argsort(rank[rows])
+        own = int(np.flatnonzero(rows[order] == row)[0])
+        is_better = better[order]
+        firsts = [(own - back) % len(rows) for back in range(count)]
+        better_after = {
+            first: int(np.take(is_better, range(first, first + count), mode="wrap").sum())
+            for first in firsts
+        }
+        for first in sorted(firsts, key=better_after.__getitem__)[:MAX_STARTS]:
+            yield int(rank[rows[order[first]]])
+
+    def _is_best_from(self, evaluation: Evaluation, row: int, start: int) -> bool:
+        pipeline = self.simulation.pipeline
+        earlier, pipeline.search.next_start = pipeline.search.next_start, start
+        sampled = pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.SAMPLED)
+        if self.simulation.snapshot.names[row] in best_nodes(sampled):
+            pipeline.search.advance(sampled.visited, len(self.simulation.snapshot))
+            return True
+        pipeline.search.next_start = earlier
+        return False
+
+    def judge_preemption(self, decision: PreemptionDecision) -> Judgement:
+        """Changes nothing. victims: empty where it is not known which pods left for the pod"""
+        simulation, pod = self.simulation, self.info(decision.pod)
+        framework = simulation.frameworks[pod.spec.scheduler_name]
+        evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
+        if evaluation.error:
+            return Judgement(None, evaluation, reason=evaluation.error)
+        expected = best_nodes(evaluation)
+        if expected:
+            return Judgement(None, evaluation, expected, "it fits without evictions")
+        _, status, preemption = simulation.pipeline.post_filter(evaluation)
+        if preemption is None or not preemption.node:
+            return Judgement(None, evaluation, reason=status.message or "it may not preempt")
+        expected = preemption.ties or (preemption.node,)
+        victims = preemption.candidates.get(decision.node)
+        if decision.node not in expected or victims is None:
+            return Judgement(None, evaluation, expected, "other nodes are better to make room on")
+        keys = tuple(sorted(victim.key for victim in victims.pods))
+        if decision.victims and keys != decision.victims:
+            reason = f"it would evict {', '.join(keys)}"
+            return Judgement(None, evaluation, expected, reason)
+        return Judgement(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+
+    # -- following --------------------------------------------------------------------------------
+
+    def place(self, placement: Placement, judgement: Judgement | None) -> None:
+        """Puts the pod on its real node. judgement: on the cluster as it is now"""
+        simulation, pod = self.simulation, self.info(placement.pod)
+        row = simulation.snapshot.row[placement.node]
+        fits = judgement is not None and bool(
+            np.any(judgement.evaluation.feasible.indices() == row)
+        )
+        if judgement is None or not fits:
+            simulation.nominator.clear(pod)
+            simulation.snapshot.add(pod, row)
+        else:
+            evaluation = judgement.evaluation
+            record = Attempt(pod.key, pod.spec.scheduler_name, placement.node)
+            outcome = simulation.cycle.binding.assume(
+                evaluation.framework, evaluation.state, pod, row, record
+            )
+            if outcome.row is None:
+                simulation.snapshot.add(pod, row)
+        if _is_movable(placement) and (judgement is None or judgement.grade is not Grade.NOMINATED):
+            self.placed.append((placement, row))
+        else:
+            self.placed.clear()
+
+    def make_room(self, decision: PreemptionDecision) -> None:
+        """The victims that are there leave, and the node is promised to the pod."""
+        simulation = self.simulation
+        row = simulation.snapshot.row[decision.node]
+        keys = set(decision.victims)
+        victims = tuple(pod for pod in simulation.snapshot.pods[row] if pod.key in keys)
+        simulation.make_room(
+            self.info(decision.pod), decision.node, Preemption(node=decision.node, victims=victims)
+        )
+        self.placed.clear()
+
+    @contextmanager
+    def without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
+        """The cluster without these pods meanwhile; the keys of those that were there."""
+        snapshot = self.simulation.snapshot
+        keys = {pod.key for pod in pods}
+        removed = [
+            (pod, row)
+            for row, on_node in enumerate(snapshot.pods)
+            for pod in on_node
+            if pod.key in keys
+        ]
+        for pod, row in removed:
+            snapshot.remove(pod, row)
+        try:
+            yield [pod.key for pod, _ in removed]
+        finally:
+            for pod, row in removed:
+                snapshot.add(pod, row)
+
+    # -- the order --------------------------------------------------------------------------------
+
+    def place_later(self, placement: Placement, coming: Sequence[object]) -> list[Judgement]:
+        """Places the pod after some of those that come next, if it is ksched's choice there.
+
+        Returns the judgements of these, which are placed too, and of the pod; none where that does
+        not help.
+        """
+        snapshot = self.simulation.snapshot
+        moved: list[tuple[Placement, int]] = []
+        agrees = False
+        for other in coming[:MAX_SHIFT]:
+            if not self._may_swap(placement, other) or not isinstance(other, Placement):
+                break
+            if self.judge(other).grade is None:
+                break
+            row = snapshot.row[other.node]
+            snapshot.add(self.info(other.pod), row)
+            moved.append((other, row))
+            if self.judge(placement).grade is not None:
+                agrees = True
+                break
+        for other, row in reversed(moved):
+            snapshot.remove(self.info(other.pod), row)
+        if not agrees:
+            return []
+        judgements = []
+        for other in (*(other for other, _ in moved), placement):
+            judgements.append(self.judge(other))
+            self.place(other, judgements[-1])
+        self.shifted += 1
+        return judgements
+
+    def place_earlier(self, placement: Placement) -> Judgement | None:
+        """Places the pod before some of those that came last, if it is ksched's choice there and
+        theirs remain so."""
+        row = self.simulation.snapshot.row[placement.node]
+
+        def judge() -> Judgement:
+            return self.judge(placement)
+
+        def trial(_: Judgement) -> Callable[[], None]:
+            pod = self.info(placement.pod)
+            self.simulation.snapshot.add(pod, row)
+            return lambda: self.simulation.snapshot.remove(pod, row)
+
+        return self._earlier(placement, judge, trial, lambda judged: self.place(placement, judged))
+
+    def make_room_earlier(self, decision: PreemptionDecision) -> Judgement | None:
+        """As place_earlier."""
+        simulation = self.simulation
+        row = simulation.snapshot.row[decision.node]
+
+        def trial(_: Judgement) -> Callable[[], None]:
+            keys = set(decision.victims)
+            victims = [pod for pod in simulation.snapshot.pods[row] if pod.key in keys]
+            for victim in victims:
+                simulation.snapshot.remove(victim, row)
+            pod = self.info(decision.pod)
+            earlier = simulation.nominator.node_of(pod)
+            simulation.nominator.nominate(pod, decision.node)
+
+            def undo() -> None:
+                simulation.nominator.clear(pod)
+                if earlier:
+                    simulation.nominator.nominate(pod, earlier)
+                for victim in victims:
+                    simulation.snapshot.add(victim, row)
+
+            return undo
+
+        return self._earlier(
+            decision,
+            lambda: self.judge_preemption(decision),
+            trial,
+            lambda _: self.make_room(decision),
+        )
+
+    def _earlier(
+        self,
+        decision: Placement | PreemptionDecision,
+        judge: Callable[[], Judgement],
+        trial: Callable[[Judgement], Callable[[], None]],
+        commit: Callable[[Judgement], None],
+    ) -> Judgement | None:
+        """trial: makes the decision for a while, and returns what takes it back; commit: makes it.
+        Returns the judgement where it is ksched's decision."""
+        snapshot = self.simulation.snapshot
+        removed: list[tuple[Placement, int]] = []
+        answer: Judgement | None = None
+        for other, row in reversed(self.placed[-MAX_SHIFT:]):
+            if not self._may_swap(decision, other):
+                break
+            snapshot.remove(self.info(other.pod), row)
+            removed.insert(0, (other, row))
+            judgement = judge()
+            if judgement.grade is None:
+                continue
+            undo = trial(judgement)
+            agree = self._agree_in_order(removed)
+            undo()
+            if agree:
+                answer = judgement
+                break
+        if answer is not None:
+            del self.placed[len(self.placed) - len(removed) :]
+            commit(judge())
+            self.shifted += 1
+        for other, row in removed:
+            snapshot.add(self.info(other.pod), row)
+            if answer is not None:
+                self.placed.append((other, row))
+        return answer
+
+    def _agree_in_order(self, placements: Sequence[tuple[Placement, int]]) -> bool:
+        """Whether these remain ksched's choices one after the other. Changes nothing."""
+        snapshot = self.simulation.snapshot
+        added = []
+        for placement, row in placements:
+            if self.judge(placement).grade is None:
+                break
+            snapshot.add(self.info(placement.pod), row)
+            added.append((placement, row))
+        for placement, row in reversed(added):
+            snapshot.remove(self.info(placement.pod), row)
+        return len(added) == len(placements)
+
+    def _may_swap(self, decision: Placement | PreemptionDecision, other: object) -> bool:
+        return (
+            isinstance(other, Placement)
+            and other.judged
+            and _is_movable(other)
+            and not self.simulation.nominator.node_of(self.info(other.pod))
+            and abs(other.time - decision.time) <= MAX_SHIFT_SECONDS
+        )
+
+
+def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
+    """The names of the nodes with the highest total, or of the one that fits, in order of names."""
+    rows, totals = evaluation.feasible.indices(), evaluation.totals
+    if totals is not None and len(rows):
+        rows = rows[totals == totals.max()]
+    names = evaluation.feasible.snapshot.names
+    return tuple(names[row] for row in sorted(rows.tolist()))
+
+
+def _is_movable(placement: Placement) -> bool:
+    """Whether it takes nothing but room on its node, so that it can be taken back."""
+    spec = placement.pod.spec
+    has_claims = any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes)
+    return not (spec.resource_claims or has_claims)

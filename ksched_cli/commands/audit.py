@@ -1,0 +1,120 @@
+"""`ksched audit`: whether a real scheduler decided as a configuration says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import (
+    All,
+    CommonOptions,
+    Config,
+    Debug,
+    NoExtenders,
+    RecordExtenders,
+    ReplayExtenders,
+    StateOptions,
+)
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.history import History
+    from ksched_cli.engine.simulation import Simulation
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions(CommonOptions):
+    """Those of StateOptions that go with two states."""
+
+    config: Config = None
+    no_extenders: NoExtenders = False
+    record_extenders: RecordExtenders = ""
+    replay_extenders: ReplayExtenders = ""
+    everything: All = False
+    debug: Debug = False
+
+
+Before = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--before",
+        metavar="PATH",
+        help="The cluster's state before the decisions, as --state of other commands; repeatable.",
+    ),
+]
+After = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--after",
+        metavar="PATH",
+        help="The state after them, best with the scheduler's events; repeatable.",
+    ),
+]
+
+
+def audit(options: AuditOptions, before: Before = None, after: After = None) -> ExitCode:
+    """Did a real scheduler decide as this configuration says?
+
+    Every decision between two states of a cluster is made again, in its order, on the cluster as
+    the real scheduler saw it. It agrees when the real node is among the best. The order is that of
+    the scheduler's events where --after has them (kubectl get events -A -o json), else that of the
+    bindings. -o name lists the pods that differ. Exit code 0 when no decision differs, 1 when some
+    does, 3 when a plugin failed.
+    """
+    from ksched_cli.analysis import audit as analysis
+    from ksched_cli.commands import progress, session
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.report import audit as renderer
+    from ksched_cli.report.forms import Report
+
+    if not before or not after:
+        raise UsageError("audit needs two states: --before PATH and --after PATH")
+    simulation, history = _open(options, before, after)
+    with progress.of_pods("decisions judged") as on_progress:
+        answer = analysis.audit(simulation, history, on_progress)
+    simulation.close()
+    session.report_defects(simulation, options.debug)
+    show(
+        Report(
+            document=lambda: renderer.document(answer),
+            table=lambda: renderer.table(answer, limit(options.everything)),
+            names=lambda: renderer.names(answer),
+        ),
+        options.output,
+    )
+    if simulation.caller.defects:
+        return ExitCode.DEFECT
+    return ExitCode.NO if answer.differences else ExitCode.YES
+
+
+def _open(options: AuditOptions, before: list[str], after: list[str]) -> tuple[Simulation, History]:
+    """Raises KschedError."""
+    from ksched_cli.analysis.cluster_events import EVENT_KINDS
+    from ksched_cli.analysis.history import read_history
+    from ksched_cli.cluster.loading.load import load_state
+    from ksched_cli.commands import session
+    from ksched_cli.commands.output import warn
+
+    if before.count("-") + after.count("-") > 1:
+        raise UsageError("only one of --before and --after can be standard input")
+    values = {field.name: getattr(options, field.name) for field in fields(options)}
+    state_options = StateOptions(**values)
+    run = session.run_options(state_options)
+    registry = session.usable_plugins(options.plugin)
+    reads = {*registry.reads, *EVENT_KINDS}
+    state, later = load_state(before, reads=reads), load_state(after, reads=reads)
+    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
+    registry = session.registry_in_release(options, registry, kubelets)
+    configuration = session.read_configuration(options.config, registry, options.plugin)
+    names = {profile.scheduler_name for profile in configuration.profiles}
+    history = read_history(state, later, names)
+    simulation = session.make_simulation(state_options, history.state, configuration, registry, run)
+    simulation.newcomers += history.newcomers
+    session.warn_of_state(simulation)
+    for line in later.warnings:
+        if line not in state.warnings:
+            warn(line)
+    return simulation, history

@@ -1,0 +1,198 @@
+"""Whether real decisions are ksched's."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from ksched_cli.analysis.audit import Audit, audit
+from ksched_cli.analysis.history import OrderSource, read_history
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.testing import cluster, node, pod, simulation
+from tests.analysis.aftermath import aftermath, bound, event, preempted, scheduled
+from tests.clusters import crowded_states, crowds, states
+
+Config = dict[str, Any] | None
+
+
+def audited(before: ClusterState, after: ClusterState, config: Config = None) -> Audit:
+    history = read_history(before, after, simulation(before, config).frameworks)
+    return audit(simulation(history.state, config), history)
+
+
+def moved(after: ClusterState, name: str, on: str) -> ClusterState:
+    """The same with one pod on another node."""
+    pods = [structs.replace(p, node_name=on) if p.name == name else p for p in after.pods]
+    return replace(after, pods=tuple(pods))
+
+
+SERIAL = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 1,
+}
+
+
+def agrees_with_itself(before: ClusterState, *, events: bool, config: Config = None) -> None:
+    answer = audited(before, aftermath(before, config, events=events), config)
+    assert (answer.differences, answer.unexplained) == ((), ())
+
+
+@settings(max_examples=15)
+@given(states(), st.booleans())
+def test_what_schedule_decides_agrees(before: ClusterState, events: bool) -> None:
+    agrees_with_itself(before, events=events)
+
+
+@settings(max_examples=10)
+@given(crowded_states(), st.booleans())
+def test_what_schedule_evicts_agrees(before: ClusterState, events: bool) -> None:
+    agrees_with_itself(before, events=events)
+
+
+@settings(max_examples=2)
+@given(crowds(pods_each=6))
+def test_what_schedule_decides_on_some_of_many_nodes_agrees(before: ClusterState) -> None:
+    agrees_with_itself(before, events=True, config=SERIAL)
+
+
+def test_every_decision_is_counted_once() -> None:
+    before = cluster(
+        node("a", cpu=2),
+        node("b", cpu=4),
+        pod("v", cpu=2, node="a"),
+        pod("p", cpu=3, priority=5),
+        pod("q", cpu=2, priority=4),
+        pod("r", cpu=9),
+    )
+    answer = audited(before, aftermath(before))
+    assert dict(answer.grades) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
+    assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.EVENTS)
+
+
+def test_evictions_that_no_event_tells_of_are_recognised() -> None:
+    before = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
+    answer = audited(before, aftermath(before, events=False))
+    assert dict(answer.grades) == {"preempts": 1, "nominated": 1}
+
+
+def test_a_worse_node_differs_score_by_score() -> None:
+    before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
+    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differences
+    assert (difference.pod, difference.node, difference.expected) == ("default/p", "a", ("b",))
+    assert difference.because.startswith("b has ")
+    assert "NodeResourcesFit" in difference.because
+    fit = {name: scores["NodeResourcesFit"] for name, scores in difference.scores.items()}
+    assert fit["b"] > fit["a"]
+
+
+def test_a_node_that_does_not_fit_differs_with_its_reason() -> None:
+    before = cluster(node("a", taints=["x:NoSchedule"]), node("b"), pod("p"))
+    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differences
+    assert difference.because == (
+        "a does not fit: TaintToleration: node(s) had untolerated taint {x: }"
+    )
+
+
+def test_the_wrong_victim_differs() -> None:
+    before = cluster(
+        node("a", cpu=2),
+        node("b", cpu=2),
+        pod("v", cpu=2, node="a"),
+        pod("w", cpu=2, node="b", priority=3),
+        pod("p", cpu=2, priority=5),
+    )
+    victim, other, p = before.pods
+    events = (preempted(other, p, "b", 1), scheduled(p, "b", 2))
+    after = replace(before, pods=(victim, bound(p, "b", 9)), others={"Event": events})
+    answer = audited(before, after)
+    assert [(d.expected, d.because) for d in answer.differences] == [
+        (("a",), "other nodes are better to make room on")
+    ]
+    assert dict(answer.grades) == {"nominated": 1}
+
+
+def pending(p: Pod, message: str, number: int) -> tuple[Pod, dict[str, Any]]:
+    """The pod after a refusal, and its event."""
+    conditions = cluster(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "x"},
+            "status": {
+                "conditions": [{"type": "PodScheduled", "status": "False", "message": message}]
+            },
+        }
+    ).pods[0]
+    return structs.replace(p, status=conditions.status), event(
+        "FailedScheduling", p, message, number
+    )
+
+
+RIGHT = (
+    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+    "0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+)
+
+
+@pytest.mark.parametrize("message", [RIGHT, "0/1 nodes are available: 1 Insufficient memory."])
+def test_the_message_of_a_refusal_after_all_decisions_is_compared(message: str) -> None:
+    before = cluster(node("a", cpu=1), pod("p", cpu=2))
+    left, refusal = pending(before.pods[0], message, 3)
+    answer = audited(before, replace(before, pods=(left,), others={"Event": (refusal,)}))
+    assert answer.agree == (message == RIGHT)
+    assert [message in difference.because for difference in answer.differences] == (
+        [] if message == RIGHT else [True]
+    )
+
+
+def test_a_pod_left_pending_though_a_node_fits_differs_where_nothing_came_after() -> None:
+    before = cluster(node("a"), pod("p"))
+    left, refusal = pending(before.pods[0], "0/1 nodes are available.", 3)
+    after = replace(before, pods=(left,), others={"Event": (refusal,)})
+    (difference,) = audited(before, after).differences
+    assert (difference.node, difference.expected) == ("", ("a",))
+    (unexplained,) = audited(before, replace(before, pods=(left,))).unexplained
+    assert "a would take it by now" in unexplained.reason
+
+
+def test_a_node_that_changed_in_between_leaves_a_decision_unexplained() -> None:
+    before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
+    tainted = cluster(node("a", cpu=4), node("b", cpu=8, taints=["x:NoSchedule"]))
+    after = replace(moved(aftermath(before), "p", "a"), nodes=tainted.nodes)
+    (unexplained,) = audited(before, after).unexplained
+    assert unexplained.reason == "the node b changed in between: its taints"
+
+
+def test_a_node_that_came_in_between_leaves_a_decision_unexplained() -> None:
+    before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
+    more = cluster(node("a", cpu=4), node("b", cpu=8), node("c"))
+    after = replace(moved(aftermath(before), "p", "a"), nodes=more.nodes)
+    assert audited(before, after).unexplained[0].reason == "nodes came in between: c"
+
+
+def test_a_pod_that_left_in_between_may_explain_a_decision() -> None:
+    before = cluster(node("a", cpu=2), node("b", cpu=1), pod("v", cpu=2, node="a"), pod("p", cpu=1))
+    p = before.pods[1]
+    after = replace(before, pods=(bound(p, "a", 9),))
+    (unexplained,) = audited(before, after).unexplained
+    assert unexplained.reason == "it would be as here once these pods had left: default/v"
+
+
+def test_pods_of_other_schedulers_take_their_room_unjudged() -> None:
+    before = cluster(
+        node("a", cpu=2), node("b", cpu=1), pod("o", cpu=2, profile="other"), pod("p", cpu=1)
+    )
+    other, p = before.pods
+    after = replace(before, pods=(bound(other, "a", 3), bound(p, "b", 9)))
+    answer = audited(before, after)
+    assert (answer.decisions, answer.differences) == (1, ())
+
+
+def test_nothing_decided_is_no_decision() -> None:
+    before = cluster(node("a"), pod("p", node="a"))
+    assert audited(before, before).decisions == 0

@@ -1,0 +1,180 @@
+"""Judging single decisions, and where in the order they belong."""
+
+from typing import Any
+
+from ksched_cli.analysis.history import Placement, PreemptionDecision
+from ksched_cli.analysis.replay import Grade, Replay
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.testing import cluster, node, pod, simulation
+from tests.clusters import HOST
+
+IN_ORDER = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "parallelism": 1,
+}
+
+
+def replay(state: ClusterState, *, parallel: bool = True) -> Replay:
+    run = simulation(state, IN_ORDER)
+    run.queue()
+    return Replay(run, parallel)
+
+
+def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Placement:
+    return Placement(next(pod for pod in state.pods if pod.name == name), on, time)
+
+
+def test_the_one_best_node_is_best() -> None:
+    state = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=1))
+    assert replay(state).judge(placement(state, "p", "b")).grade is Grade.BEST
+    other = replay(state).judge(placement(state, "p", "a"))
+    assert (other.grade, other.expected) == (None, ("b",))
+
+
+def test_one_of_several_best_nodes_is_tied() -> None:
+    state = cluster(node("a"), node("b"), pod("p"))
+    judgement = replay(state).judge(placement(state, "p", "b"))
+    assert (judgement.grade, judgement.expected) == (Grade.TIED, ("a", "b"))
+
+
+def test_a_node_that_does_not_fit_is_never_right() -> None:
+    state = cluster(node("a", taints=["x:NoSchedule"]), pod("p"))
+    judgement = replay(state).judge(placement(state, "p", "a"))
+    assert (judgement.grade, judgement.expected) == (None, ())
+
+
+def test_the_node_promised_to_a_pod_is_right_though_others_are_better() -> None:
+    promised = {**pod("p", cpu=1), "status": {"nominatedNodeName": "a"}}
+    state = cluster(node("a", cpu=4), node("b", cpu=8), promised)
+    assert replay(state).judge(placement(state, "p", "a")).grade is Grade.NOMINATED
+
+
+def crowd(*pods: dict[str, Any]) -> ClusterState:
+    """Of 200 nodes, 100 are looked at, from n000 on at first; n150 is the best of all."""
+    nodes = [node(f"n{i:03}", cpu=4, labels={HOST: f"n{i:03}"}) for i in range(200)]
+    nodes[150] = node("n150", cpu=64)
+    nodes[20] = node("n020", cpu=8)
+    return cluster(*nodes, *pods)
+
+
+def test_a_node_that_is_best_of_those_looked_at_is_right() -> None:
+    state = crowd(pod("p", cpu=1))
+    for parallel in (False, True):
+        judgement = replay(state, parallel=parallel).judge(placement(state, "p", "n020"))
+        assert (judgement.grade, judgement.expected) == (Grade.SAMPLED, ("n150",))
+
+
+def test_a_search_in_order_that_comes_to_a_node_comes_to_those_behind_it_too() -> None:
+    """From n000 to n099 on there is n020, and from n101 on there is n150."""
+    state = crowd(pod("p", cpu=1))
+    in_order = replay(state, parallel=False)
+    assert in_order.judge(placement(state, "p", "n060")).grade is Grade.SAMPLED
+    assert in_order.judge(placement(state, "p", "n010")).grade is None
+    assert in_order.judge(placement(state, "p", "n051")).grade is Grade.SAMPLED
+    side_by_side = replay(state)
+    assert side_by_side.judge(placement(state, "p", "n010")).grade is Grade.SAMPLED
+
+
+def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
+    state = cluster(
+        node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5), pod("q", cpu=2)
+    )
+    p, q = state.pods[1:]
+    right = PreemptionDecision(p, "a", ("default/v",), 0)
+    assert replay(state).judge_preemption(right).grade is Grade.PREEMPTS
+    others = PreemptionDecision(p, "a", ("default/v", "default/w"), 0)
+    assert replay(state).judge_preemption(others).reason == "it would evict default/v"
+    lesser = replay(state).judge_preemption(PreemptionDecision(q, "a", ("default/v",), 0))
+    assert lesser.grade is None
+    assert "preemption: 0/1 nodes are available" in lesser.reason
+
+
+def test_an_eviction_on_a_worse_node_is_not_right() -> None:
+    state = cluster(
+        node("a", cpu=2),
+        node("b", cpu=2),
+        pod("v", cpu=2, node="a"),
+        pod("w", cpu=2, node="b", priority=3),
+        pod("p", cpu=2, priority=5),
+    )
+    judgement = replay(state).judge_preemption(
+        PreemptionDecision(state.pods[2], "b", ("default/w",), 0)
+    )
+    assert (judgement.grade, judgement.expected) == (None, ("a",))
+    assert judgement.reason == "other nodes are better to make room on"
+
+
+def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
+    state = cluster(node("a"), pod("v", node="a"), pod("p", priority=5))
+    judgement = replay(state).judge_preemption(
+        PreemptionDecision(state.pods[1], "a", ("default/v",), 0)
+    )
+    assert judgement.reason == "it fits without evictions"
+
+
+def test_room_that_is_made_is_promised() -> None:
+    state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
+    run = replay(state)
+    run.make_room(PreemptionDecision(state.pods[1], "a", ("default/v",), 0))
+    assert run.judge(placement(state, "p", "a")).grade is Grade.NOMINATED
+
+
+def two_orders() -> ClusterState:
+    """`first` goes to b, `second` then to a; were `second` there first, it would go to b."""
+    return cluster(
+        node("a", cpu=4), node("b", cpu=5), pod("first", cpu=2), pod("second", cpu=2), pod("third")
+    )
+
+
+def test_a_pod_that_was_decided_before_its_place_in_the_order_is_placed_there() -> None:
+    state = two_orders()
+    run = replay(state)
+    early, late = placement(state, "second", "a", 0.1), placement(state, "first", "b", 0.2)
+    assert run.judge(early).grade is None
+    assert len(run.place_later(early, [late])) == 2
+    assert run.shifted == 1
+    on = {pod.key: run.simulation.snapshot.names[row] for pod, row in placed(run)}
+    assert on == {"default/first": "b", "default/second": "a"}
+
+
+def test_a_pod_goes_before_those_that_came_last() -> None:
+    state = cluster(node("a", cpu=4), node("b", cpu=5), pod("p", cpu="4500m"), pod("q", cpu="100m"))
+    run = replay(state)
+    last = placement(state, "q", "b", 0.1)
+    run.place(last, run.judge(last))
+    first = placement(state, "p", "b", 0.2)
+    assert run.judge(first).grade is Grade.BEST
+    late = placement(two_orders(), "first", "b", 0.3)
+    assert run.place_earlier(late) is None
+
+
+def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
+    state = two_orders()
+    run = replay(state)
+    first, second = placement(state, "first", "b", 0.1), placement(state, "second", "b", 0.2)
+    run.place(first, run.judge(first))
+    assert run.judge(second).grade is None
+    assert run.place_earlier(second) is None
+    assert run.place_later(second, []) == []
+    assert [pod.key for pod, _ in placed(run)] == ["default/first"]
+
+
+def test_decisions_seconds_apart_are_not_swapped() -> None:
+    state = two_orders()
+    early, late = placement(state, "second", "a", 0.0), placement(state, "first", "b", 30.0)
+    assert replay(state).place_later(early, [late]) == []
+
+
+def test_pods_can_be_left_out_for_a_while() -> None:
+    state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2))
+    run = replay(state)
+    assert run.judge(placement(state, "p", "a")).grade is None
+    with run.without(state.pods[:1]) as absent:
+        assert absent == ["default/v"]
+        assert run.judge(placement(state, "p", "a")).grade is Grade.BEST
+    assert run.judge(placement(state, "p", "a")).grade is None
+
+
+def placed(run: Replay) -> list[tuple[Any, int]]:
+    return [(pod, row) for row, pods in enumerate(run.simulation.snapshot.pods) for pod in pods]

@@ -1,0 +1,73 @@
+"""An answer of `audit` as JSON and as a table."""
+
+import pytest
+
+from ksched_cli.analysis.audit import Audit, Difference
+from ksched_cli.analysis.history import OrderSource, Unexplained
+from ksched_cli.report import audit
+from ksched_cli.report.table import EVERYTHING, Limit
+from tests.report.schemas import conforms, squeezed
+
+ANSWER = Audit(
+    OrderSource.EVENTS,
+    {"best": 4, "tied": 1200, "preempts": 1},
+    2,
+    (
+        Difference(
+            "shop/web-1",
+            "b",
+            ("a", "c"),
+            "a has 90 points, b 80: ImageLocality 10 against 0",
+            {"a": {"ImageLocality": 10}, "b": {"ImageLocality": 0}},
+        ),
+        Difference("shop/left", "", ("a",), "a fits, but it was left pending: 0/3 nodes"),
+    ),
+    (
+        Unexplained("shop/x", "nodes came in between: d"),
+        Unexplained("shop/y", "nodes came in between: d"),
+    ),
+)
+AGREE = Audit(OrderSource.QUEUE, {"best": 1}, 0, (), ())
+NOTHING = Audit(OrderSource.RESOURCE_VERSIONS, {}, 0, (), ())
+
+
+@pytest.mark.parametrize("answer", [ANSWER, AGREE, NOTHING])
+def test_answers_are_as_their_schema_says(answer: Audit) -> None:
+    document = conforms(audit.document(answer), "audit_result")
+    assert document["agree"] == sum(document["summary"].values())
+    assert document["decisions"] == document["agree"] + len(document["differ"])
+
+
+def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> None:
+    assert squeezed(audit.table(ANSWER, EVERYTHING)) == [
+        "2 of 1,207 decisions differ; 2 pods cannot be judged",
+        "",
+        "AGREE",
+        "4 on the one best node",
+        "1,200 on one of several equally good nodes",
+        "1 make room by the same evictions",
+        "",
+        "followed in the order of the scheduler's events; 2 come a little before or after their "
+        "place in it",
+        "",
+        "DIFFERS ON EXPECTED BECAUSE",
+        "shop/web-1 b a, c a has 90 points, b 80: ImageLocality 10 against 0",
+        "shop/left none a a fits, but it was left pending: 0/3 nodes",
+        "",
+        "NOT JUDGED PODS BECAUSE",
+        "shop/x, shop/y 2 nodes came in between: d",
+    ]
+
+
+def test_the_headline_alone_says_that_all_is_well() -> None:
+    assert squeezed(audit.table(AGREE, EVERYTHING))[0] == "1 decision, no difference"
+    assert audit.table(NOTHING, EVERYTHING) == "no decisions between the two states"
+
+
+def test_no_line_is_wider_than_the_terminal() -> None:
+    text = audit.table(ANSWER, Limit(60, 40))
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_the_names_are_those_that_differ() -> None:
+    assert audit.names(ANSWER) == ["shop/web-1", "shop/left"]
