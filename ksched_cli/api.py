@@ -39,6 +39,7 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -87,6 +88,7 @@ __all__ = [
     "Scope",
     "ScorePlugin",
     "Scores",
+    "SignPlugin",
     "Snapshot",
     "Status",
     "Verdicts",

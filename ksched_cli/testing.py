@@ -9,7 +9,8 @@
 
 `node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
 stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. An
-unexpected exception in a plugin fails the test, with its traceback.
+unexpected exception in a plugin fails the test, with its traceback. The rules are those of the
+oldest Kubernetes minor that ksched knows, unless `kubernetes_version` names another.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import OLDEST, release_of
+from ksched_cli.plugins import registry_of
 
 Manifest: TypeAlias = dict[str, Any]
 PluginClass: TypeAlias = type[Plugin]
@@ -200,7 +202,12 @@ def cluster(*objects: Mapping[str, Any]) -> ClusterState:
 
 
 def simulation(
-    state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
+    state: ClusterState,
+    config: Config | None = None,
+    plugins: Sequence[PluginClass] = (),
+    *,
+    kubernetes_version: str = OLDEST,
+    feature_gates: str = "",
 ) -> Simulation:
     """A simulation that records all details.
 
@@ -208,21 +215,31 @@ def simulation(
              be left out
     plugins: are registered; without a configuration also enabled in the default profile, at every
              point they extend
+    kubernetes_version: the minor whose rules are followed, as "1.36"
+    feature_gates: as those of kube-scheduler, "A=true,B=false"
 
-    Raises InputError where the configuration is wrong.
+    Raises InputError where the configuration is wrong, UsageError for gates that are refused.
     """
     if config is None and plugins:
         config = profile_with_plugins([PluginEntry.of(plugin, ORIGIN) for plugin in plugins])
-    registry = _registry(plugins)
+    entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
+    registry = registry_of(release_of(kubernetes_version, feature_gates), entries)
     configuration = load_configuration(_text(config), "the test's configuration", registry)
     return Simulation(state, configuration, registry, Options(detailed=True))
 
 
 def simulate(
-    state: ClusterState, config: Config | None = None, plugins: Sequence[PluginClass] = ()
+    state: ClusterState,
+    config: Config | None = None,
+    plugins: Sequence[PluginClass] = (),
+    *,
+    kubernetes_version: str = OLDEST,
+    feature_gates: str = "",
 ) -> RunRecord:
-    """Schedules all pending pods; `config` and `plugins` as `simulation` takes them."""
-    run = simulation(state, config, plugins)
+    """Schedules all pending pods; the other arguments as `simulation` takes them."""
+    run = simulation(
+        state, config, plugins, kubernetes_version=kubernetes_version, feature_gates=feature_gates
+    )
     record = run.run()
     check(run)
     return record
@@ -234,9 +251,10 @@ def run_cycle(
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
+    kubernetes_version: str = OLDEST,
 ) -> Attempt:
     """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
-    run = simulation(state, config, plugins)
+    run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
     info = find(run, pod)
     attempt = run.cycle.attempt(run.frameworks[info.spec.scheduler_name], info).attempt
     check(run)
@@ -249,9 +267,10 @@ def explanation(
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
+    kubernetes_version: str = OLDEST,
 ) -> explain.Explanation:
     """The record of `ksched explain` for one pod; the arguments are those of `run_cycle`."""
-    run = simulation(state, config, plugins)
+    run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
     record = explain.explain(run, find(run, pod))
     check(run)
     return record
@@ -282,12 +301,13 @@ def verdicts(
     *,
     pod: str = "",
     args: Mapping[str, Any] | None = None,
+    kubernetes_version: str = OLDEST,
 ) -> dict[str, Status]:
     """Node name → the status of the plugin's PreFilter and Filter, in a profile of its own.
 
     plugin: a class, or the name of an in-tree one; args: as in a configuration
     """
-    run, framework, info = _alone(plugin, state, pod, args)
+    run, framework, info = _alone(plugin, state, pod, args, kubernetes_version)
     cycle = CycleState()
     outcome = framework.pre_filter(cycle, info)
     check(run)
@@ -310,13 +330,14 @@ def scores(
     pod: str = "",
     args: Mapping[str, Any] | None = None,
     normalized: bool = True,
+    kubernetes_version: str = OLDEST,
 ) -> dict[str, int]:
     """Node name → the plugin's score, as if every node were feasible; without the plugin's weight.
 
     Empty where its PreScore skips. plugin, pod and args as `verdicts` takes them. Raises
     PluginError where the plugin fails, or scores outside 0 to 100 after normalising.
     """
-    run, framework, info = _alone(plugin, state, pod, args)
+    run, framework, info = _alone(plugin, state, pod, args, kubernetes_version)
     cycle = CycleState()
     framework.pre_filter(cycle, info)
     nodes = Nodes(run.snapshot)
@@ -332,7 +353,11 @@ def scores(
 
 
 def _alone(
-    plugin: str | PluginClass, state: ClusterState, pod: str, args: Mapping[str, Any] | None
+    plugin: str | PluginClass,
+    state: ClusterState,
+    pod: str,
+    args: Mapping[str, Any] | None,
+    kubernetes_version: str,
 ) -> tuple[Simulation, Framework, PodInfo]:
     """The plugin in a profile of its own, whatever profile the pod names."""
     name = _name(plugin)
@@ -343,17 +368,13 @@ def _alone(
     if args is not None:
         profile["pluginConfig"] = [{"name": name, "args": args}]
     plugins = () if isinstance(plugin, str) else (plugin,)
-    run = simulation(state, {"profiles": [profile]}, plugins)
+    config = {"profiles": [profile]}
+    run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
     return run, run.frameworks[DEFAULT_SCHEDULER_NAME], find(run, pod)
 
 
 def _name(plugin: str | PluginClass) -> str:
     return plugin if isinstance(plugin, str) else plugin.name
-
-
-def _registry(plugins: Iterable[PluginClass]) -> Registry:
-    entries = [PluginEntry.of(plugin, ORIGIN) for plugin in plugins]
-    return Registry((*IN_TREE, *entries))
 
 
 def _text(config: Config | None) -> str | None:

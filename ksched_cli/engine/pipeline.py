@@ -15,6 +15,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
@@ -41,6 +42,7 @@ class Pipeline:
 
     detailed: keep every plugin's scores in SAMPLED mode too
     search:   where the sampled search starts
+    batching: nodes to try first; None where no profile batches pods
     """
 
     snapshot: Snapshot
@@ -48,6 +50,7 @@ class Pipeline:
     extenders: ExtenderRunner = field(default_factory=ExtenderRunner)
     detailed: bool = False
     search: NodeSearch = field(default_factory=NodeSearch)
+    batching: Batching | None = None
     _no_nodes: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,8 +94,9 @@ class Pipeline:
 
     def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
-        if self.nominator:
-            evaluation.feasible = self._nominated(evaluation)
+        hint = None if self.batching is None else self.batching.find_hint(evaluation)
+        if self.nominator or hint is not None:
+            evaluation.feasible = self._preferred(evaluation, hint)
             if len(evaluation.feasible):
                 return
         candidates = self._candidates(evaluation, outcome)
@@ -157,10 +161,11 @@ class Pipeline:
         rows.sort(key=lambda row: int(self.snapshot.rank[row]))
         return np.array(rows, dtype=np.intp)
 
-    def _nominated(self, evaluation: Evaluation) -> Nodes:
-        """The nominated node, if there is one and it fits; a failure there is as not fitting."""
+    def _preferred(self, evaluation: Evaluation, hint: int | None) -> Nodes:
+        """The nominated node, else the hint, if it fits; a failure there is as not fitting."""
         pod, statuses = evaluation.pod, evaluation.statuses
-        row = self.snapshot.row.get(self.nominator.node_of(pod))
+        nominated = self.nominator.node_of(pod)
+        row = self.snapshot.row.get(nominated) if nominated else hint
         if row is None:
             return self._no_nodes
         filtering = evaluation.framework.filtering

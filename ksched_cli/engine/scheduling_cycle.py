@@ -45,6 +45,8 @@ class SchedulingCycle:
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         """Tries one pod. Where a node is found, the pod is on it afterwards."""
         pipeline = self.pipeline
+        if pipeline.batching is not None:
+            pipeline.batching.begin()
         node_count = len(pipeline.snapshot)
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
@@ -96,6 +98,8 @@ class SchedulingCycle:
             else:
                 row = ties.item(0)
         pod, framework = evaluation.pod, evaluation.framework
+        if self.pipeline.batching is not None:
+            self.pipeline.batching.store(evaluation, row)
         record = Attempt(
             pod.key,
             framework.profile.scheduler_name,

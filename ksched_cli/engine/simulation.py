@@ -15,6 +15,7 @@ from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
+from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
@@ -134,6 +135,7 @@ class Simulation:
             self.nominator,
             self.extenders,
             self.options.detailed,
+            batching=Batching.of(self.frameworks.values(), self.options.tie_break),
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
         self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)

@@ -45,3 +45,10 @@ def check_scores(scores: Scores, count: int, method: str) -> None:
         raise MalformedError(f"{method} returned an array of {scores.dtype}, expected integers")
     if scores.shape != (count,):
         raise MalformedError(f"{method} returned {scores.size} scores for {count} nodes")
+
+
+def named_rejection(status: Status, plugin: str) -> Status:
+    """A Filter status with its plugin; what is neither success nor a rejection is an error."""
+    if status.is_rejected:
+        return status.by(plugin)
+    return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)

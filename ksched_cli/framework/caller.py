@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -26,6 +25,7 @@ from ksched_cli.framework.answer_checks import (
     check_verdicts,
     checked_result,
     expect,
+    named_rejection,
 )
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -47,24 +47,16 @@ from ksched_cli.framework.interface import (
     QueueSortPlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.read_only import MutationError, ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.status import SUCCESS, MalformedError, PluginError, Status
+from ksched_cli.framework.status import SUCCESS, Defect, MalformedError, PluginError, Status
 
 T = TypeVar("T")
-
-
-class Defect(Struct, frozen=True):
-    """An exception that a plugin let out, or an answer that is none. detail: the traceback."""
-
-    plugin: str
-    point: str
-    problem: str
-    detail: str
 
 
 @dataclass(slots=True)
@@ -140,6 +132,16 @@ class PluginCaller:
             self.note(plugin.name, "cache_key", error)
             return None
 
+    def sign_pod(self, plugin: SignPlugin, pod: PodInfo) -> Mapping[str, Hashable] | None:
+        """None where the plugin fails, so that the pod is not batched."""
+        try:
+            fragments = plugin.sign_pod(pod)
+            hash(None if fragments is None else tuple(fragments.values()))
+            return fragments
+        except Exception as error:
+            self.note(plugin.name, "sign_pod", error)
+            return None
+
     def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
         """Whether `passes_all` may be used for all of them: in-tree plugins with both forms. Others
         are called in one form only, as the docs promise."""
@@ -188,9 +190,12 @@ class PluginCaller:
         except Exception as error:
             status = Status.error(self._message(plugin.name, "filter", error))
             ids = np.ones(len(nodes), dtype=np.int32)
-            return Verdicts(ids, [SUCCESS, _named(status, plugin.name)])
+            return Verdicts(ids, [SUCCESS, named_rejection(status, plugin.name)])
         if len(verdicts.statuses) > 1:
-            verdicts.statuses = [SUCCESS, *(_named(s, plugin.name) for s in verdicts.statuses[1:])]
+            verdicts.statuses = [
+                SUCCESS,
+                *(named_rejection(s, plugin.name) for s in verdicts.statuses[1:]),
+            ]
         return verdicts
 
     def passes_all(
@@ -388,10 +393,3 @@ class PluginCaller:
         if plugin.name in self.foreign:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
         return method(*arguments)
-
-
-def _named(status: Status, plugin: str) -> Status:
-    """A Filter status with its plugin; what is neither success nor a rejection is an error."""
-    if status.is_rejected:
-        return status.by(plugin)
-    return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)

@@ -300,6 +300,24 @@ class PostBindPlugin(Plugin):
         """Cannot change the outcome."""
 
 
+class SignPlugin(Plugin):
+    """Says what a plugin's answers depend on in a pod, for opportunistic batching: where the last
+    pod filled its node, a pod of equal signature takes the next best of that pod's nodes, without
+    Filter and Score on all of them. A profile batches pods only where each of its PreFilter,
+    Filter, PreScore and Score plugins extends this class.
+
+    signs_pods: False where the plugin, as it is configured, signs no pod
+    """
+
+    signs_pods: bool = True
+
+    @abstractmethod
+    def sign_pod(self, pod: PodInfo) -> Mapping[str, Hashable] | None:
+        """Name → the part of the manifest that PreFilter, Filter, PreScore and Score depend on;
+        plugins that read the same part may give it the same name. {} where they depend on nothing
+        in the pod; None where they depend on other pods too, and the pod is not batched."""
+
+
 class Explains(Plugin):
     """Gives details of a plugin's answers to `ksched explain`. Called after the attempt, with its
     cycle state."""
@@ -371,5 +389,6 @@ __all__ = [
     "ReservePlugin",
     "Scope",
     "ScorePlugin",
+    "SignPlugin",
     "points_of",
 ]

@@ -40,6 +40,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import R
+from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.score_runner import ScoreRunner
@@ -121,7 +122,17 @@ class Framework:
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         self.rejects_in_tree = not any(plugin.name in caller.foreign for plugin in deciding)
         self.clears_nomination = handle.release.rules.clears_nomination
+        self.signer = self._pod_signer()
         handle.framework = self
+
+    def _pod_signer(self) -> PodSigner | None:
+        """Upstream: computeBatchablePlugins. None where pods are not batched."""
+        handle = self.handle
+        if handle.extenders or not handle.release.enabled("OpportunisticBatching"):
+            return None
+        points = ("preFilter", "filter", "preScore", "score")
+        plugins = dict.fromkeys(plugin for at in points for plugin in self._at(at, Plugin))
+        return PodSigner.of(list(plugins), self.caller)
 
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
         refs = self.profile.plugins.get(point, ())

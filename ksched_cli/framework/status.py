@@ -102,6 +102,16 @@ class Rejection:
     details: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """An exception that a plugin let out, or an answer that is none. detail: the traceback."""
+
+    plugin: str
+    point: str
+    problem: str
+    detail: str
+
+
 SUCCESS = Status()
 SKIP = Status(Code.SKIP)
 

@@ -13,17 +13,18 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin
+from ksched_cli.framework.interface import MAX_NODE_SCORE, Scope, ScorePlugin, SignPlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.plugins.helper.signatures import Fragments
 
 MIB = 1024 * 1024
 MIN_THRESHOLD = 23 * MIB
 MAX_THRESHOLD_PER_CONTAINER = 1000 * MIB
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocality(ScorePlugin, SignPlugin):
     name = "ImageLocality"
     scope = Scope.NODE
 
@@ -33,6 +34,11 @@ class ImageLocality(ScorePlugin):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return self._image_names(pod)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        """Upstream does not sign the images of volumes, though they count."""
+        names = set(map(normalized_image_name, _of_containers(pod)))
+        return {"imageNames": tuple(sorted(names))}
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         by_name = nodes.snapshot.images

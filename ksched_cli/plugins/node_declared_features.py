@@ -22,10 +22,12 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments
 
 REASON = Status.unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL = "RestartAllContainersOnContainerExits"
@@ -40,7 +42,7 @@ REGISTERED = (
 )
 
 
-class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, Explains):
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     name = "NodeDeclaredFeatures"
     scope = Scope.NODE
 
@@ -50,6 +52,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, Explains):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return required_features(pod)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        """Upstream's plugin fails to sign while its gate is off."""
+        return {"features": required_features(pod)} if self._enabled else None
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -13,15 +13,16 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments
 
 REASON = Status.unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin):
+class NodeName(FilterPlugin, SignPlugin):
     name = "NodeName"
     scope = Scope.NODE
 
@@ -30,6 +31,9 @@ class NodeName(FilterPlugin):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.pod.node_name
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return {"nodeName": pod.pod.node_name}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         requested = pod.pod.node_name

@@ -19,21 +19,26 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_host_ports
 
 STATE_KEY = "PreFilterNodePorts"
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, Explains):
+class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     name = "NodePorts"
     scope = Scope.ROW
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_host_ports(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -13,16 +13,17 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import FilterPlugin, Scope
+from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_tolerations
 
 REASON = Status.unresolvable("node(s) were unschedulable")
 TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable(FilterPlugin):
+class NodeUnschedulable(FilterPlugin, SignPlugin):
     name = "NodeUnschedulable"
     scope = Scope.NODE
 
@@ -31,6 +32,9 @@ class NodeUnschedulable(FilterPlugin):
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_tolerations(pod)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, TAINT):

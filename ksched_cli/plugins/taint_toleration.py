@@ -23,11 +23,13 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.helper.signatures import Fragments, sign_tolerations
 
 STATE_KEY = "PreScoreTaintToleration"
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
@@ -35,7 +37,9 @@ SOFT_EFFECT = "PreferNoSchedule"
 UNTOLERATED = Status.unresolvable("node(s) had untolerated taint(s)")
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains):
+class TaintToleration(
+    FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, SignPlugin, Explains
+):
     name = "TaintToleration"
     scope = Scope.NODE
     normalizes_by_min_max = True
@@ -45,6 +49,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore,
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_tolerations(pod)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints

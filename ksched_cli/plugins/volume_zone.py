@@ -21,10 +21,12 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volumes.csi_migration import (
     BETA_REGION,
     BETA_ZONE,
@@ -67,12 +69,15 @@ class VolumeTopology:
         return mask
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin, Explains):
+class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     name = "VolumeZone"
     scope = Scope.NODE
 
     def __init__(self, args: Any, handle: Handle) -> None:
         self._cluster = handle.cluster
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_volumes(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

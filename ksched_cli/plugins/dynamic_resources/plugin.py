@@ -5,7 +5,7 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -31,6 +31,7 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     ReservePlugin,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -86,6 +87,7 @@ class DynamicResources(
     PostFilterPlugin,
     ReservePlugin,
     PreBindPlugin,
+    SignPlugin,
     Explains,
 ):
     name = "DynamicResources"
@@ -97,6 +99,9 @@ class DynamicResources(
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if pod.spec.resource_claims else Scope.NODE
+
+    def sign_pod(self, pod: PodInfo) -> Mapping[str, Hashable] | None:
+        return None if pod.spec.resource_claims else {}
 
     @property
     def _store(self) -> ClaimStore:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains, Tally
+from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
@@ -31,16 +31,21 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
 from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from ksched_cli.plugins.inter_pod_affinity.terms import (
+    NO_INCOMING_TERMS,
     NO_TERMS,
     AffinityTerm,
+    CountedTerm,
     ExistingTerms,
+    IncomingTerms,
     affinity_terms,
 )
 
@@ -55,40 +60,6 @@ EXISTING_NOT_MATCH = Status.unschedulable(
 )
 
 Tallies = dict[str, Tally]
-
-
-@dataclass(frozen=True, slots=True)
-class CountedTerm:
-    """A term with the count of the pods it selects. weight: as in AffinityTerm."""
-
-    selection: PodSelection
-    counter: DomainCounter
-    weight: int
-
-    @property
-    def domains(self) -> Domains:
-        return self.counter.domains
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingTerms:
-    """The terms of the pod being scheduled, with their counters.
-
-    required:      of the pods that match all required affinity terms, one per topology key
-    matches_self:  whether the pod itself matches all its required affinity terms
-    required_anti: one per term
-    preferred:     one per term
-    error:         why terms do not parse
-    """
-
-    required: tuple[CountedTerm, ...] = ()
-    matches_self: bool = False
-    required_anti: tuple[CountedTerm, ...] = ()
-    preferred: tuple[CountedTerm, ...] = ()
-    error: str = ""
-
-
-NO_INCOMING_TERMS = IncomingTerms()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +96,7 @@ class InterPodAffinity(
     PreScorePlugin,
     ScorePlugin,
     NormalizeScore,
+    SignPlugin,
     Explains,
 ):
     name = "InterPodAffinity"
@@ -136,6 +108,13 @@ class InterPodAffinity(
         self._namespaces = handle.cluster.namespaces
         self._index = handle.snapshot.index(PodIndex)
         self._existing = handle.service(ExistingTerms)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        affinity = pod.spec.affinity
+        if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
+            return None
+        # Without terms of its own, the pod is only seen by other pods' terms, by its labels.
+        return {} if self._ignores_preferred else {"labels": tuple(sorted(pod.labels.items()))}
 
     # -- filter -----------------------------------------------------------------------------------
 

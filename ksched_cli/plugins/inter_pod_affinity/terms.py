@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ksched_cli.cluster.objects import Namespace, PodAffinity, PodAffinityTerm
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.topology.domain_counts import DomainCounter, Domains
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import Clause, Namespaces, PodSelection
 from ksched_cli.framework.handle import Handle
@@ -60,6 +61,40 @@ class AffinityTerm:
             for name, namespace in namespaces.items()
             if self.namespace_selector.matches(namespace.metadata.labels)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CountedTerm:
+    """A term with the count of the pods it selects. weight: as in AffinityTerm."""
+
+    selection: PodSelection
+    counter: DomainCounter
+    weight: int
+
+    @property
+    def domains(self) -> Domains:
+        return self.counter.domains
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingTerms:
+    """The terms of the pod being scheduled, with their counters.
+
+    required:      of the pods that match all required affinity terms, one per topology key
+    matches_self:  whether the pod itself matches all its required affinity terms
+    required_anti: one per term
+    preferred:     one per term
+    error:         why terms do not parse
+    """
+
+    required: tuple[CountedTerm, ...] = ()
+    matches_self: bool = False
+    required_anti: tuple[CountedTerm, ...] = ()
+    preferred: tuple[CountedTerm, ...] = ()
+    error: str = ""
+
+
+NO_INCOMING_TERMS = IncomingTerms()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,14 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.selectors import IN, SelectorError
 from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.helper.signatures import Fragments, sign_node_affinity
 from ksched_cli.plugins.node_affinity import args as args_types
 
 REASON = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
@@ -56,7 +58,13 @@ CONFLICT = Status.unresolvable("pod affinity terms conflict")
 
 
 class NodeAffinity(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, NormalizeScore, Explains
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    NormalizeScore,
+    SignPlugin,
+    Explains,
 ):
     name = "NodeAffinity"
     scope = Scope.NODE
@@ -74,6 +82,9 @@ class NodeAffinity(
                 for term in added.preferred or ()
             ]
         )
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_node_affinity(pod)
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         affinity = pod.spec.affinity

@@ -20,10 +20,12 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.balanced_allocation_args import (
     NodeResourcesBalancedAllocationArgs,
 )
@@ -42,12 +44,15 @@ STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
 HALF = MAX_NODE_SCORE // 2
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, Explains):
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, Explains):
     name = "NodeResourcesBalancedAllocation"
     scope = Scope.ROW
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._resources = args.resources or ()
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_requests(pod)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)

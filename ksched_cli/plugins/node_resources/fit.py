@@ -22,6 +22,7 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.resource_comparison import ComparesResources
@@ -29,6 +30,7 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.plugins.node_resources.scoring import (
     ScoredRequests,
@@ -58,7 +60,9 @@ MANY_RESOURCES = 8
 InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 
-class NodeResourcesFit(PreFilterPlugin, ComparesResources, PreScorePlugin, ScorePlugin, Explains):
+class NodeResourcesFit(
+    PreFilterPlugin, ComparesResources, PreScorePlugin, ScorePlugin, SignPlugin, Explains
+):
     name = "NodeResourcesFit"
     scope = Scope.ROW
 
@@ -76,6 +80,9 @@ class NodeResourcesFit(PreFilterPlugin, ComparesResources, PreScorePlugin, Score
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
             self._shape_score = requested_to_capacity_ratio(ratio.shape or ())
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_requests(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -18,10 +18,12 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
     ClaimMissingError,
@@ -36,7 +38,7 @@ from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, CSINodes
 REASON = Status.unschedulable("node(s) exceed max volume count")
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     name = "NodeVolumeLimits"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -51,6 +53,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, Explains):
         if any(volume.ephemeral is not None for volume in volumes):
             return Scope.CLUSTER
         return Scope.ROW if any(is_counted(volume) for volume in volumes) else Scope.NODE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_volumes(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -34,12 +34,14 @@ from ksched_cli.framework.interface import (
     PreScorePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import SelectorError
+from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
@@ -129,6 +131,7 @@ class PodTopologySpread(
     PreScorePlugin,
     ScorePlugin,
     NormalizeScore,
+    SignPlugin,
     Explains,
 ):
     name = "PodTopologySpread"
@@ -138,6 +141,7 @@ class PodTopologySpread(
         self._system_defaulted = args.defaulting_type == "System"
         configured = tuple(map(_constraint, args.default_constraints or ()))
         self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else configured
+        self.signs_pods = not self._defaults
         self._cluster = handle.cluster
         self._index = handle.snapshot.index(PodIndex)
 
@@ -150,6 +154,9 @@ class PodTopologySpread(
         except PluginError:
             return Scope.CLUSTER
         return Scope.CLUSTER if constraints else Scope.NODE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if pod.spec.topology_spread_constraints else {}
 
     # -- constraints ------------------------------------------------------------------------------
 

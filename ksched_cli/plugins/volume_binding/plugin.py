@@ -24,11 +24,13 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
+from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
@@ -72,6 +74,7 @@ class VolumeBinding(
     PreScorePlugin,
     ScorePlugin,
     PreBindPlugin,
+    SignPlugin,
     Explains,
 ):
     name = "VolumeBinding"
@@ -82,6 +85,9 @@ class VolumeBinding(
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_volumes(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -21,10 +21,12 @@ from ksched_cli.framework.interface import (
     PreFilterPlugin,
     PreFilterResult,
     Scope,
+    SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of, is_disk
 from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found_message
 
@@ -56,7 +58,7 @@ class SinglePodClaims:
         return sum(not use.ephemeral and use.claim in self.claims for use in claim_uses(pod.pod))
 
 
-class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Explains):
+class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, SignPlugin, Explains):
     name = "VolumeRestrictions"
 
     def __init__(self, args: Any, handle: Handle) -> None:
@@ -68,6 +70,9 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Exp
             return Scope.CLUSTER
         has_disks = any(is_disk(volume) for volume in pod.spec.volumes)
         return Scope.ROW if has_disks else Scope.NODE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments:
+        return sign_volumes(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -1,0 +1,126 @@
+"""Opportunistic batching: while each pod fills its node, pods like it take the next best nodes of
+one ranking, without Filter and Score on all nodes.
+
+A batch is used for the pod of the very next attempt, of equal signature, where the node that was
+taken last has no room for it. Upstream drops a batch after 500 ms, too; here no time passes.
+
+Upstream: pkg/scheduler/framework/runtime/batch.go (GetNodeHint, StoreScheduleResults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.pod_signer import PodSigner
+from ksched_cli.framework.results import Scores
+from ksched_cli.framework.runtime import Framework
+
+_TAKEN = np.iinfo(np.int64).min
+
+
+class Batch:
+    """Of one profile: the nodes that are left of the ranking for pods of one signature.
+
+    signature:    None where there is no ranking to use
+    rows, totals: the ranked nodes, `left` of which are not taken
+    last_row:     the node taken last, in attempt number `last_attempt`
+    """
+
+    __slots__ = ("last_attempt", "last_row", "left", "rows", "signature", "signer", "totals")
+
+    def __init__(self, signer: PodSigner) -> None:
+        self.signer = signer
+        self.signature: int | None = None
+        self.rows: Rows = np.empty(0, dtype=np.intp)
+        self.totals: Scores = np.empty(0, dtype=np.int64)
+        self.left = 0
+        self.last_row = 0
+        self.last_attempt = 0
+
+    def rank(self, evaluation: Evaluation, row: int) -> None:
+        """Replaces the ranking by that of an evaluation whose pod took `row`."""
+        self.signature, totals = None, evaluation.totals
+        if totals is not None and len(totals) > 1:
+            self.signature = self.signer.sign(evaluation.pod)
+        if self.signature is not None and totals is not None:
+            self.rows, self.totals = evaluation.feasible.indices(), totals.copy()
+            self.left = len(totals)
+            self._take(row)
+
+    def take_best(self, tie_break: Callable[[Rows], int]) -> int:
+        """The best node that is left, which is taken then."""
+        ties = self.rows[(self.totals == self.totals.max()).nonzero()[0]]
+        ties.sort()
+        row = tie_break(ties) if len(ties) > 1 else int(ties[0])
+        self._take(row)
+        return row
+
+    def _take(self, row: int) -> None:
+        self.totals[self.rows == row] = _TAKEN
+        self.left -= 1
+
+
+class Batching:
+    """The batches of all profiles that sign pods, by scheduler name.
+
+    attempts: how many there have been, of all profiles
+    hint:     the row that the attempt under way was given, or None
+    """
+
+    __slots__ = ("_batches", "_tie_break", "attempts", "hint")
+
+    def __init__(self, batches: dict[str, Batch], tie_break: Callable[[Rows], int]) -> None:
+        self._batches = batches
+        self._tie_break = tie_break
+        self.attempts = 0
+        self.hint: int | None = None
+
+    @classmethod
+    def of(
+        cls, frameworks: Iterable[Framework], tie_break: Callable[[Rows], int]
+    ) -> Batching | None:
+        """None where no profile signs pods."""
+        batches = {
+            framework.profile.scheduler_name: Batch(framework.signer)
+            for framework in frameworks
+            if framework.signer is not None
+        }
+        return cls(batches, tie_break) if batches else None
+
+    def begin(self) -> None:
+        """An attempt begins."""
+        self.attempts += 1
+        self.hint = None
+
+    def find_hint(self, evaluation: Evaluation) -> int | None:
+        """The node to try first for a pod that passed PreFilter, or None."""
+        batch = self._batches.get(evaluation.framework.profile.scheduler_name)
+        if batch is not None and self._continues(batch, evaluation):
+            self.hint = batch.take_best(self._tie_break)
+        return self.hint
+
+    def _continues(self, batch: Batch, evaluation: Evaluation) -> bool:
+        """Upstream: batchStateCompatible."""
+        pod = evaluation.pod
+        if batch.signature is None or not batch.left or self.attempts != batch.last_attempt + 1:
+            return False
+        if batch.signer.sign(pod) != batch.signature:
+            return False
+        # If the pod fitted on the node taken last, that node's place in the ranking were unknown.
+        last_node = Nodes(evaluation.statuses.snapshot, np.array([batch.last_row], dtype=np.intp))
+        verdicts = evaluation.framework.filtering.run_filters(evaluation.state, pod, last_node)
+        return verdicts.statuses[verdicts.ids[0]].is_rejected
+
+    def store(self, evaluation: Evaluation, row: int) -> None:
+        """The pod took `row`; without or against the hint, its evaluation is the new ranking."""
+        batch = self._batches.get(evaluation.framework.profile.scheduler_name)
+        if batch is None:
+            return
+        batch.last_row, batch.last_attempt = row, self.attempts
+        if row != self.hint:
+            batch.rank(evaluation, row)
