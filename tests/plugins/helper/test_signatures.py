@@ -31,7 +31,8 @@ def volumes(*sources: dict[str, Any]) -> dict[str, Any]:
     return {"volumes": [{"name": f"v{i}", **source} for i, source in enumerate(sources)]}
 
 
-EMPTY, HOST = {"emptyDir": {}}, {"hostPath": {"path": "/a"}}
+EMPTY: dict[str, Any] = {"emptyDir": {}}
+HOST = {"hostPath": {"path": "/a"}}
 SECRET, CONFIG = {"secret": {"secretName": "s"}}, {"configMap": {"name": "c"}}
 
 
