@@ -44,10 +44,10 @@ def signer(*plugins: Any, minor: str = "1.36") -> tuple[PodSigner | None, list[i
     run = simulation(
         cluster(node("n"), *pods), profile(*plugins), plugins, kubernetes_version=minor
     )
-    made = run.frameworks["default-scheduler"].signer
-    if made is None:
+    pod_signer = run.frameworks["default-scheduler"].signer
+    if pod_signer is None:
         return None, []
-    return made, [made.sign(find(run, f"p{i}")) for i in range(len(pods))]
+    return pod_signer, [pod_signer.sign(find(run, f"p{i}")) for i in range(len(pods))]
 
 
 def test_pods_share_a_signature_where_all_that_plugins_read_is_equal() -> None:
