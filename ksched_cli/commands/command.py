@@ -6,8 +6,9 @@ returns an exit code. typer knows neither: it gets one parameter per option, and
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import wraps
 from inspect import Parameter, signature
@@ -41,7 +42,7 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     def command(**values: Any) -> None:
         for name, options in objects.items():
             taken = {field.name: values.pop(field.name) for field in fields(options)}
-            values[name] = options(**taken)
+            values[name] = _with_page(options(**taken))
             _configure_output(values[name])
         _refuse_idle(values)
         with command_output():
@@ -60,6 +61,22 @@ def _configure_output(options: object) -> None:
     if isinstance(options, CommonOptions):
         SETTINGS.quiet = options.quiet
         SETTINGS.pager = not options.no_pager
+        SETTINGS.browser = options.open_page
+
+
+def _with_page(options: Any) -> Any:
+    """--open asks for the page where no other form is asked for. Raises UsageError."""
+    if not isinstance(options, CommonOptions):
+        return options
+    if options.open_page and options.output is Form.TABLE:
+        options = replace(options, output=Form.HTML)
+    if options.open_page and options.output is not Form.HTML:
+        raise UsageError(f"--open shows a page: it does not go with -o {options.output.value}")
+    if options.output is Form.HTML and not options.open_page and sys.stdout.isatty():
+        raise UsageError(
+            "-o html prints a page: send it to a file, as `> page.html`, or add --open"
+        )
+    return options
 
 
 def _refuse_idle(values: Mapping[str, Any]) -> None:

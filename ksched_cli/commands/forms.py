@@ -7,7 +7,7 @@ import typer
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
-COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML)
+COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
 # What single commands take besides.
 MORE_FORMS = {
     "schedule": (Form.WIDE, Form.NAME),

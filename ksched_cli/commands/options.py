@@ -94,9 +94,13 @@ Output = Annotated[
         metavar="FORM",
         parser=parse_form,
         callback=check_form,
-        help="table, json or yaml; wide or name where --help of a command says so.",
+        help="table, json, yaml, or html: a page that stands alone; wide or name where --help of a "
+        "command says so.",
         show_default="table",
     ),
+]
+OpenPage = Annotated[
+    bool, typer.Option("--open", help="Show the result as a page in the browser."), Before("quiet")
 ]
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="No warnings and no progress: results and errors.")
@@ -222,6 +226,7 @@ class CommonOptions:
     no_pager: NoPager = False
     kubernetes_version: KubernetesVersion = None
     feature_gates: FeatureGates = ""
+    open_page: OpenPage = False
 
 
 @dataclass(frozen=True, slots=True)

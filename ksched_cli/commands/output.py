@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.envelope import with_envelope
@@ -34,11 +35,13 @@ LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 class Settings:
     """Of this run of ksched.
 
-    quiet: no warnings; pager: whether long tables go through one
+    quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
+    in one
     """
 
     quiet: bool = False
     pager: bool = True
+    browser: bool = False
 
 
 SETTINGS = Settings()
@@ -63,6 +66,8 @@ def show(report: Report, form: Form) -> None:
     text = render(replace(report, document=lambda: _whole(report.document())), form)
     if form in (Form.TABLE, Form.WIDE) and SETTINGS.pager and _is_longer_than_terminal(text):
         _page(text)
+    elif form is Form.HTML and SETTINGS.browser:
+        show_page(text)
     elif text or form is not Form.NAME:
         _print(text)
 

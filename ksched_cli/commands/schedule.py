@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,11 @@ from ksched_cli.commands.options import (
 )
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
+
+if TYPE_CHECKING:
+    from ksched_cli.analysis.usage import NodeUsage
+    from ksched_cli.engine.records import RunRecord
+    from ksched_cli.engine.simulation import Simulation
 
 
 def schedule(  # noqa: PLR0913  # a parameter per option
@@ -62,7 +68,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
         raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
     if trace and not as_data:
         raise UsageError("--trace does nothing without -o json or -o yaml")
-    if nodes and (as_data or options.output is Form.NAME):
+    if nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
         raise UsageError(f"--nodes does nothing with -o {options.output.value}")
     with progress.of_pods() as on_progress:
         run_options = Options(
@@ -76,6 +82,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
         traced_pods = session.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
+        before = node_usages(simulation.snapshot) if options.output is Form.HTML else ()
         run = simulation.run()
     session.report_defects(simulation, options.debug)
 
@@ -93,6 +100,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
                 ),
                 table=lambda: renderer.table(run, limit(options.everything), shown()),
                 names=lambda: run.pending,
+                figures=lambda: _figures(simulation, run, before),
             ),
             simulation.state.changes,
             limit(options.everything),
@@ -102,3 +110,11 @@ def schedule(  # noqa: PLR0913  # a parameter per option
     if run.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if run.pending else ExitCode.YES
+
+
+def _figures(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsage]) -> dict[str, Any]:
+    """What the page shows besides: the nodes before and after the run, and the pods on them."""
+    from ksched_cli.analysis.cluster_map import cluster_map
+    from ksched_cli.report.html import cluster_map as columns
+
+    return columns.figures(cluster_map(simulation, run, before))

@@ -19,20 +19,25 @@ class Form(StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    HTML = "html"
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A result in both its shapes; only the one that is asked for is made.
+    """A result in all its shapes; only what the form asked for needs is made.
 
     document: plain data, as its JSON Schema has it
     table:    the text for people
     names:    what the result comes down to where that is a list of names
+    headline: the verdict in a line or more, with which a page begins
+    figures:  plain data that only the page shows
     """
 
     document: Callable[[], Mapping[str, Any]]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
+    headline: Callable[[], str] = str
+    figures: Callable[[], Mapping[str, Any]] = dict
 
 
 def _table(report: Report) -> str:
@@ -60,12 +65,19 @@ def _names(report: Report) -> str:
     return "\n".join(report.names())
 
 
+def _html(report: Report) -> str:
+    from ksched_cli.report.html.page import render_page
+
+    return render_page(report.document(), report.headline(), report.figures())
+
+
 RENDERERS: Mapping[Form, Callable[[Report], str]] = {
     Form.TABLE: _table,
     Form.WIDE: _table,
     Form.JSON: _json,
     Form.YAML: _yaml,
     Form.NAME: _names,
+    Form.HTML: _html,
 }
 
 

@@ -1,0 +1,118 @@
+"""A cluster before and after a run as plain data: columns over nodes, columns over pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod
+from ksched_cli.analysis.usage import NodeUsage
+from ksched_cli.report.html.columns import Kind, coded, column, resource_kind
+from ksched_cli.report.owners import shared_owner
+from ksched_cli.report.table import printable
+from ksched_cli.report.usage import PODS
+
+# In the table of pods; more resources would leave the names no room.
+POD_RESOURCES = ("cpu", "memory")
+
+
+def figures(cluster: ClusterMap) -> dict[str, Any]:
+    """The map, a table of nodes, a table of pods, the nodes' shares for histograms, and who
+    manages the pods that wait."""
+    resources = resource_names(cluster.after)
+    return {
+        "map": _map(cluster, resources),
+        "nodes": _node_columns(cluster, resources),
+        "pods": _pod_columns(cluster.pods),
+        "shares": {
+            resource: [shares(usages, resource) for usages in (cluster.before, cluster.after)]
+            for resource in resources
+        },
+        "owners": {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
+    }
+
+
+def resource_names(usages: Sequence[NodeUsage]) -> list[str]:
+    """Of what some node has any; cpu, memory and pods first."""
+    names = {key for usage in usages for key, amount in usage.allocatable.items() if amount}
+    first = [name for name in ("cpu", "memory", PODS) if name in names]
+    return [*first, *sorted(names.difference(first))]
+
+
+def requested(usage: NodeUsage, resource: str) -> int:
+    return usage.pods if resource == PODS else usage.requested.get(resource, 0)
+
+
+def shares(usages: Sequence[NodeUsage], resource: str) -> list[float]:
+    """What is requested of a resource, of 1, on the nodes that have any."""
+    return [
+        requested(usage, resource) / amount
+        for usage in usages
+        if (amount := usage.allocatable.get(resource, 0)) > 0
+    ]
+
+
+def _percent(usage: NodeUsage, resource: str) -> float | None:
+    amount = usage.allocatable.get(resource, 0)
+    return round(100 * requested(usage, resource) / amount, 1) if amount > 0 else None
+
+
+def _map(cluster: ClusterMap, resources: Sequence[str]) -> dict[str, Any]:
+    """Per resource what each node has and what is requested of it."""
+    return {
+        "names": [printable(usage.name) for usage in cluster.after],
+        "resources": [
+            {
+                "name": resource,
+                "kind": resource_kind(resource),
+                "allocatable": coded(
+                    [usage.allocatable.get(resource, 0) for usage in cluster.after]
+                ),
+                "before": coded([requested(usage, resource) for usage in cluster.before]),
+                "after": coded([requested(usage, resource) for usage in cluster.after]),
+            }
+            for resource in resources
+        ],
+        "labels": [
+            {"key": printable(key), **coded([printable(value) for value in values])}
+            for key, values in cluster.labels.items()
+        ],
+        "taints": coded(list(map(printable, cluster.taints))),
+    }
+
+
+def _node_columns(cluster: ClusterMap, resources: Sequence[str]) -> list[dict[str, Any]]:
+    columns = [column("Node", [usage.name for usage in cluster.after])]
+    columns += [
+        column(key.rpartition("/")[2], values) for key, values in list(cluster.labels.items())[:1]
+    ]
+    columns.append(column("Pods", [usage.pods for usage in cluster.after], Kind.NUMBER))
+    for resource in resources:
+        kind = resource_kind(resource)
+        if resource != PODS:
+            amounts = [requested(usage, resource) for usage in cluster.after]
+            columns.append(column(resource, amounts, kind))
+            amounts = [usage.allocatable.get(resource, 0) for usage in cluster.after]
+            columns.append(column("of", amounts, kind))
+        after = [_percent(usage, resource) for usage in cluster.after]
+        columns.append(column(f"{resource} %", after, Kind.SHARE))
+    if any(cluster.taints):
+        columns.append(column("Taints", cluster.taints))
+    return columns
+
+
+def _pod_columns(pods: Sequence[MappedPod]) -> list[dict[str, Any]]:
+    texts: list[tuple[str, Callable[[MappedPod], str]]] = [
+        ("Pod", lambda pod: pod.pod),
+        ("State", lambda pod: pod.state),
+        ("Node", lambda pod: pod.node),
+        ("Owner", lambda pod: shared_owner(pod.owner)),
+    ]
+    columns = [column(title, map(value_of, pods)) for title, value_of in texts]
+    columns.append(column("Score", [pod.score for pod in pods], Kind.NUMBER))
+    for resource in POD_RESOURCES:
+        amounts = [pod.requests.get(resource, 0) for pod in pods]
+        columns.append(column(resource, amounts, resource_kind(resource)))
+    columns.append(column("Priority", [pod.priority for pod in pods], Kind.NUMBER))
+    columns.append(column("Why", [pod.why for pod in pods]))
+    return columns

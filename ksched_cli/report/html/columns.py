@@ -1,0 +1,66 @@
+"""The data of a page: columns of values, and the JSON that carries them in the page.
+
+A column whose values repeat is a list of its terms and an index per row. Tens of thousands of pods
+stay some hundred kilobytes that way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from ksched_cli.report.table import printable
+
+# Coded where there are at most half as many terms as rows.
+ROWS_PER_TERM = 2
+# In a script element, these could end it, or begin another; JSON has them in strings only.
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+
+
+class Kind(StrEnum):
+    """How a column's values are shown, and sorted: text by its letters, all others as numbers.
+
+    cpu: in thousandths of a core; bytes; share: per cent
+    """
+
+    TEXT = "text"
+    NUMBER = "number"
+    CPU = "cpu"
+    BYTES = "bytes"
+    SHARE = "share"
+
+
+RESOURCE_KINDS = {"cpu": Kind.CPU, "memory": Kind.BYTES, "ephemeral-storage": Kind.BYTES}
+
+
+def resource_kind(resource: str) -> Kind:
+    """Of amounts of a resource, in the scheduler's units."""
+    if resource.startswith("hugepages-"):
+        return Kind.BYTES
+    return RESOURCE_KINDS.get(resource, Kind.NUMBER)
+
+
+def column(title: str, values: Iterable[Any], kind: Kind = Kind.TEXT) -> dict[str, Any]:
+    """A column as plain data. values: None where a row has none"""
+    if kind is Kind.TEXT:
+        values = [printable(value or "") for value in values]
+    return {"title": printable(title), "kind": kind.value, **coded(list(values))}
+
+
+def coded(values: Sequence[Any]) -> dict[str, Any]:
+    """`values`, or `terms` and per row the `index` of its term."""
+    index_of: dict[Any, int] = {}
+    index = [index_of.setdefault(value, len(index_of)) for value in values]
+    if len(index_of) * ROWS_PER_TERM > len(values):
+        return {"values": values}
+    return {"terms": list(index_of), "index": index}
+
+
+def embedded(data: Mapping[str, Any]) -> str:
+    """JSON, in ASCII, that stands in a script element as it is."""
+    text = json.dumps(data, separators=(",", ":"))
+    for character, escape in UNSAFE.items():
+        text = text.replace(character, escape)
+    return text

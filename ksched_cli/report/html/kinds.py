@@ -1,0 +1,54 @@
+"""Which page shows which kind of document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ksched_cli.report.html import any_kind, schedule
+from ksched_cli.report.html.sections import Page, Prose, Section, Table
+
+MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
+
+PAGES: Mapping[str, MakePage] = {
+    "ScheduleResult": schedule.page,
+}
+# By kind of document, the command that prints it.
+COMMANDS = {
+    "AuditResult": "audit",
+    "CapacityResult": "capacity",
+    "Comparison": "compare",
+    "ConfigurationDiff": "config diff",
+    "DriftResult": "drift",
+    "EffectiveConfiguration": "config show",
+    "Explanation": "explain",
+    "PendingReport": "explain --pending",
+    "PluginList": "plugins",
+    "PreemptionResult": "preempt",
+    "ScheduleResult": "schedule",
+    "TestResult": "test",
+    "ValidationResult": "validate",
+    "ValidationResults": "validate",
+}
+
+
+def page_of(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
+    """The kind's own page, else one of all that the document has; what changes did comes first,
+    warnings last."""
+    make = PAGES.get(document["kind"], any_kind.page)
+    page = make(document, headline, figures)
+    return replace(page, sections=(*_changes(document), *page.sections, *_warnings(document)))
+
+
+def _changes(document: Mapping[str, Any]) -> list[Section]:
+    changes = document.get("changes")
+    if not changes or document["kind"] == "ConfigurationDiff":
+        return []
+    rows = [(change["text"], "; ".join(change["did"]) or "nothing to do") for change in changes]
+    return [Table("Changes to the state", ("Change", "What it did"), rows)]
+
+
+def _warnings(document: Mapping[str, Any]) -> list[Section]:
+    warnings = document.get("warnings")
+    return [Prose("Warnings", warnings, "warn")] if warnings else []

@@ -1,0 +1,89 @@
+"""A result as one HTML file that needs nothing else: no server, nothing loaded from outside.
+
+Names and messages come from others: every text is escaped, and a policy in the page lets run
+nothing but the page's own script. The file is plain ASCII, so that no encoding on its way spoils
+it.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ksched_cli import __version__
+from ksched_cli.report.html.columns import embedded
+from ksched_cli.report.html.kinds import COMMANDS, page_of
+from ksched_cli.report.table import printable
+
+
+def render_page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> str:
+    """The page of a result.
+
+    document: as its JSON Schema has it
+    headline: the verdict in a line or more, or ""
+    figures:  plain data that only the page shows
+    """
+    page = page_of(document, headline, figures)
+    style, script = _resource("page.css"), _resource("page.js")
+    text = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            command=COMMANDS.get(document["kind"], ""),
+            document=document,
+            data=Markup(embedded(page.data())),
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            version=__version__,
+        )
+    )
+    return text.encode("ascii", "xmlcharrefreplace").decode("ascii").rstrip("\n")
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("ksched_cli.report.html", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _shown(value: object) -> object:
+    """Control characters are shown escaped, as in tables."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return printable(value)
+
+
+def _resource(name: str) -> str:
+    return (files("ksched_cli.report.html") / name).read_text(encoding="ascii")
+
+
+def _policy(style: str, script: str) -> str:
+    """Content-Security-Policy: one style, one script, no request."""
+    return "; ".join((
+        "default-src 'none'",
+        f"script-src {_hash(script)}",
+        f"style-src {_hash(style)}",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "require-trusted-types-for 'script'",
+    ))  # fmt: skip
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
