@@ -37,9 +37,9 @@ def measure(state: str, percentage: int, cache_answers: bool = True) -> dict[str
     loaded = time.perf_counter()
     simulation = Simulation(cluster, configuration, registry, Options(cache_answers=cache_answers))
     pods = len(simulation.pending())
-    ready = time.perf_counter()
+    ready, cpu_ready = time.perf_counter(), time.process_time()
     run = simulation.run()
-    seconds = time.perf_counter() - ready
+    seconds, cpu_seconds = time.perf_counter() - ready, time.process_time() - cpu_ready
     return {
         "nodes": len(cluster.nodes),
         "pods": pods,
@@ -47,6 +47,7 @@ def measure(state: str, percentage: int, cache_answers: bool = True) -> dict[str
         "evicted": len(run.evicted),
         "loadSeconds": round(loaded - start, 3),
         "seconds": round(seconds, 4),
+        "cpuSeconds": round(cpu_seconds, 4),
         "podsPerSecond": round(pods / seconds, 1),
         "peakMiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // MIB,
     }

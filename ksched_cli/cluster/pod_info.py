@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec
+from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
 from ksched_cli.cluster.resources import pod_resources
 
 ANY_HOST = "0.0.0.0"
@@ -35,16 +37,23 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 class Template(Struct, frozen=True, eq=False):
-    """What every pod of one spec has in common. Compared by identity."""
+    """What every pod of one spec has in common. Compared by identity.
+
+    shape: the spec as JSON without the names of volume claims; None where it has none
+    """
 
     spec: PodSpec
     host_ports: tuple[HostPort, ...]
+    shape: bytes | None = None
 
 
 class PodInfo:
     """A pod in a run. `template` and `resources` may be shared with other pods.
 
     resources: requests in scheduler units (cpu in milli, everything else in units)
+    signature: see PodCatalog
+    shape:     the same for pods that differ in nothing but their names and those of their volume
+               claims; the signature, where there are no such claims
     """
 
     # Attributes rather than properties: they are read many times in every attempt.
@@ -55,13 +64,14 @@ class PodInfo:
         "pod",
         "priority",
         "resources",
+        "shape",
         "signature",
         "spec",
         "template",
         "uid",
     )
 
-    def __init__(self, pod: Pod, template: Template, signature: int) -> None:
+    def __init__(self, pod: Pod, template: Template, signature: int, shape: int) -> None:
         self.pod = pod
         self.key = pod.key
         self.name = pod.metadata.name
@@ -71,6 +81,7 @@ class PodInfo:
         self.spec: PodSpec = template.spec
         self.priority = pod.spec.priority or 0
         self.signature = signature
+        self.shape = shape
         self.resources = pod_resources(pod)
 
     @property
@@ -90,23 +101,42 @@ class PodCatalog:
 
     def __init__(self) -> None:
         self._templates: dict[int, Template] = {}
-        self._signatures: dict[object, int] = {}
+        # Of signatures and shapes, which no number is both of unless they are the same.
+        self._ids: dict[object, int] = {}
 
     def info(self, pod: Pod) -> PodInfo:
         template = self._templates.get(id(pod.spec))
         if template is None:
-            template = Template(pod.spec, host_ports(pod.spec))
+            template = Template(pod.spec, host_ports(pod.spec), _shape(pod.spec))
             self._templates[id(pod.spec)] = template
         meta = pod.metadata
-        look = (
-            id(pod.spec),
+        rest = (
             meta.namespace,
             _pairs(meta.labels),
             _pairs(meta.annotations),
             _owners(meta.owner_references) if meta.owner_references else (),
             pod.deleting,
         )
-        return PodInfo(pod, template, self._signatures.setdefault(look, len(self._signatures)))
+        ids = self._ids
+        signature = shape = ids.setdefault((id(pod.spec), rest), len(ids))
+        if template.shape is not None:
+            shape = ids.setdefault((template.shape, rest), len(ids))
+        return PodInfo(pod, template, signature, shape)
+
+
+def _shape(spec: PodSpec) -> bytes | None:
+    """The spec without the names of volume claims; None where it has none."""
+    if not any(volume.persistent_volume_claim for volume in spec.volumes):
+        return None
+    volumes = tuple(map(_without_claim_name, spec.volumes))
+    return msgspec.json.encode(replace(spec, volumes=volumes), enc_hook=encode_hook)
+
+
+def _without_claim_name(volume: Volume) -> Volume:
+    claim = volume.persistent_volume_claim
+    if claim is None:
+        return volume
+    return replace(volume, persistent_volume_claim=replace(claim, claim_name=""))
 
 
 def _pairs(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ from ksched_cli.cluster.node_columns import (
 from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.pod_usage import PodUsageColumns
-from ksched_cli.cluster.resources import CPU, MANY_PODS, MEMORY, PodResources
+from ksched_cli.cluster.resources import CPU, HUGE, MANY_PODS, MEMORY, PodResources
 
 __all__ = [
     "COUNTABLE",
@@ -232,9 +232,14 @@ class Snapshot:
                 if column is None:
                     column = self._requested[resource] = np.zeros(len(self), dtype=np.int64)
                 column[row] += sign * amount
-        if resources.huge or len(self.pods[row]) > MANY_PODS:
+        if resources.huge or (len(self.pods[row]) > MANY_PODS and self._is_huge(row)):
             self.huge = True
         self._note(row)
+
+    def _is_huge(self, row: int) -> bool:
+        """Whether the row's pods request more of anything than MANY_PODS that are not huge may."""
+        amounts = (column.item(row) for column in self.other_requested().values())
+        return max(*self.usage[:, row].tolist(), *amounts) > MANY_PODS * HUGE
 
     def _note(self, row: int) -> None:
         self.log.append(row)

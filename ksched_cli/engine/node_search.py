@@ -148,6 +148,8 @@ class NodeSearch:
 
     def _visits(self, candidates: Rows, start: int, all_nodes: bool) -> Rows:
         """The candidates from the rotating start on, and around."""
+        if not start:
+            return candidates
         if not all_nodes:
             return np.concatenate((candidates[start:], candidates[:start]))
         if self._ring is None:

@@ -33,6 +33,9 @@ from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import PluginError, Status
 
+# To so many pods that look the same, caching answers about all nodes brings more than it costs.
+MANY_PODS_ALIKE = 64
+
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
 
@@ -100,7 +103,9 @@ class Pipeline:
             if len(evaluation.feasible):
                 return
         candidates = self._candidates(evaluation, outcome)
-        if outcome.node_names is not None and len(candidates) < SCALAR_PATH_MAX:
+        is_narrow = outcome.node_names is not None and len(candidates) < SCALAR_PATH_MAX
+        cached = evaluation.cached
+        if is_narrow and cached is not None and cached.pod_count < MANY_PODS_ALIKE:
             # What is cached is of all nodes: to ask about a handful costs less than to keep that.
             evaluation.cached = None
         statuses = evaluation.statuses
@@ -158,7 +163,8 @@ class Pipeline:
         evaluation.statuses.absent = Status.unresolvable(message)
         row_of = self.snapshot.row
         rows = [row_of[name] for name in outcome.node_names if name in row_of]
-        rows.sort(key=lambda row: int(self.snapshot.rank[row]))
+        if len(rows) > 1:
+            rows.sort(key=self.snapshot.rank.item)
         return np.array(rows, dtype=np.intp)
 
     def _preferred(self, evaluation: Evaluation, hint: int | None) -> Nodes:

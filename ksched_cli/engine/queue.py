@@ -64,7 +64,7 @@ def fill(pods: Iterable[PodInfo], frameworks: Mapping[str, Framework]) -> Queue:
             gated[pod.key] = status
             held.append(queued_pod)
     if queued:
-        queued = in_order(queued, order_of(frameworks))
+        queued = in_order_of_sort(queued, frameworks)
     return Queue(tuple(queued), gated, tuple(held))
 
 
@@ -90,9 +90,14 @@ def for_other_scheduler(name: str) -> str:
     return f'for the scheduler "{name}", which the configuration does not have'
 
 
-def order_of(frameworks: Mapping[str, Framework]) -> Less:
-    """All profiles have the same queue sort plugin: validation sees to it."""
-    return next(iter(frameworks.values())).less
+def in_order_of_sort(
+    queued: Iterable[QueuedPod], frameworks: Mapping[str, Framework]
+) -> list[QueuedPod]:
+    """Sorted by the queue sort plugin. All profiles have the same: validation sees to it."""
+    framework = next(iter(frameworks.values()))
+    if framework.sort_key is not None:
+        return sorted(queued, key=framework.sort_key)
+    return in_order(queued, framework.less)
 
 
 def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
@@ -197,7 +202,7 @@ class Backlog:
                     del self.entries[key]
                     self.gated[key] = status
                     self.held[key] = entry.queued
-        ordered = in_order((entry.queued for entry in self), order_of(self.frameworks))
+        ordered = in_order_of_sort((entry.queued for entry in self), self.frameworks)
         self.entries = {queued.pod.key: self.entries[queued.pod.key] for queued in ordered}
 
     def _gate(self, pod: PodInfo) -> Status:

@@ -124,6 +124,17 @@ class QueueSortPlugin(Plugin):
         """Whether `first` is tried before `second`."""
 
 
+class SortsByKey(QueueSortPlugin):
+    """A queue sort of ksched itself whose order is that of keys, which are quicker to compare."""
+
+    @abstractmethod
+    def key(self, queued: QueuedPod) -> tuple[float, ...]:
+        """What the pods are sorted by."""
+
+    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
+        return self.key(first) < self.key(second)
+
+
 @dataclass(frozen=True, slots=True)
 class PreFilterResult:
     """node_names: the only nodes that Filter has to look at; None: all nodes."""

@@ -36,6 +36,7 @@ from ksched_cli.framework.interface import (
     ReservePlugin,
     Scope,
     ScorePlugin,
+    SortsByKey,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -50,6 +51,7 @@ P = TypeVar("P", bound=Plugin)
 
 # Reserve and PreBind of one plugin, as methods that are called alike.
 NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], Status]]
+SortKey: TypeAlias = Callable[[QueuedPod], tuple[float, ...]]
 
 # Upstream: maxTimeout in runtime/framework.go.
 MAX_PERMIT_SECONDS = 15 * 60.0
@@ -92,6 +94,7 @@ class Framework:
         self._pre_filters = self._at("preFilter", PreFilterPlugin)
         self._post_filters = self._at("postFilter", PostFilterPlugin)
         self.queue_sort = self._at("queueSort", QueueSortPlugin)[0]
+        self.sort_key = _sort_key(self.queue_sort, caller)
         self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
         self._reserves = self._at("reserve", ReservePlugin)
         self._reserve_calls = tuple((plugin, plugin.reserve) for plugin in self._reserves)
@@ -103,6 +106,7 @@ class Framework:
         self._post_binds = self._at("postBind", PostBindPlugin)
         self._all_nodes = Nodes(handle.snapshot)
         self.answer_cache = AnswerCache(handle.snapshot)
+        self.answer_cache.by_shape = caller.foreign.isdisjoint(self._plugins)
         self.filtering = FilterRunner(
             self._at("filter", FilterPlugin),
             [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
@@ -348,6 +352,13 @@ class Framework:
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
         """See AnswerCache.dry_runs."""
         return self.answer_cache.dry_runs(pod, factory)
+
+
+def _sort_key(plugin: QueueSortPlugin, caller: PluginCaller) -> SortKey | None:
+    """What the queue is sorted by, where the plugin's own comparison need not be called."""
+    if isinstance(plugin, SortsByKey) and plugin.name not in caller.foreign:
+        return plugin.key
+    return None
 
 
 def _none_left(narrowed: list[str]) -> Status:

@@ -8,17 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.interface import QueuedPod, QueueSortPlugin
+from ksched_cli.framework.interface import QueuedPod, SortsByKey
 
 
-class PrioritySort(QueueSortPlugin):
+class PrioritySort(SortsByKey):
     name = "PrioritySort"
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
 
-    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
-        return self.key(first) < self.key(second)
-
-    def key(self, queued: QueuedPod) -> tuple[int, float]:
+    def key(self, queued: QueuedPod) -> tuple[float, ...]:
         return (-queued.pod.priority, queued.timestamp)

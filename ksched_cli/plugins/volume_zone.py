@@ -79,6 +79,10 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_volumes(pod)
 
+    def scope_for(self, pod: PodInfo) -> Scope:
+        """Claims are looked up by their names, in which pods differ that look the same."""
+        return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
+
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:

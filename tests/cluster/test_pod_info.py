@@ -65,6 +65,32 @@ def test_what_plugins_can_tell_apart_has_another_signature(metadata: dict[str, o
     assert first == third != second
 
 
+def with_claim(name: str, volume: str = "data", **spec: object) -> dict[str, object]:
+    source = {"claimName": name}
+    volumes = [{"name": volume, "persistentVolumeClaim": source}]
+    return {"containers": [{"name": "c"}], "volumes": volumes, **spec}
+
+
+def test_pods_that_differ_in_the_names_of_their_claims_have_one_shape() -> None:
+    catalog = PodCatalog()
+    plain, first, same, other, moved, bigger = (
+        catalog.info(pod(**spec))
+        for spec in (
+            {"containers": [{"name": "c"}]},
+            with_claim("a"),
+            with_claim("a"),
+            with_claim("b"),
+            with_claim("a", volume="elsewhere"),
+            with_claim("a", priority=5),
+        )
+    )
+    assert first.shape == same.shape == other.shape
+    assert len({info.shape for info in (plain, first, moved, bigger)}) == 4
+    assert first.signature != other.signature
+    assert plain.shape == plain.signature
+    assert first.shape not in (first.signature, other.signature, plain.signature)
+
+
 def test_a_pod_without_a_priority_has_zero() -> None:
     assert PodCatalog().info(Pod()).priority == 0
     info = PodCatalog().info(pod(priority=7))

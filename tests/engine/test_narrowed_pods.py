@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine import pipeline
 from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.pipeline import MANY_PODS_ALIKE
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX
 from ksched_cli.framework.cycle_state import CycleState
@@ -54,9 +56,15 @@ def run_of(state: ClusterState, *, cache_answers: bool) -> RunRecord:
     return run.run()
 
 
-@given(clusters_of_narrowed_pods())
-def test_every_attempt_is_the_same_without_cache_and_node_by_node(state: ClusterState) -> None:
-    cached = run_of(state, cache_answers=True)
+@pytest.mark.parametrize("many", [1, MANY_PODS_ALIKE])
+@given(state=clusters_of_narrowed_pods())
+def test_every_attempt_is_the_same_without_cache_and_node_by_node(
+    many: int, state: ClusterState
+) -> None:
+    """many: from how many pods alike on the cache is used for a handful of nodes"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "MANY_PODS_ALIKE", many)
+        cached = run_of(state, cache_answers=True)
     assert cached == run_of(state, cache_answers=False)
     with pytest.MonkeyPatch.context() as patch:
         # As for many nodes: every plugin is called in its array form.
@@ -75,6 +83,18 @@ def test_a_pod_for_one_node_makes_no_columns() -> None:
     assert entry is not None
     assert (entry.filter, entry.score) == (None, None)
     assert not framework.answer_cache.node_verdicts
+
+
+def test_many_pods_alike_for_one_node_are_answered_from_the_cache() -> None:
+    twins = [pod(f"p{i}", affinity=for_nodes(["n3"])) for i in range(MANY_PODS_ALIKE)]
+    run = simulation(cluster(*map(node, NAMES), *twins))
+    framework = run.frameworks["default-scheduler"]
+    framework.answer_cache.expect(run.pending())
+    first = find(run, "p0")
+    assert run.pipeline.evaluate(framework, first, Mode.SAMPLED).feasible.names() == ["n3"]
+    entry = framework.answer_cache.entry_for(first)
+    assert entry is not None
+    assert entry.filter is not None
 
 
 @pytest.mark.parametrize(("scope", "calls"), [(Scope.NODE, 1), (Scope.ROW, 3), (Scope.CLUSTER, 2)])

@@ -16,6 +16,7 @@ from ksched_cli.engine.queue import (
 )
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.plugins.priority_sort import PrioritySort
 from ksched_cli.testing import cluster, node, pod, simulation
 
 
@@ -54,6 +55,17 @@ def test_pods_that_the_plugin_finds_equal_keep_their_order() -> None:
         "a",
         "b",
     ]
+
+
+def test_a_foreign_queue_sort_is_asked_even_where_it_is_made_of_one_with_keys() -> None:
+    class Youngest(PrioritySort):
+        name = "Youngest"
+
+        def less(self, first: QueuedPod, second: QueuedPod) -> bool:
+            return first.pod.name > second.pod.name
+
+    run = simulation(cluster(node("a"), pod("a"), pod("b")), plugins=[Youngest])
+    assert names(fill(run.pending(), run.frameworks).queued) == ["b", "a"]
 
 
 def test_times_are_in_seconds_and_0_where_there_is_none() -> None:

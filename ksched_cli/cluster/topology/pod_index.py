@@ -96,7 +96,7 @@ class PodIndex:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._groups: dict[Hashable, PodGroup] = {}
-        self._by_signature: dict[int, PodGroup] = {}
+        self._by_shape: dict[int, PodGroup] = {}
         self._by_label: dict[LabelPair, list[PodGroup]] = {}
         self._selected: dict[PodSelection, _Selected] = {}
         self._anchored: dict[LabelPair, list[_Selected]] = {}
@@ -126,9 +126,9 @@ class PodIndex:
 
     def group(self, pod: PodInfo) -> PodGroup:
         """The group that the pod belongs to, whether it runs or not."""
-        group = self._by_signature.get(pod.signature)
+        group = self._by_shape.get(pod.shape)
         if group is None:
-            group = self._by_signature[pod.signature] = self._find_group(pod)
+            group = self._by_shape[pod.shape] = self._find_group(pod)
         return group
 
     def _find_group(self, pod: PodInfo) -> PodGroup:
@@ -207,8 +207,8 @@ class PodIndex:
         return value
 
     def derived(self, make: Callable[[PodInfo], T], pod: PodInfo) -> T:
-        """What `make` returned for the first pod of this signature."""
-        key = (make, pod.signature)
+        """What `make` returned for the first pod of this shape; it reads no names of claims."""
+        key = (make, pod.shape)
         try:
             value: T = self._once[key]
         except KeyError:

@@ -1,6 +1,6 @@
 """What plugins answered about pods, stored as long as it holds.
 
-Pods of the same signature get the same answers, as long as what the plugin's scope names does not
+Pods of the same shape get the same answers, as long as what the plugin's scope names does not
 change: NODE answers hold for the whole run; ROW answers until a pod comes to the node or leaves it;
 CLUSTER answers are not cached. Caches only store: the runners call the plugins.
 """
@@ -30,16 +30,17 @@ SharedKey: TypeAlias = tuple[str, Hashable]
 
 @dataclass(slots=True)
 class CacheEntry:
-    """All that is cached for one signature.
+    """All that is cached for pods of one shape.
 
     static_state: what the cached plugins wrote in PreFilter and PreScore, and which of them skip
+    pod_count:    how many such pods were expected
     pre_filters:  the PreFilter plugins to be called in every cycle; None: not determined yet
     pre_filter_outcome: of the others, together; None where it may change
     pre_scores:   as pre_filters, of PreScore
     rate:         the share of the nodes last searched that passed
-    dry_runs:     see AnswerCache.dry_runs; dry_runs_version: the log's length that they are of
     """
 
+    pod_count: int
     static_state: CycleState = field(default_factory=CycleState)
     pre_filters: tuple[PreFilterPlugin, ...] | None = None
     pre_filter_outcome: PreFilterOutcome | None = None
@@ -47,49 +48,66 @@ class CacheEntry:
     filter: FilterCache | None = None
     score: ScoreCache | None = None
     rate: float = 1.0
-    dry_runs: RowResults | None = None
-    dry_runs_version: int = 0
+
+
+@dataclass(slots=True)
+class DryRuns:
+    """See AnswerCache.dry_runs. version: the log's length that the results are of"""
+
+    results: RowResults
+    version: int
 
 
 class AnswerCache:
-    """Per signature, an entry, where more than one pod has it.
+    """Per shape, an entry, where more than one pod has it.
 
-    node_verdicts, node_scores: NODE answers about all rows, which pods of several signatures share
+    In-tree plugins that read the names of volume claims answer with Scope.CLUSTER for pods that
+    have such; of others nobody knows.
+
+    node_verdicts, node_scores: NODE answers about all rows, which pods of several shapes share
+    by_shape: whether no plugin is foreign; otherwise an entry is of one signature
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.node_verdicts: dict[SharedKey, Verdicts] = {}
         self.node_scores: dict[SharedKey, NodeScores] = {}
+        self.by_shape = True
         self._expected: Counter[int] = Counter()
         self._entries: dict[int, CacheEntry] = {}
+        self._dry_runs: dict[int, DryRuns] = {}
 
     def expect(self, pods: Iterable[PodInfo]) -> None:
         """The pods that will come."""
-        self._expected.update(pod.signature for pod in pods)
+        pods = tuple(pods)
+        self._expected.update(pod.shape for pod in pods)
+        self._expected.update(pod.signature for pod in pods if pod.signature != pod.shape)
 
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:
-        """The entry for the pod's signature; None where no other pod has the same."""
-        entry = self._entries.get(pod.signature)
-        if entry is None and self._expected[pod.signature] > 1:
-            entry = self._entries[pod.signature] = CacheEntry()
+        """The entry for pods like this one; None where there is no other."""
+        key = pod.shape if self.by_shape else pod.signature
+        entry = self._entries.get(key)
+        if entry is None and self._expected[key] > 1:
+            entry = self._entries[key] = CacheEntry(self._expected[key])
         return entry
 
     def forget(self, pod: PodInfo) -> None:
-        """Drops the entry for the pod's signature, and that its pods are expected."""
-        self._entries.pop(pod.signature, None)
-        self._expected.pop(pod.signature, None)
+        """Drops what is cached for pods like this one, and that they are expected."""
+        for key in (pod.shape, pod.signature):
+            self._entries.pop(key, None)
+            self._expected.pop(key, None)
+            self._dry_runs.pop(key, None)
 
     def dry_runs(self, pod: PodInfo, factory: Callable[[], R]) -> R | None:
         """Results of dry runs on nodes that have not changed since; the caller reads them and fills
         them in. None where no other pod has the same signature. factory: makes them, empty"""
-        entry = self.entry_for(pod)
-        if entry is None:
-            return None
         log = self.snapshot.log
-        if entry.dry_runs is None:
-            entry.dry_runs = factory()
-        elif entry.dry_runs_version < len(log):
-            entry.dry_runs.forget(log[entry.dry_runs_version :])
-        entry.dry_runs_version = len(log)
-        return cast(R, entry.dry_runs)
+        cached = self._dry_runs.get(pod.signature)
+        if cached is None:
+            if self._expected[pod.signature] < 2:
+                return None
+            cached = self._dry_runs[pod.signature] = DryRuns(factory(), len(log))
+        elif cached.version < len(log):
+            cached.results.forget(log[cached.version :])
+            cached.version = len(log)
+        return cast(R, cached.results)

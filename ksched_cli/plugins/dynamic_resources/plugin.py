@@ -108,6 +108,8 @@ class DynamicResources(
         return self._handle.service(ClaimStore)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
+        if not pod.spec.resource_claims:
+            return SUCCESS
         try:
             claims_of(pod, self._store)
         except ClaimError as error:

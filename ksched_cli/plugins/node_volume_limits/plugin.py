@@ -34,6 +34,7 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     volume_text,
 )
 from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, CSINodes
+from ksched_cli.plugins.volumes.pod_claims import claim_uses
 
 REASON = Status.unschedulable("node(s) exceed max volume count")
 
@@ -48,9 +49,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         self._migrations = tuple(migrations(self._csi_nodes))
 
     def scope_for(self, pod: PodInfo) -> Scope:
-        """The claim of an ephemeral volume has the pod's name in its own."""
+        """Claims are looked up by their names, in which pods differ that look the same."""
         volumes = pod.spec.volumes
-        if any(volume.ephemeral is not None for volume in volumes):
+        if any(claim_uses(pod.pod)):
             return Scope.CLUSTER
         return Scope.ROW if any(is_counted(volume) for volume in volumes) else Scope.NODE
 

@@ -1,5 +1,7 @@
 """What is remembered of pods that look the same is what would be found out anew."""
 
+from collections.abc import Iterable
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.records import RunRecord
@@ -18,9 +21,12 @@ from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.plugins import IN_TREE
-from ksched_cli.testing import cluster, node, pod, simulate
+from ksched_cli.testing import cluster, node, pod, simulate, simulation
 from tests.clusters import crowds, states
 from tests.framework.toys import Toy, profile, scoring
+from tests.volumes import CSI, claim, csi_node, storage_class, volume
+
+ZONE = "topology.kubernetes.io/zone"
 
 
 @given(states(max_nodes=5, max_pending=3))
@@ -52,6 +58,81 @@ def test_in_a_crowd_every_attempt_is_the_same_without_memory(
     state: ClusterState, percentage: int
 ) -> None:
     assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
+
+
+@st.composite
+def clusters_of_claiming_pods(draw: st.DrawFn) -> ClusterState:
+    """Pods that are alike but for their claims, each bound to a volume of some zone."""
+    nodes = [node(f"n{i}", cpu=4, labels={ZONE: draw(st.sampled_from("ab"))}) for i in range(4)]
+    objects: list[dict[str, Any]] = [csi_node(f"n{i}", csi_example_com=2) for i in range(4)]
+    for i in range(draw(st.integers(2, 6))):
+        zone = draw(st.sampled_from("abc"))
+        objects += [
+            claim(f"c{i}", volume=f"v{i}"),
+            volume(
+                f"v{i}",
+                zones=draw(st.sampled_from([[zone], None])),
+                claim=f"c{i}",
+                labels=draw(st.sampled_from([{ZONE: zone}, {}])),
+                csi={"driver": CSI, "volumeHandle": f"v{i}"},
+            ),
+        ]
+        source = {"claimName": draw(st.sampled_from([f"c{i}", "c0", "none"]))}
+        volumes = [{"name": "data", "persistentVolumeClaim": source}]
+        objects.append(pod(f"p{i}", cpu=1, spec={"volumes": volumes}))
+    return cluster(*nodes, storage_class("local"), *objects)
+
+
+@given(clusters_of_claiming_pods(), st.sampled_from([0, 100]))
+def test_pods_that_differ_by_claims_are_decided_as_without_memory(
+    state: ClusterState, percentage: int
+) -> None:
+    assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)
+
+
+def test_pods_of_one_shape_share_an_entry_where_all_plugins_are_in_tree() -> None:
+    specs = [
+        {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
+        for name in ("a", "b")
+    ]
+    first, second = simulation(
+        cluster(*(pod(f"p{i}", spec=spec) for i, spec in enumerate(specs)))
+    ).pending()
+    cache = AnswerCache(Snapshot(()))
+    cache.expect((first, second))
+    assert cache.entry_for(first) is cache.entry_for(second) is not None
+    cache.by_shape = False
+    assert cache.entry_for(first) is cache.entry_for(second) is None
+
+
+def test_a_profile_with_a_foreign_plugin_shares_nothing_between_pods_of_other_claims() -> None:
+    toys: list[type[Toy]] = [scoring("S", {})]
+    frameworks = [simulation(cluster(), plugins=plugins).frameworks for plugins in ([], toys)]
+    assert [each["default-scheduler"].answer_cache.by_shape for each in frameworks] == [True, False]
+
+
+def test_results_of_dry_runs_are_of_one_signature_and_end_with_changes_of_nodes() -> None:
+    class Results:
+        def __init__(self) -> None:
+            self.forgotten: list[int] = []
+
+        def forget(self, rows: Iterable[int]) -> None:
+            self.forgotten += rows
+
+    first, second, other = simulation(
+        cluster(pod("a", cpu=1), pod("b", cpu=1), pod("c", cpu=2))
+    ).pending()
+    snapshot = simulation(cluster(node("n"))).snapshot
+    cache = AnswerCache(snapshot)
+    cache.expect((first, second, other))
+    assert cache.dry_runs(other, Results) is None
+    results = cache.dry_runs(first, Results)
+    assert results is not None
+    snapshot.add(other, 0)
+    assert cache.dry_runs(second, Results) is results
+    assert results.forgotten == [0]
+    cache.forget(first)
+    assert cache.dry_runs(second, Results) is None
 
 
 @pytest.mark.parametrize(

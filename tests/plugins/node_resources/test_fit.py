@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.cluster.resources import HUGE, MANY_PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -73,6 +74,15 @@ def test_sums_that_might_overflow_are_noticed() -> None:
     huge = pod("huge", requests={"memory": "4Ti"}, node="n")
     assert not simulation(cluster(node("n"), pod("plain", node="n"))).snapshot.huge
     assert simulation(cluster(node("n"), huge)).snapshot.huge
+
+
+def test_thousands_of_pods_are_huge_only_together_with_what_they_request() -> None:
+    def is_huge(memory: str) -> bool:
+        pods = [pod(f"p{i}", memory=memory, node="n") for i in range(MANY_PODS + 2)]
+        return simulation(cluster(node("n"), *pods)).snapshot.huge
+
+    assert not is_huge("1Gi")
+    assert is_huge(str(HUGE - 1))
 
 
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
