@@ -3,8 +3,10 @@
 Code asks a release for a gate (`release.enabled("DRADeviceTaints")`) or for a rule
 (`release.rules.names_taint`), once, when something is made; nothing else compares versions.
 
-releases.json holds the gates of each minor as its own release has them (tests/oracle/releases.py
-writes it). Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features.go.
+gates-MINOR.json holds the gates of a minor as its own release has them (tests/oracle/releases.py
+writes it); only that of the minor that decides is read.
+
+Upstream: component-base/featuregate/feature_gate.go, pkg/features/kube_features.go.
 """
 
 from __future__ import annotations
@@ -154,7 +156,7 @@ def release_of(minor: str = OLDEST, feature_gates: str = "", inferred: str = "")
     if minor not in _RULES:
         message = f'--kubernetes-version takes {", ".join(MINORS)}; not "{minor}"'
         raise UsageError(message)
-    version, rules = _data()[minor]["version"], _RULES[minor]
+    version, rules = _data(minor)["version"], _RULES[minor]
     settings = _parsed(feature_gates)
     enabled = _switched(_gates(minor), settings, rules) if settings else _defaults(minor)
     return Release(minor, version, enabled, rules, inferred)
@@ -173,8 +175,9 @@ def newest_minor(versions: Iterable[str]) -> str:
 
 
 @cache
-def _data() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(Path(__file__).with_name("releases.json").read_bytes())
+def _data(minor: str) -> dict[str, Any]:
+    file = Path(__file__).with_name(f"gates-{minor}.json")
+    data: dict[str, Any] = json.loads(file.read_bytes())
     return data
 
 
@@ -188,13 +191,13 @@ def _gates(minor: str) -> Mapping[str, Gate]:
             tuple(row.get("needs", ())),
             row.get("schedules", False),
         )
-        for name, row in _data()[minor]["gates"].items()
+        for name, row in _data(minor)["gates"].items()
     }
 
 
 @cache
 def _defaults(minor: str) -> Mapping[str, bool]:
-    gates = _data()[minor]["gates"]
+    gates = _data(minor)["gates"]
     return MappingProxyType({name: gate["default"] for name, gate in gates.items()})
 
 

@@ -13,6 +13,7 @@ type request struct {
 	Mode   string  `json:"mode"`
 	State  string  `json:"state"`
 	Config *string `json:"config"`
+	Gates  string  `json:"gates"`
 }
 
 type response struct {
@@ -55,6 +56,9 @@ func answer(line []byte) (r response) {
 	var config []byte
 	if q.Config != nil {
 		config = []byte(*q.Config)
+	}
+	if q.Mode == "gates" {
+		return response{Result: refusalOf(q.Gates)}
 	}
 	if q.Mode == "config" {
 		return response{Result: describeConfig(config)}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
 // speed is what a bench measures. Seconds are those of the scheduling loop alone.
@@ -59,7 +58,7 @@ func bench(texts [][]byte, configText []byte, percentage int32) (*speed, error) 
 		pods = append(pods, r.pod(name))
 	}
 	evicted := c.evictAtOnce()
-	m := &speed{Oracle: version, Nodes: len(s.nodes), Pods: len(pods), Parallelism: cfg.Parallelism}
+	m := &speed{Oracle: version(), Nodes: len(s.nodes), Pods: len(pods), Parallelism: cfg.Parallelism}
 	begin := time.Now()
 	for _, pod := range pods {
 		placed, err := c.place(pod)
@@ -82,10 +81,9 @@ func bench(texts [][]byte, configText []byte, percentage int32) (*speed, error) 
 // place schedules a pod, after preemption if it must be.
 func (c *cluster) place(pod *v1.Pod) (bool, error) {
 	fw := c.sched.Profiles[pod.Spec.SchedulerName]
-	logger := klog.FromContext(c.ctx)
 	for second := range 2 {
 		state := framework.NewCycleState()
-		result, err := c.sched.SchedulePod(c.ctx, fw, state, pod)
+		result, err := schedulePod(c, fw, state, pod)
 		if err == nil {
 			return c.reserve(fw, state, pod, result.SuggestedHost)
 		}
@@ -94,7 +92,7 @@ func (c *cluster) place(pod *v1.Pod) (bool, error) {
 			return false, nil
 		}
 		found, _ := fw.RunPostFilterPlugins(c.ctx, state, pod, misfit.Diagnosis.NodeToStatus)
-		if found == nil || found.Mode() == framework.ModeNoop || found.NominatedNodeName == "" {
+		if found == nil || found.Mode() == modeNoop || found.NominatedNodeName == "" {
 			return false, nil
 		}
 		old := pod
@@ -103,7 +101,7 @@ func (c *cluster) place(pod *v1.Pod) (bool, error) {
 		if err := c.podLister.Update(pod); err != nil {
 			return false, err
 		}
-		c.sched.SchedulingQueue.Update(logger, old, pod)
+		updateQueued(c, old, pod)
 	}
 	return false, nil
 }
@@ -119,7 +117,7 @@ func (c *cluster) reserve(fw framework.Framework, state fwk.CycleState, pod *v1.
 	c.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
 	status := fw.RunReservePluginsReserve(c.ctx, state, assumed, node)
 	if status.IsSuccess() {
-		status = fw.RunPermitPlugins(c.ctx, state, assumed, node)
+		status = permit(c, fw, state, assumed, node)
 	}
 	if status.IsSuccess() {
 		// Binding volumes would wait for a volume controller.
@@ -144,13 +142,13 @@ func (c *cluster) evictAtOnce() chan string {
 			if !ok {
 				continue
 			}
-			plugin.Evaluator.PreemptPod = func(_ context.Context, _ preemption.Candidate, _, victim *v1.Pod, _ string) error {
+			evictWith(plugin, func(victim *v1.Pod) error {
 				evicted <- key(victim)
 				if err := c.podLister.Delete(victim); err != nil {
 					return err
 				}
 				return c.sched.Cache.RemovePod(klog.FromContext(c.ctx), victim)
-			}
+			})
 		}
 	}
 	return evicted

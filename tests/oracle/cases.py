@@ -36,8 +36,8 @@ class Case:
         file = self.folder / "config.yaml"
         return file.read_text() if file.exists() else None
 
-    def expected(self) -> dict[str, Any]:
-        decided: dict[str, Any] = json.loads((self.folder / "expected.json").read_text())
+    def expected(self, minor: str = OLDEST) -> dict[str, Any]:
+        decided: dict[str, Any] = json.loads(expected_file(self.folder, minor).read_text())
         return decided
 
 

@@ -57,6 +57,7 @@ func quieten() {
 	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(_ context.Context, p any) {
 		panicked.CompareAndSwap(nil, fmt.Sprint(p))
 	})
+	keepGates()
 	gates := "SchedulerAsyncPreemption=false,SchedulerAsyncAPICalls=false"
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.Set(gates))
 }
@@ -89,7 +90,7 @@ func newCluster(ctx context.Context, cfg *config.KubeSchedulerConfiguration, s *
 			c.profiles = append(c.profiles, profile)
 		}),
 	}, more...)
-	recorder := func(string) events.EventRecorder { return &events.FakeRecorder{} }
+	recorder := func(string) eventRecorder { return &events.FakeRecorder{} }
 	if c.sched, err = scheduler.New(c.ctx, c.client, factory, nil, recorder, options...); err != nil {
 		c.cancel()
 		return nil, err

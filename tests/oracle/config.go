@@ -102,13 +102,15 @@ func describeConfig(text []byte) (d description) {
 func points(fw framework.Framework) (map[string][]string, map[string]int32) {
 	plugins, weights := fw.ListPlugins(), map[string]int32{}
 	names := map[string][]string{}
-	for point, set := range map[string]config.PluginSet{
+	sets := map[string]config.PluginSet{
 		"preEnqueue": plugins.PreEnqueue, "queueSort": plugins.QueueSort,
 		"preFilter": plugins.PreFilter, "filter": plugins.Filter, "postFilter": plugins.PostFilter,
 		"preScore": plugins.PreScore, "score": plugins.Score, "reserve": plugins.Reserve,
 		"permit": plugins.Permit, "preBind": plugins.PreBind, "bind": plugins.Bind,
 		"postBind": plugins.PostBind,
-	} {
+	}
+	addPoints(sets, plugins)
+	for point, set := range sets {
 		names[point] = []string{}
 		for _, plugin := range set.Enabled {
 			names[point] = append(names[point], plugin.Name)

@@ -25,7 +25,7 @@ func (r *run) attempt(name string, second bool) (bool, error) {
 	r.out.Attempts = append(r.out.Attempts, a)
 	r.to.cycle = record(r.sched, fw)
 	state := framework.NewCycleState()
-	result, err := r.sched.SchedulePod(r.ctx, r.to.cycle, state, pod)
+	result, err := schedulePod(r.cluster, r.to.cycle, state, pod)
 	a.Filter = r.to.cycle.filter
 	slices.Sort(r.to.cycle.nodes)
 	a.Feasible = r.to.cycle.nodes
@@ -47,7 +47,7 @@ func (r *run) attempt(name string, second bool) (bool, error) {
 }
 
 // choose takes the first by name of the best nodes, where SchedulePod draws lots.
-func (a *attempt) choose(result scheduler.ScheduleResult, scores []framework.NodePluginScores) error {
+func (a *attempt) choose(result scheduler.ScheduleResult, scores []nodePluginScores) error {
 	if result.FeasibleNodes == 1 {
 		a.Node, a.Feasible = result.SuggestedHost, []string{result.SuggestedHost}
 		return nil
@@ -91,6 +91,9 @@ func (r *run) fail(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	a.EvaluatedNodes = diagnosis.NodeToStatus.Len()
 	if !fw.HasPostFilterPlugins() {
 		a.Message = misfit.Error()
+		if clearsNomination {
+			return false, r.nominate(pod, cleared)
+		}
 		return false, nil
 	}
 	r.to.preemption = &preemptionRecord{found: map[string]*extenderv1.Victims{}}
@@ -110,7 +113,7 @@ func (r *run) fail(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	if err := r.deliver(a.PostFilter.Victims); err != nil {
 		return false, err
 	}
-	if result == nil || result.Mode() == framework.ModeNoop {
+	if result == nil || result.Mode() == modeNoop {
 		return false, nil
 	}
 	return result.NominatedNodeName != "", r.nominate(pod, result.NominatingInfo)
@@ -141,14 +144,14 @@ func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 		a.Reserve = verdictOf(status)
 		return giveUp()
 	}
-	status := fw.RunPermitPlugins(r.ctx, state, assumed, a.Node)
+	status := permit(r.cluster, fw, state, assumed, a.Node)
 	if !status.IsSuccess() {
 		a.Permit = verdictOf(status)
 	}
 	if !status.IsSuccess() && !status.IsWait() {
 		return giveUp()
 	}
-	if len(pod.Spec.ResourceClaims) > 0 {
+	if needsPreBind(pod) {
 		// Binding volumes would wait for a volume controller; the rules have claims written only.
 		state.SetSkipPreBindPlugins(sets.New(names.VolumeBinding))
 		if status := fw.RunPreBindPlugins(r.ctx, state, assumed, a.Node); !status.IsSuccess() {

@@ -5,15 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // cleared is what the scheduler does to a pod's nomination when the cycle failed otherwise than
 // by the pod not fitting.
-var cleared = &framework.NominatingInfo{NominatingMode: framework.ModeOverride}
+var cleared = &nominatingInfo{NominatingMode: modeOverride}
 
 // nominate writes a pod's nomination to the API server, and brings the news to the scheduler.
-func (r *run) nominate(pod *v1.Pod, to *framework.NominatingInfo) error {
+func (r *run) nominate(pod *v1.Pod, to *nominatingInfo) error {
 	updated := pod.DeepCopy()
 	updated.Status.NominatedNodeName = to.NominatedNodeName
 	pods := r.client.CoreV1().Pods(pod.Namespace)
@@ -25,11 +24,11 @@ func (r *run) nominate(pod *v1.Pod, to *framework.NominatingInfo) error {
 
 // updated is the informer's event of a pending pod that changed.
 func (r *run) updated(pod *v1.Pod) error {
-	logger, old := klog.FromContext(r.ctx), r.pod(key(pod))
+	old := r.pod(key(pod))
 	if err := r.podLister.Update(pod); err != nil {
 		return err
 	}
-	r.sched.SchedulingQueue.Update(logger, old, pod)
+	updateQueued(r.cluster, old, pod)
 	return nil
 }
 

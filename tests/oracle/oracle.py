@@ -1,6 +1,6 @@
-"""The oracle: building it, and asking it case after case.
+"""The oracles, one per Kubernetes minor: building them, and asking them case after case.
 
-python oracle.py    builds it, or says why not (exit status 2)
+python oracle.py [MINOR …]    builds them (1.34 unless told), or says why not (exit status 2)
 """
 
 import json
@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cases import Case
+from cases import OLDEST, Case
+from releases import MODULES, version_of
 
 HERE = Path(__file__).parent
-BINARY = HERE / "oracle"
 PATIENCE = 120.0  # seconds for one case
 
 
@@ -26,27 +26,37 @@ class UnavailableError(Exception):
     """There is no oracle, and why."""
 
 
-def build() -> Path:
-    """Builds the oracle where Go is there and a source is newer than the binary."""
-    sources = [*HERE.glob("*.go"), HERE / "go.mod", HERE / "go.sum"]
-    if BINARY.exists() and BINARY.stat().st_mtime >= max(f.stat().st_mtime for f in sources):
-        return BINARY
+def binary(minor: str) -> Path:
+    return HERE / ("oracle" if minor == OLDEST else f"oracle-{minor}")
+
+
+def build(minor: str = OLDEST) -> Path:
+    """Builds a minor's oracle where Go is there and a source is newer than the binary."""
+    module = HERE / MODULES[minor]
+    sources = [*HERE.glob("*.go"), module, module.with_suffix(".sum")]
+    oracle = binary(minor)
+    if oracle.exists() and oracle.stat().st_mtime >= max(f.stat().st_mtime for f in sources):
+        return oracle
     go = shutil.which("go")
     if go is None:
         raise UnavailableError("Go is not installed, and the oracle is a Go program")
+    # What the scheduler calls its version is set when it is linked; NodeDeclaredFeatures reads it.
+    version = f"-X k8s.io/component-base/version.gitVersion={version_of(module)}"
+    tag = f"kube{minor.replace('.', '')}"
+    options = [f"-modfile={module}", "-tags", tag, "-ldflags", version, "-o", str(oracle)]
     done = subprocess.run(
-        [go, "build", "-o", BINARY, "."], cwd=HERE, capture_output=True, text=True, check=False
+        [go, "build", *options, "."], cwd=HERE, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise UnavailableError(f"go build failed:\n{done.stderr.strip()}")
-    return BINARY
+    return oracle
 
 
 class Oracle:
     """Answers cases in one process, and begins anew when a case brought that down."""
 
-    def __init__(self) -> None:
-        self.binary = build()
+    def __init__(self, minor: str = OLDEST) -> None:
+        self.binary = build(minor)
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -77,6 +87,10 @@ class Oracle:
 
     def config(self, config: str) -> dict[str, Any]:
         return self.answer({"mode": "config", "config": config})
+
+    def gates(self, text: str) -> dict[str, Any]:
+        """{"result": {"error": upstream's refusal of a value of --feature-gates, or ""}}."""
+        return self.answer({"mode": "gates", "gates": text})
 
     def answer(self, question: dict[str, Any]) -> dict[str, Any]:
         if self.process is None:
@@ -127,7 +141,8 @@ def extender_server(cases: Path | None) -> Iterator[None]:
 
 if __name__ == "__main__":
     try:
-        print(build())
+        for minor in sys.argv[1:] or [OLDEST]:
+            print(build(minor))
     except UnavailableError as why:
         print(f"no oracle: {why}", file=sys.stderr)
         sys.exit(2)

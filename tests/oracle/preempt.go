@@ -109,9 +109,9 @@ func (c *contender) Victims() *extenderv1.Victims { return c.victims }
 
 // inNodeOrder lists nodes in the order of the scheduler's node tree. Upstream takes rejected
 // nodes from a map.
-type inNodeOrder struct{ framework.NodeToStatusReader }
+type inNodeOrder struct{ NodeToStatusReader }
 
-func (m inNodeOrder) NodesForStatusCode(nodes framework.NodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
+func (m inNodeOrder) NodesForStatusCode(nodes nodeInfoLister, code fwk.Code) ([]fwk.NodeInfo, error) {
 	found, err := m.NodeToStatusReader.NodesForStatusCode(nodes, code)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (m inNodeOrder) NodesForStatusCode(nodes framework.NodeInfoLister, code fwk
 }
 
 // postFilterOf tells a PostFilter run as expected.json does.
-func (r *preemptionRecord) postFilterOf(result *framework.PostFilterResult, status *fwk.Status) *postFilter {
+func (r *preemptionRecord) postFilterOf(result *postFilterResult, status *fwk.Status) *postFilter {
 	p := &postFilter{Code: status.Code().String(), Message: status.Message(), Candidates: map[string]*candidate{}}
 	for node, victims := range r.found {
 		p.Candidates[node] = &candidate{Victims: keys(victims.Pods), PDBViolations: victims.NumPDBViolations}

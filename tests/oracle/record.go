@@ -21,14 +21,14 @@ type recorder struct {
 	preFilter *fwk.Status
 	filter    map[string]*verdict // the rejected nodes
 	nodes     []string            // the nodes to be scored, so those that passed
-	scores    []framework.NodePluginScores
+	scores    []nodePluginScores
 }
 
 func record(sched *scheduler.Scheduler, fw framework.Framework) *recorder {
 	return &recorder{Framework: fw, sched: sched, filter: map[string]*verdict{}}
 }
 
-func (r *recorder) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*framework.PreFilterResult, *fwk.Status, sets.Set[string]) {
+func (r *recorder) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod) (*preFilterResult, *fwk.Status, sets.Set[string]) {
 	result, status, plugins := r.Framework.RunPreFilterPlugins(ctx, state, pod)
 	r.preFilter = status
 	r.among = r.candidates(result)
@@ -36,7 +36,7 @@ func (r *recorder) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState
 }
 
 // candidates counts the nodes that PreFilter leaves.
-func (r *recorder) candidates(result *framework.PreFilterResult) int {
+func (r *recorder) candidates(result *preFilterResult) int {
 	nodes := r.SnapshotSharedLister().NodeInfos()
 	if result.AllNodes() {
 		all, _ := nodes.List()
@@ -82,15 +82,16 @@ func (r *recorder) RunPreScorePlugins(ctx context.Context, state fwk.CycleState,
 
 // RunScorePlugins keeps the very slice that it hands over: SchedulePod adds the extenders'
 // scores to its elements.
-func (r *recorder) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]framework.NodePluginScores, *fwk.Status) {
+func (r *recorder) RunScorePlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]nodePluginScores, *fwk.Status) {
 	scores, status := r.Framework.RunScorePlugins(ctx, state, pod, nodes)
+	orderTies(scores)
 	r.scores = scores
 	return scores, status
 }
 
 // recordingExtender is a real extender whose answers are listened to.
 type recordingExtender struct {
-	framework.Extender
+	Extender
 	to *listeners
 }
 
@@ -113,7 +114,7 @@ func (e *recordingExtender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.Nod
 	return passed, failed, final, err
 }
 
-func (e *recordingExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes framework.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
+func (e *recordingExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes nodeInfoLister) (map[string]*extenderv1.Victims, error) {
 	left, err := e.Extender.ProcessPreemption(pod, victims, nodes)
 	if err == nil {
 		e.to.preemption.left = left

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Writes every expected.json of tests/conformance anew, as the oracle decides.
+"""Writes every expected.json of tests/conformance anew, as the oracle decides; of a later minor,
+every expected-MINOR.json.
 
-    regenerate.py [--cases DIR] [--add N [--seed S]] [FAMILY ...]
+    regenerate.py [--kubernetes-version MINOR] [--cases DIR] [--add N [--seed S]] [FAMILY ...]
 
 With --add it first adds N random cases per family. A case that kube-scheduler decides
 differently from run to run is reported and keeps its expected.json.
@@ -12,9 +13,10 @@ import json
 import sys
 from pathlib import Path
 
-from cases import Case, differs, families
+from cases import OLDEST, Case, differs, expected_file, families
 from generate import FAMILIES
 from generate import case as random_case
+from releases import MODULES
 
 import fuzz
 from oracle import Oracle, UnavailableError, extender_server
@@ -31,7 +33,7 @@ def add(family: str, count: int, seed: int, folder: Path) -> None:
         seed += 1
 
 
-def regenerate(oracle: Oracle, case: Case) -> str:
+def regenerate(oracle: Oracle, case: Case, minor: str) -> str:
     """Says what became of a case's expected.json."""
     answers = [oracle.ask(case) for _ in range(4)]
     if "result" not in answers[0]:
@@ -39,8 +41,8 @@ def regenerate(oracle: Oracle, case: Case) -> str:
     decided = answers[0]["result"]
     if any(differs(decided, a.get("result", {}), case.is_config) for a in answers):
         return "unsteady, kept"
-    file = case.folder / "expected.json"
-    if file.exists() and differs(case.expected(), decided, case.is_config) is None:
+    file = expected_file(case.folder, minor)
+    if file.exists() and differs(case.expected(minor), decided, case.is_config) is None:
         return ""
     file.write_text(json.dumps(decided, separators=(",", ":")) + "\n")
     return "written"
@@ -51,15 +53,17 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cases", type=Path, default=fuzz.CONFORMANCE)
+    parser.add_argument("--kubernetes-version", choices=list(MODULES), default=OLDEST)
     parser.add_argument("--add", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("families", nargs="*")
     options = parser.parse_args()
-    with Oracle() as oracle, extender_server(options.cases):
+    minor = fuzz.MINOR = options.kubernetes_version
+    with Oracle(minor) as oracle, extender_server(options.cases):
         for family in options.families or FAMILIES:
             add(family, options.add, options.seed, options.cases)
         for family, family_cases in families(options.cases, options.families).items():
-            news = [(case, regenerate(oracle, case)) for case in family_cases]
+            news = [(case, regenerate(oracle, case, minor)) for case in family_cases]
             print(f"{family:20s} {len(family_cases):4d} cases")
             for case, what in news:
                 if what:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes ksched_cli/kube/releases.json anew: every minor's feature gates, as upstream has them.
+"""Writes ksched_cli/kube/gates-MINOR.json anew: every minor's feature gates, as upstream has them.
 
     releases.py
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-OUT = HERE.parent.parent / "ksched_cli" / "kube" / "releases.json"
+OUT = HERE.parent.parent / "ksched_cli" / "kube"
 MODULES = {"1.34": "go.mod", "1.35": "go-1.35.mod", "1.36": "go-1.36.mod"}
 # Beside pkg/scheduler itself: what it decides with.
 FOLDERS = ("pkg/scheduler", "cmd/kube-scheduler")
@@ -54,17 +54,22 @@ def release(module: str) -> dict[str, Any]:
     return {"version": version, "gates": gates}
 
 
-def text(table: dict[str, Any]) -> str:
+def version_of(module: Path) -> str:
+    """The Kubernetes version that a module file names."""
+    match = re.search(r"k8s\.io/kubernetes (v\S+)", module.read_text())
+    if match is None:
+        raise ValueError(f"{module.name} does not name a version of k8s.io/kubernetes")
+    return match[1]
+
+
+def text(entry: dict[str, Any]) -> str:
     """JSON, a gate a line."""
-    parts = []
-    for minor, entry in table.items():
-        gates = ",\n".join(
-            f"   {json.dumps(name)}: {json.dumps(gate)}" for name, gate in entry["gates"].items()
-        )
-        version = json.dumps(entry["version"])
-        parts.append(f' {json.dumps(minor)}: {{"version": {version}, "gates": {{\n{gates}}}}}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    gates = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(gate)}" for name, gate in entry["gates"].items()
+    )
+    return f'{{"version": {json.dumps(entry["version"])}, "gates": {{\n{gates}}}}}\n'
 
 
 if __name__ == "__main__":
-    OUT.write_text(text({minor: release(module) for minor, module in MODULES.items()}))
+    for minor, module in MODULES.items():
+        (OUT / f"gates-{minor}.json").write_text(text(release(module)))

@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
+	componentversion "k8s.io/component-base/version"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// version is that of the scheduler, which the build sets.
+func version() string { return "kube-scheduler " + componentversion.Get().GitVersion }
+
 const (
-	version   = "kube-scheduler v1.34.1"
 	mostRuns  = 10 // passes over the queue
 	notPlaced = ""
 )
@@ -40,7 +42,8 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 		return nil, &refusal{"framework", err.Error()}
 	}
 	defer c.close()
-	r := &run{cluster: c, out: &outcome{Oracle: version, Attempts: []*attempt{}}, to: &listeners{}, placed: map[string]string{}}
+	r := &run{cluster: c, out: &outcome{Oracle: version(), Attempts: []*attempt{}}, to: &listeners{}, placed: map[string]string{}}
+	r.countCycles()
 	// The frameworks hold this same slice, so that preemption finds the wrapped extenders too.
 	for i, extender := range c.sched.Extenders {
 		c.sched.Extenders[i] = &recordingExtender{extender, r.to}
@@ -59,14 +62,13 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 // enqueue adds the pending pods to the scheduling queue, which runs the PreEnqueue plugins. They
 // stay there until they are placed, for the queue is where nominated pods are looked up.
 func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
-	logger := klog.FromContext(r.ctx)
 	for _, pod := range pods {
 		known := r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
 		if pod.Spec.NodeName != "" || finished(pod) || pod.DeletionTimestamp != nil || !known {
 			continue
 		}
 		r.clock.SetTime(pod.CreationTimestamp.Time)
-		r.sched.SchedulingQueue.Add(logger, pod)
+		addQueued(r.cluster, pod)
 		if info, ok := r.sched.SchedulingQueue.GetPod(pod.Name, pod.Namespace); ok && info.Gated() {
 			r.out.Gated = append(r.out.Gated, key(pod))
 		} else {

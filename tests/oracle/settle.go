@@ -15,7 +15,7 @@ import (
 
 // plugins are a profile's plugin instances. The framework has no list of them as such, but the
 // ones that may reject a pod can be asked which events they wait for.
-func plugins(fw framework.Framework) []framework.EnqueueExtensions { return fw.EnqueueExtensions() }
+func plugins(fw framework.Framework) []enqueueExtensions { return fw.EnqueueExtensions() }
 
 // settle waits until every cache of the scheduler has taken in what the API server holds;
 // informers deliver in goroutines of their own.
@@ -43,7 +43,7 @@ func (c *cluster) claimsArrived(late bool) (bool, error) {
 		return err == nil, err
 	}
 	expected := sets.New[structured.DeviceID]()
-	var manager framework.SharedDRAManager
+	var manager sharedDRAManager
 	for _, fw := range c.sched.Profiles {
 		manager = fw.SharedDRAManager()
 	}
@@ -76,12 +76,12 @@ func (c *cluster) volumesArrived(s *state) bool {
 			for _, obj := range s.others {
 				switch obj := obj.(type) {
 				case *v1.PersistentVolume:
-					if _, err := binderCache[volumebinding.PVAssumeCache](binding, "pvCache").GetPV(obj.Name); err != nil {
+					if _, err := cachedVolume(binding, obj.Name); err != nil {
 						return false
 					}
 				case *v1.PersistentVolumeClaim:
 					name := obj.Namespace + "/" + obj.Name
-					if _, err := binderCache[volumebinding.PVCAssumeCache](binding, "pvcCache").GetPVC(name); err != nil {
+					if _, err := cachedClaim(binding, name); err != nil {
 						return false
 					}
 				}
@@ -95,5 +95,9 @@ func (c *cluster) volumesArrived(s *state) bool {
 // without knowing whether the binder has seen the volumes, the oracle must know.
 func binderCache[T any](binding *volumebinding.VolumeBinding, field string) *T {
 	binder := reflect.ValueOf(binding.Binder).Elem()
-	return (*T)(unsafe.Pointer(binder.FieldByName(field).Pointer()))
+	value := binder.FieldByName(field)
+	if value.Kind() == reflect.Pointer {
+		return (*T)(value.UnsafePointer())
+	}
+	return (*T)(unsafe.Pointer(value.UnsafeAddr()))
 }

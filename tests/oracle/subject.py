@@ -17,29 +17,43 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-# The minor that the oracle is built of.
-MINOR = ("--kubernetes-version", "1.34")
+from cases import OLDEST
 
 
-def decide(state: str, config: str | None) -> dict[str, Any]:
+def decide(state: str, config: str | None, minor: str = OLDEST) -> dict[str, Any]:
     """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
     with files(state=state, config=config) as paths:
-        args = ["--state", paths["state"], "--output", "json", "--trace"]
+        args = ["--kubernetes-version", minor, "--state", paths["state"], "-o", "json", "--trace"]
         if config is not None:
             args += ["--config", paths["config"]]
-        return call("schedule", *MINOR, *args)
+        return call("schedule", *args)
 
 
-def describe(config: str) -> dict[str, Any]:
+def describe(config: str, minor: str = OLDEST) -> dict[str, Any]:
     """What ksched says that kube-scheduler makes of a configuration."""
     with files(config=config) as paths:
-        printed = call("validate", *MINOR, paths["config"], "--output", "json")
+        args = ("--kubernetes-version", minor, paths["config"], "--output", "json")
+        printed = call("validate", *args)
         verdict = printed.get("kubeScheduler")
         if verdict is None:
             return {"stage": "none", **printed}
         if not verdict.get("accepts"):
             return {"stage": verdict.get("stage") or "unknown", "error": verdict.get("error")}
-        return call("config", "show", *MINOR, paths["config"], "--output", "json")
+        return call("config", "show", *args)
+
+
+def gates(text: str, minor: str) -> dict[str, Any]:
+    """{"error": why ksched refuses a value of --feature-gates, or ""}."""
+    from ksched_cli.errors import UsageError
+    from ksched_cli.kube.versions import release_of
+
+    try:
+        release_of(minor, text)
+    except UsageError as error:
+        return {
+            "error": str(error).removeprefix("--feature-gates: ").partition("; did you mean")[0]
+        }
+    return {"error": ""}
 
 
 @contextlib.contextmanager

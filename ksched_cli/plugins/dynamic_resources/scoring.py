@@ -19,7 +19,11 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
-from ksched_cli.plugins.dynamic_resources.plugin import DynamicResources, read_state
+from ksched_cli.plugins.dynamic_resources.plugin import (
+    STATE_KEY,
+    DynamicResources,
+    read_state,
+)
 from ksched_cli.plugins.helper.normalize import default_normalize_score
 
 # Upstream: FirstAvailableDeviceRequestMaxSize.
@@ -35,8 +39,10 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
         self._allocations_of = _of_all_claims if mends_index else _by_position
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        if not pod.spec.resource_claims:
+        if self.name in state.skip_filter:  # PreFilter says that the pod has no claims
             return np.zeros(len(nodes), dtype=np.int64)
+        if STATE_KEY not in state.data:
+            raise PluginError("not found")
         claims_state = read_state(state)
         search, claims = claims_state.search, claims_state.claims
         if search is None:

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from generate import (
+    batching,
     claims,
     configs,
+    declared_features,
     everything,
     extenders,
+    gates,
     inter_pod,
     node_affinity,
     ports_images,
@@ -39,7 +42,12 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "extenders": extenders.generate,
     "everything": everything.generate,
     "configs": configs.generate,
+    "batching": batching.generate,
+    "declared_features": declared_features.generate,
+    "gates": gates.generate,
 }
+# Without `extenders`, which need a server.
+DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family != "extenders")
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,7 @@ class Case:
     family: str
     objects: list[Object]
     config: str | None
+    gates: str | None = None
 
     @property
     def is_config(self) -> bool:
@@ -64,4 +73,4 @@ def case(family: str, seed: int) -> Case:
     draft = FAMILIES[family](Draw(f"{family} {seed}"))
     config = draft.config
     text = json.dumps(config, indent=1) if isinstance(config, dict) else config
-    return Case(family, draft.objects, text)
+    return Case(family, draft.objects, text, draft.gates)

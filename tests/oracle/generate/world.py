@@ -35,10 +35,14 @@ class Draw(random.Random):
 
 @dataclass
 class Draft:
-    """A random case: the objects of its state, and its configuration if not the default."""
+    """A random case: the objects of its state, and its configuration if not the default.
+
+    gates: a value of --feature-gates, of a case that is nothing else
+    """
 
     objects: list[Object] = field(default_factory=list)
     config: Object | str | None = None
+    gates: str | None = None
 
 
 @dataclass

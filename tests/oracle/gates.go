@@ -1,0 +1,31 @@
+package main
+
+import (
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	metricsfeatures "k8s.io/component-base/metrics/features"
+)
+
+// untouched are the gates before any is set, with those that kube-scheduler's command adds.
+var untouched featuregate.MutableFeatureGate
+
+// keepGates is called before the first gate is set.
+func keepGates() {
+	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
+	metricsfeatures.AddFeatureGates(utilfeature.DefaultMutableFeatureGate)
+	untouched = utilfeature.DefaultMutableFeatureGate.DeepCopy()
+}
+
+type gatesAnswer struct {
+	Error string `json:"error"`
+}
+
+// refusalOf says why kube-scheduler refuses a value of --feature-gates, or nothing.
+func refusalOf(text string) gatesAnswer {
+	if err := untouched.DeepCopy().Set(text); err != nil {
+		return gatesAnswer{err.Error()}
+	}
+	return gatesAnswer{}
+}
