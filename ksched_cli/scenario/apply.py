@@ -19,7 +19,14 @@ from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.daemon_pods import target_node
 from ksched_cli.scenario.manifests import on_node
-from ksched_cli.scenario.merge import PatchError, json_merge, json_patch, strategic_merge
+from ksched_cli.scenario.merge import (
+    PatchError,
+    json_merge,
+    json_patch,
+    removals,
+    strategic_merge,
+)
+from ksched_cli.scenario.node_evictions import evict_untolerating, remove_stray_daemons
 from ksched_cli.scenario.objects import Manifest, objects_of, plain_object, replaced
 from ksched_cli.scenario.rollout import restarted
 from ksched_cli.scenario.scale import SCALABLE, resize
@@ -33,6 +40,7 @@ from ksched_cli.scenario.targets import (
     read_target,
 )
 
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patch}
 
 
@@ -84,11 +92,33 @@ class Apply(Change):
                 manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
             return replaced(state, kind, [manifest]), [Effect(label, "created")]
         before = plain_object(kind, old)
-        after = strategic_merge(before, manifest)
+        after = _three_way(before, manifest)
         if after == before:
             return state, [Effect(label, "unchanged")]
+        _remember(after, manifest)
         state, effects = change_object(self, state, kind, before, after)
         return state, [Effect(label, "configured"), *effects]
+
+
+def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
+    """What the object becomes: fields that kubectl applied last, as its annotation has them, and
+    that the manifest does not have any more, go."""
+    annotations = (live.get("metadata") or {}).get("annotations") or {}
+    try:
+        last = msgspec.json.decode(annotations.get(_LAST_APPLIED) or "{}")
+    except msgspec.DecodeError:
+        last = {}
+    gone = removals(last, manifest) or {}
+    merged: Manifest = strategic_merge(strategic_merge(live, gone), manifest)
+    return merged
+
+
+def _remember(after: Manifest, manifest: Manifest) -> None:
+    """Where kubectl applied the object before, what it has applied now."""
+    annotations = (after.get("metadata") or {}).get("annotations") or {}
+    if _LAST_APPLIED in annotations:
+        text = msgspec.json.encode(manifest, enc_hook=float).decode()
+        after["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: text}
 
 
 def _flattened(documents: Iterable[Any], source: str) -> Iterable[Manifest]:
@@ -171,6 +201,8 @@ def change_object(
     namespace = (metadata.get("namespace") or "default") if kind.namespaced else ""
     target = Target(kind.name, metadata["name"], namespace)
     state = replaced(state, kind, [after])
+    if kind.name == "Node":
+        return _after_node(state, before, after)
     if kind.name not in WORKLOADS:
         return state, []
     effects: list[Effect] = []
@@ -185,6 +217,16 @@ def change_object(
         state, more = resize(change, state, workload, 1 if replicas is None else replicas)
         effects += more
     return state, effects
+
+
+def _after_node(state: ClusterState, before: Manifest, after: Manifest) -> Changed:
+    """The pods that leave a node because of its new taints and labels."""
+    nodes = {before["metadata"]["name"]}
+    effects: list[Effect] = []
+    if (after.get("spec") or {}).get("taints") != (before.get("spec") or {}).get("taints"):
+        state, effects = evict_untolerating(state, nodes)
+    state, removals = remove_stray_daemons(state, nodes)
+    return state, effects + removals
 
 
 def _with_template(state: ClusterState, workload: Workload, template: Manifest) -> ClusterState:

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ksched_cli.cluster.node_affinity import required_node_affinity
-from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.objects import DaemonSet, Node, Pod
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
 from ksched_cli.kube.selectors import SelectorError
+from ksched_cli.scenario.manifests import daemon_template, pod_manifest
+from ksched_cli.scenario.objects import load_objects
+
+
+def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
+    """A pod as the DaemonSet would make it, for no node yet; None where it has no template.
+
+    Raises InputError where the template is not valid.
+    """
+    plain = msgspec.json.decode(daemon_set.raw) if bytes(daemon_set.raw) else {}
+    template = (plain.get("spec") or {}).get("template") or {}
+    if not template:
+        return None
+    manifest = pod_manifest(
+        daemon_template(template), daemon_set, "DaemonSet", f"{daemon_set.name}-model"
+    )
+    source = f"the template of DaemonSet {daemon_set.key}"
+    return load_objects(state, [manifest], source).pods[0]
 
 
 def should_run_on(model: Pod, node: Node) -> bool:
@@ -13,6 +34,16 @@ def should_run_on(model: Pod, node: Node) -> bool:
 
     model: a pod of the template, with the tolerations of daemon pods
     """
+    return _fits(model, node, ("NoSchedule", "NoExecute"))
+
+
+def should_continue_on(model: Pod, node: Node) -> bool:
+    """Whether one that runs on the node should stay. Upstream: NodeShouldRunDaemonPod."""
+    return _fits(model, node, ("NoExecute",))
+
+
+def _fits(model: Pod, node: Node, effects: tuple[str, ...]) -> bool:
+    """effects: of the taints that it has to tolerate"""
     if model.node_name not in ("", node.name):
         return False
     try:
@@ -23,7 +54,7 @@ def should_run_on(model: Pod, node: Node) -> bool:
     return all(
         tolerated(model.spec.tolerations, taint)
         for taint in node.spec.taints
-        if taint.effect in ("NoSchedule", "NoExecute")
+        if taint.effect in effects
     )
 
 

@@ -14,12 +14,11 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
-from ksched_cli.scenario.objects import removed
+from ksched_cli.scenario.objects import objects_of, removed
 from ksched_cli.scenario.owned_pods import OwnedPods
 from ksched_cli.scenario.pod_passes import select_by_id, select_on_nodes
 from ksched_cli.scenario.pods import (
     is_of_daemon_set,
-    is_running,
     is_static,
     pending_again,
     without_pods,
@@ -57,6 +56,9 @@ class Delete(Change):
             return _leave(state, [obj])
         state = removed(state, kind, [(obj.namespace if kind.namespaced else "", obj.name)])
         effects = [Effect(f"{kind.name} {obj.key}", "deleted")]
+        if target.kind == "Namespace":
+            state, more = _empty_namespace(state, obj.name)
+            return state, effects + more
         if target.kind != "Node":
             return state, effects
         state, more = _leave(state, select_on_nodes(state.pods, {obj.name}), gone=True)
@@ -100,6 +102,19 @@ def _owned_pods(
     return select_by_id(state.pods, ids)
 
 
+def _empty_namespace(state: ClusterState, namespace: str) -> Changed:
+    """All that is in the namespace goes with it."""
+    pods = [pod for pod in state.pods if pod.namespace == namespace]
+    effects = [Effect(pod.key, "deleted", _where(pod)) for pod in pods]
+    state = without_pods(state, pods)
+    for kind in KINDS.values():
+        if kind.namespaced and kind.name != "Pod":
+            keys = [key for key in objects_of(state, kind) if key[0] == namespace]
+            state = removed(state, kind, keys) if keys else state
+            effects += [Effect(f"{kind.name} {namespace}/{name}", "deleted") for _, name in keys]
+    return state, effects
+
+
 def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> Changed:
     """Pods that are deleted: their controllers make them anew, others are gone.
 
@@ -111,13 +126,18 @@ def _leave(state: ClusterState, pods: Iterable[Pod], *, gone: bool = False) -> C
         own = is_static(pod) or is_of_daemon_set(pod)
         if is_static(pod) and not gone:
             effects.append(Effect(pod.key, "left where it is", "static pod"))
-        elif pod.metadata.controller is not None and is_running(pod) and not (own and gone):
+        elif _comes_back(pod) and not (own and gone):
             anew.append(pod)
             effects.append(Effect(pod.key, "pending again", _where(pod)))
         else:
             deleted.append(pod)
             effects.append(Effect(pod.key, "deleted", _where(pod)))
     return pending_again(without_pods(state, deleted), anew), effects
+
+
+def _comes_back(pod: Pod) -> bool:
+    """Whether its controller makes it anew."""
+    return pod.metadata.controller is not None and not pod.deleting and not pod.finished
 
 
 def _where(pod: Pod) -> str:

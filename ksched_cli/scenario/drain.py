@@ -23,6 +23,7 @@ from ksched_cli.scenario.pods import (
     budget_matcher,
     is_of_daemon_set,
     is_ready,
+    is_running,
     is_static,
     pending_again,
     without_pods,
@@ -36,15 +37,16 @@ class Drain(Change):
     """drain NODE...
 
     Without flags as if told to go on: pods without a controller and those with emptyDir volumes
-    leave too, and the record says that kubectl would refuse them.
+    leave too, DaemonSets' pods stay, and the record says that kubectl would refuse.
 
     force:               pods without a controller are deleted, and nobody makes them anew
-    delete_emptydir:     kubectl's flag; the record is silent about such volumes
+    ignore_daemonsets, delete_emptydir: kubectl's flags; the record is silent about such pods
     disable_eviction:    pods are deleted, whatever budgets allow
     """
 
     nodes: tuple[str, ...]
     force: bool = False
+    ignore_daemonsets: bool = False
     delete_emptydir: bool = False
     disable_eviction: bool = False
 
@@ -54,6 +56,7 @@ class Drain(Change):
             arguments.text,
             node_names(arguments, arguments.names),
             arguments.has("--force"),
+            arguments.has("--ignore-daemonsets"),
             arguments.has("--delete-emptydir-data"),
             arguments.has("--disable-eviction"),
         )
@@ -73,6 +76,10 @@ class Drain(Change):
                 refusal = budgets.evict(pod)
             if refusal:
                 effects.append(Effect(pod.key, LEFT, refusal))
+                if is_of_daemon_set(pod) and is_running(pod) and not self.ignore_daemonsets:
+                    effects.append(
+                        Effect(pod.key, "kubectl would refuse without --ignore-daemonsets")
+                    )
                 continue
             (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
             effects += self._effects(pod)

@@ -13,6 +13,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.lookup import find_pods, matching_pods, read_selector
+from ksched_cli.scenario.node_evictions import remove_stray_daemons
 from ksched_cli.scenario.nodes import check_nodes, edited_raw, node_names, replace_nodes
 from ksched_cli.scenario.pod_passes import replace_pods
 
@@ -75,7 +76,9 @@ class Label(Change):
             names = tuple(n.name for n in state.nodes if selector.matches(n.metadata.labels))
         nodes = {node.name: node for node in state.nodes}
         effects = [effect for name in names for effect in self._effects(nodes[name])]
-        return replace_nodes(state, names, self._labelled), effects
+        state = replace_nodes(state, names, self._labelled)
+        state, removals = remove_stray_daemons(state, frozenset(names))
+        return state, effects + removals
 
     def _pods(self, state: ClusterState) -> Changed:
         if self.names:

@@ -18,6 +18,7 @@ from ksched_cli.cluster.objects import CSINode, Node, Taint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
+from ksched_cli.scenario.node_evictions import evict_untolerating
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -178,7 +179,11 @@ class TaintNodes(Change):
         def edit(node: Node) -> Node:
             return with_spec(node, self._taints(node), node.spec.unschedulable)
 
-        return replace_nodes(state, names, edit), effects
+        state = replace_nodes(state, names, edit)
+        if any(taint.effect == "NoExecute" for taint in self.added):
+            state, evictions = evict_untolerating(state, frozenset(names))
+            effects += evictions
+        return state, effects
 
     def _taints(self, node: Node) -> tuple[Taint, ...]:
         """An added taint takes the place of one of the same key and effect."""

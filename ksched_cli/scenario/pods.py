@@ -1,21 +1,28 @@
 """Pods that leave their nodes: pending again, or gone; and what follows for budgets and claims.
 
 What follows is what the controllers do: the disruption controller counts healthy pods again, the
-resource claim controller takes back what nobody reserves any more.
+resource claim controller takes back what nobody reserves any more, the attach/detach controller
+detaches what no pod of a node uses any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from msgspec import structs
 
-from ksched_cli.cluster.objects import Pod, PodDisruptionBudget, PodStatus, ResourceClaim
+from ksched_cli.cluster.objects import (
+    Pod,
+    PodDisruptionBudget,
+    PodStatus,
+    ResourceClaim,
+    VolumeAttachment,
+)
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.selectors import SelectorError, label_selector
-from ksched_cli.scenario.pod_passes import newest_timestamp, replace_pods
+from ksched_cli.scenario.pod_passes import newest_timestamp, replace_pods, select_on_nodes
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
@@ -86,7 +93,12 @@ def _after_leaving(
     """pending_again: the pods are pending now, and the claims made for them stay."""
     budgets = _budgets_after(state, pods)
     claims = _claims_after(state, pods, pending_again=pending_again)
-    return replace(state, pod_disruption_budgets=budgets, resource_claims=claims)
+    return replace(
+        state,
+        pod_disruption_budgets=budgets,
+        resource_claims=claims,
+        volume_attachments=_attachments_after(state, pods),
+    )
 
 
 def _budgets_after(
@@ -145,3 +157,32 @@ def _claims_after(
             status = structs.replace(claim.status, reserved_for=reserved, allocation=allocation)
             claims[key] = structs.replace(claim, status=status)
     return claims
+
+
+def _attachments_after(state: ClusterState, pods: Iterable[Pod]) -> Mapping[str, VolumeAttachment]:
+    """Upstream: pkg/controller/volume/attachdetach: a volume that no pod of the node uses any more
+    is detached."""
+    attachments = state.volume_attachments
+    if not attachments:
+        return attachments
+    nodes = {pod.node_name for pod in pods if pod.node_name}
+    remaining = [pod for pod in select_on_nodes(state.pods, nodes) if not pod.finished]
+    in_use = {(pod.node_name, volume) for pod in remaining for volume in _volumes_of(state, pod)}
+    unused = {(pod.node_name, volume) for pod in pods for volume in _volumes_of(state, pod)}
+    unused -= in_use
+    return {
+        name: attachment
+        for name, attachment in attachments.items()
+        if (attachment.spec.node_name, attachment.spec.source.persistent_volume_name) not in unused
+    }
+
+
+def _volumes_of(state: ClusterState, pod: Pod) -> Iterator[str]:
+    """The PersistentVolumes of its claims."""
+    for volume in pod.spec.volumes:
+        name = f"{pod.name}-{volume.name}" if volume.ephemeral else ""
+        if volume.persistent_volume_claim is not None:
+            name = volume.persistent_volume_claim.claim_name
+        claim = state.persistent_volume_claims.get((pod.namespace, name))
+        if claim is not None and claim.spec.volume_name:
+            yield claim.spec.volume_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ksched_cli.cluster.change_record import Effect
@@ -49,7 +50,7 @@ class RolloutRestart(Change):
 
 @dataclass(frozen=True, slots=True)
 class SetResources(Change):
-    """requests, limits: resource and amount, "0" to remove it. container: "*" for every one."""
+    """requests, limits: resource and amount. container: a name, "*" in it for any characters."""
 
     targets: tuple[Target, ...]
     requests: tuple[tuple[str, str], ...]
@@ -92,17 +93,19 @@ class SetResources(Change):
         return state, effects + more
 
     def _edit(self, spec: Manifest) -> int:
-        """Sets the resources in a pod's spec; how many containers that were."""
+        """Sets the resources in a pod's spec; how many containers that were. Upstream:
+        SetResourcesOptions.Run."""
         containers = [
             container
-            for container in spec.get("containers") or ()
-            if self.container in ("*", container.get("name"))
+            for part in ("containers", "initContainers")
+            for container in spec.get(part) or ()
+            if fnmatchcase(container.get("name") or "", self.container)
         ]
         for container in containers:
             resources = dict(container.get("resources") or {})
             for part, amounts in (("requests", self.requests), ("limits", self.limits)):
-                changed = {**(resources.get(part) or {}), **dict(amounts)}
-                resources[part] = {name: text for name, text in changed.items() if text != "0"}
+                if amounts:
+                    resources[part] = {**(resources.get(part) or {}), **dict(amounts)}
             container["resources"] = resources
         return len(containers)
 

@@ -1,8 +1,4 @@
-"""scale KIND/NAME --replicas=N
-
-Upstream: pkg/controller/controller_utils.go (ActivePodsWithRanks), replicaset/replica_set.go
-(getPodsToDelete); stateful sets lose their highest ordinals.
-"""
+"""scale KIND/NAME --replicas=N"""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
@@ -24,13 +19,12 @@ from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.manifests import suffix
 from ksched_cli.scenario.nodes import edited_raw
 from ksched_cli.scenario.objects import plain_object, replaced
-from ksched_cli.scenario.pod_passes import names_in, newest_timestamp, select_by_id
-from ksched_cli.scenario.pods import is_ready, without_pods
+from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
+from ksched_cli.scenario.pods import without_pods
+from ksched_cli.scenario.removal_order import removal_order
 from ksched_cli.scenario.targets import Target, Workload, find_workload, read_targets
 
 SCALABLE = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
-_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,7 @@ def resize(change: Change, state: ClusterState, workload: Workload, replicas: in
     state has the workload's template (workloads.py), else here, as copies of its newest pod."""
     before = len(workload.pods)
     effects = [Effect(workload.text, "scaled", f"{before} → {replicas} pods")]
-    surplus = _ranked(state, workload)[: max(0, before - replicas)]
+    surplus = removal_order(state, workload)[: max(0, before - replicas)]
     state = without_pods(state, surplus)
     for pod in surplus:
         where = f"was on {pod.node_name}" if pod.node_name else "was pending"
@@ -123,73 +117,3 @@ def _copy(model: Pod, name: str, created: str) -> Pod:
         data["metadata"] |= {"name": name, "uid": uid}
 
     return Pod(metadata, model.spec, PENDING_AGAIN, "", edited_raw(model.raw, edit))
-
-
-# -- which pods go first -------------------------------------------------------------------------
-
-
-class _ContainerStatus(msgspec.Struct, rename="camel"):
-    restart_count: int = 0
-
-
-class _Condition(msgspec.Struct, rename="camel"):
-    type: str = ""
-    status: str = ""
-    last_transition_time: str | None = ""
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    conditions: list[_Condition] | None = None
-    container_statuses: list[_ContainerStatus] | None = None
-
-
-class _WithStatus(msgspec.Struct):
-    status: _Status | None = None
-
-
-def _ranked(state: ClusterState, workload: Workload) -> list[Pod]:
-    """The pods in the order in which the controller removes them."""
-    if workload.kind == "StatefulSet":
-        return sorted(workload.pods, key=lambda pod: -_ordinal(pod))
-    neighbours = Counter(pod.node_name for pod in workload.pods)
-    # Of pods that the ranking takes as equal the last in the state goes first, as the newest.
-    pods = select_by_id(state.pods, {id(pod) for pod in workload.pods})
-    pods.reverse()
-    pods.sort(key=lambda pod: pod.metadata.creation_timestamp or "9", reverse=True)
-    ranks = {id(pod): _rank(pod, neighbours) for pod in pods}
-    pods.sort(key=lambda pod: ranks[id(pod)][1], reverse=True)
-    return sorted(pods, key=lambda pod: ranks[id(pod)][0])
-
-
-def _rank(pod: Pod, neighbours: Counter[str]) -> tuple[tuple[int, ...], tuple[str, int]]:
-    """What is removed first has the lower first part; among equals, the higher second part."""
-    status = _Status()
-    if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
-        status = msgspec.json.decode(pod.raw, type=_WithStatus).status or status
-    ready = is_ready(pod)
-    since = ""
-    if ready:
-        times = [c.last_transition_time for c in status.conditions or () if c.type == "Ready"]
-        since = next(iter(times), "") or "9"
-    restarts = max((c.restart_count for c in status.container_statuses or ()), default=0)
-    first = (
-        int(bool(pod.node_name)),
-        _PHASES.get(pod.status.phase, 0),
-        int(ready),
-        _deletion_cost(pod),
-        -neighbours[pod.node_name],
-    )
-    return first, (since, restarts)
-
-
-def _deletion_cost(pod: Pod) -> int:
-    """0 where the annotation is no number."""
-    try:
-        return int(pod.metadata.annotations.get(_DELETION_COST, "0"))
-    except ValueError:
-        return 0
-
-
-def _ordinal(pod: Pod) -> int:
-    end = pod.name.rpartition("-")[2]
-    return int(end) if end.isdecimal() else -1

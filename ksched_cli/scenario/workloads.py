@@ -24,7 +24,7 @@ from ksched_cli.cluster.objects import (
     StatefulSet,
 )
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.scenario.daemon_pods import should_run_on, target_node
+from ksched_cli.scenario.daemon_pods import daemon_model, should_run_on, target_node
 from ksched_cli.scenario.manifests import (
     Manifest,
     daemon_template,
@@ -252,8 +252,7 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
 
 
 def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
-    plain = msgspec.json.decode(daemon_set.raw)
-    template = _template(plain)
+    template = _template(msgspec.json.decode(daemon_set.raw))
     if not template:
         return
     template = daemon_template(template)
@@ -261,16 +260,13 @@ def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
     there = {target_node(pod) for pod in plan.owned.active.get(key, ())}
     orphans = plan.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
     there |= {pod.node_name for pod in orphans}
-    model = pod_manifest(template, daemon_set, "DaemonSet", f"{daemon_set.name}-model")
     absent = [node for node in plan.state.nodes if node.name not in there]
-    if not absent:
+    model = daemon_model(plan.state, daemon_set) if absent else None
+    if model is None:
         return
-    loaded = load_objects(plan.state, [model], f"the template of DaemonSet {daemon_set.key}").pods[
-        0
-    ]
     names = plan.fresh_name(daemon_set.namespace, daemon_set.name)
     for node in absent:
-        if should_run_on(loaded, node):
+        if should_run_on(model, node):
             pod = pod_manifest(template, daemon_set, "DaemonSet", next(names))
             plan.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}")
 

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.scenario.daemon_pods import should_run_on, target_node
+from ksched_cli.scenario.daemon_pods import (
+    daemon_model,
+    should_continue_on,
+    should_run_on,
+    target_node,
+)
 from ksched_cli.scenario.manifests import daemon_template, on_node
 from ksched_cli.testing import cluster, node, pod
+from tests.narrowing import present
+from tests.scenario.build import workload
 
 
 def runs(on: dict[str, Any], **spec: Any) -> bool:
@@ -39,6 +46,21 @@ def test_it_runs_on_a_node_that_is_cordoned_for_it_tolerates_the_taint() -> None
     assert not runs(cordoned)
     spec = daemon_template({})["spec"]
     assert runs(cordoned, tolerations=spec["tolerations"])
+
+
+@pytest.mark.parametrize(("taint", "expected"), [("a:NoSchedule", True), ("a:NoExecute", False)])
+def test_one_that_runs_stays_unless_a_taint_evicts_it(taint: str, expected: bool) -> None:
+    state = cluster(node("n1", taints=[taint]), pod("model"))
+    assert should_continue_on(state.pods[0], state.nodes[0]) is expected
+    assert not should_run_on(state.pods[0], state.nodes[0])
+
+
+def test_a_pod_of_the_template_has_the_tolerations_of_daemon_pods() -> None:
+    state = cluster(workload("DaemonSet"))
+    model = present(daemon_model(state, state.daemon_sets["default", "web"]))
+    assert "node.kubernetes.io/unschedulable" in {t.key for t in model.spec.tolerations}
+    bare = workload("DaemonSet", template={})
+    assert daemon_model(state, cluster(bare).daemon_sets["default", "web"]) is None
 
 
 def test_it_runs_where_selector_and_affinity_match() -> None:

@@ -38,9 +38,14 @@ def test_a_static_pod_stays_while_its_node_does() -> None:
     assert did == ["Node n1: deleted", "default/p: deleted (was on n1)"]
 
 
-def test_a_pending_pod_is_gone() -> None:
-    state, did = changed(cluster(node("n1"), owned("p")), "delete pod/p")
+def test_a_pending_pod_is_gone_unless_a_controller_makes_it_anew() -> None:
+    state, did = changed(cluster(node("n1"), pod("p")), "delete pod/p")
     assert (state.pods, did) == ((), ["default/p: deleted (was pending)"])
+    state, did = changed(cluster(node("n1"), owned("p")), "delete pod/p")
+    assert ([p.key for p in state.pods], did) == (
+        ["default/p"],
+        ["default/p: pending again (was pending)"],
+    )
 
 
 def test_the_jobs_of_a_cron_job_go_with_it_and_those_of_another_namespace_stay() -> None:

@@ -24,7 +24,10 @@ def drained(
         (
             owned("p", "DaemonSet", "ds", node="n1"),
             "n1",
-            ["default/p: left where it is (DaemonSet ds)"],
+            [
+                "default/p: left where it is (DaemonSet ds)",
+                "default/p: kubectl would refuse without --ignore-daemonsets",
+            ],
         ),
         (
             owned("p", "Node", "n1", node="n1", annotations={"kubernetes.io/config.mirror": "x"}),

@@ -107,13 +107,18 @@ def test_a_patch_that_cannot_be_carried_out_is_an_error(operation: Any, message:
             {"containers": [{"name": "a"}, {"name": "b"}]},
         ),
         (
-            {"taints": [{"key": "x"}, {"key": "y"}]},
-            {"taints": [{"$patch": "delete", "key": "x"}]},
-            {"taints": [{"key": "y"}]},
+            {"volumes": [{"name": "x"}, {"name": "y"}]},
+            {"volumes": [{"$patch": "delete", "name": "x"}]},
+            {"volumes": [{"name": "y"}]},
+        ),
+        (
+            {"volumes": [{"name": "x"}, {"name": "y"}]},
+            {"volumes": [{"$patch": "replace"}, {"name": "z"}]},
+            {"volumes": [{"name": "z"}]},
         ),
         (
             {"taints": [{"key": "x"}, {"key": "y"}]},
-            {"taints": [{"$patch": "replace"}, {"key": "z"}]},
+            {"taints": [{"key": "z"}]},
             {"taints": [{"key": "z"}]},
         ),
         ({"args": ["a", "b"]}, {"args": ["c"]}, {"args": ["c"]}),

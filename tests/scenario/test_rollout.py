@@ -34,10 +34,15 @@ def test_resources_are_set_in_pods_and_template() -> None:
     assert [cpu_of(pod) for pod in after.pods] == ["3", "3", "3"]
 
 
-def test_an_amount_of_zero_takes_a_resource_away() -> None:
+def test_an_amount_of_zero_is_an_amount() -> None:
+    """As kubectl sets it: what a container requests nothing of counts with a default in scores."""
     state, _ = changed(web(), "set resources deploy/web --requests=memory=1Gi,cpu=0")
     for each in state.pods:
-        assert set(each.spec.containers[0].resources.requests) == {"memory"}
+        requests = each.spec.containers[0].resources.requests
+        assert {name: str(amount) for name, amount in requests.items()} == {
+            "cpu": "0",
+            "memory": "1Gi",
+        }
 
 
 def test_only_the_container_that_is_named_gets_the_resources() -> None:

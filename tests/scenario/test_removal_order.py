@@ -1,0 +1,55 @@
+"""In which order pods go when a workload is scaled down; cases/scale.yaml has each criterion."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.removal_order import removal_order
+from ksched_cli.scenario.targets import Target, find_workload
+from ksched_cli.testing import Manifest, cluster, node
+from tests.scenario.build import owned, ready
+
+
+def order(*pods: Manifest, kind: str = "ReplicaSet") -> list[str]:
+    state = cluster(node("n1"), node("n2"), *pods)
+    workload = find_workload(Cordon("the line", ()), state, Target(kind, "web", ""))
+    return [pod.name for pod in removal_order(state, workload)]
+
+
+def test_the_order_does_not_depend_on_the_states() -> None:
+    pods = [
+        owned("unassigned"),
+        owned("waits", node="n1", status={"phase": "Pending"}),
+        owned("unknown", node="n1", status={"phase": "Unknown"}),
+        owned("runs", node="n1", status={"phase": "Running"}),
+        owned("doubled", node="n1", status=ready()),
+        owned("alone", node="n2", status=ready()),
+    ]
+    expected = ["unassigned", "waits", "unknown", "runs", "doubled", "alone"]
+    assert {tuple(order(*shuffled)) for shuffled in permutations(pods)} == {tuple(expected)}
+
+
+def test_a_sidecars_restarts_count_after_those_of_containers() -> None:
+    def restarted(name: str, containers: int, init: int, policy: str) -> Manifest:
+        statuses = {
+            "containerStatuses": [{"name": "c", "restartCount": containers}],
+            "initContainerStatuses": [{"name": "i", "restartCount": init}],
+        }
+        sidecar = {"name": "i", **({"restartPolicy": policy} if policy else {})}
+        return owned(
+            name, node="n1", status={**ready(), **statuses}, spec={"initContainers": [sidecar]}
+        )
+
+    pods = [
+        restarted("init", 1, 9, ""),
+        restarted("sidecar", 1, 3, "Always"),
+        restarted("container", 2, 0, ""),
+    ]
+    assert order(*pods) == ["container", "sidecar", "init"]
+
+
+def test_a_pod_whose_age_is_not_known_goes_first() -> None:
+    pods = [owned("old", created="2026-01-01T00:00:00Z"), owned("ageless")]
+    assert order(*pods) == ["ageless", "old"]
+    assert order(*reversed(pods)) == ["ageless", "old"]
