@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ksched_cli.analysis.funnel import FilterStep, funnel
 from ksched_cli.analysis.reasons import FITTING, Distance, Reason, distances, reasons
 from ksched_cli.analysis.turn import take_turn
 from ksched_cli.cluster.pod_info import PodInfo
@@ -71,6 +72,7 @@ class Explanation:
     may_preempt: evictions might make room: on some node no more is in the way than pods of lower
                  priority might be
     reasons:     why nodes do not fit, counted over all of them
+    funnel:      how many nodes each plugin leaves, in the order in which they are asked
     """
 
     pod: str
@@ -97,6 +99,7 @@ class Explanation:
     undecided: bool = False
     may_preempt: bool = False
     reasons: tuple[Reason, ...] = ()
+    funnel: tuple[FilterStep, ...] = ()
 
 
 def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Explanation:
@@ -202,6 +205,7 @@ def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
         pre_filter=evaluation.pre_filter,
         may_preempt=_may_preempt(evaluation),
         reasons=() if evaluation.error else reasons(evaluation),
+        funnel=() if evaluation.error else funnel(evaluation),
     )
 
 

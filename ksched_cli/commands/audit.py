@@ -69,6 +69,7 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import audit as renderer
     from ksched_cli.report.forms import Report
+    from ksched_cli.report.table import PAGE
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
@@ -82,6 +83,7 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
             document=lambda: renderer.document(answer),
             table=lambda: renderer.table(answer, limit(options.everything)),
             names=lambda: renderer.names(answer),
+            headline=lambda: renderer.headline(answer, PAGE),
         ),
         options.output,
     )

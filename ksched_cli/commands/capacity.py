@@ -183,6 +183,7 @@ def _show(simulation: Simulation, options: StateOptions, answer: Capacity | Node
                     answer, limit(options.everything), wide=options.output is Form.WIDE
                 ),
                 names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
+                headline=lambda: renderer.headline(answer),
             ),
             simulation.state.changes,
             limit(options.everything),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,6 +59,7 @@ def compare(
     from ksched_cli.report import compare as renderer
     from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
+    from ksched_cli.report.table import PAGE
 
     registry = session.usable_plugins(options.plugin)
     subjects = _subjects(options, configs or (), registry)
@@ -73,6 +74,8 @@ def compare(
             Report(
                 document=lambda: renderer.document(answer),
                 table=lambda: renderer.table(answer, limit(options.everything)),
+                headline=lambda: renderer.headline(answer, PAGE),
+                figures=lambda: _figures(sides),
             ),
             subjects[-1].state.changes,
             limit(options.everything),
@@ -82,6 +85,14 @@ def compare(
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.NO if answer.pods else ExitCode.YES
+
+
+def _figures(sides: Sequence[Side]) -> dict[str, Any]:
+    """What the page shows besides: how full the nodes are on each side."""
+    from ksched_cli.analysis.usage import node_usages
+    from ksched_cli.report.html.cluster_map import shares_of
+
+    return {"shares": shares_of([node_usages(side.simulation.snapshot) for side in sides])}
 
 
 def _subjects(options: StateOptions, paths: Sequence[str], registry: Registry) -> list[Subject]:

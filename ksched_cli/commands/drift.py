@@ -34,6 +34,7 @@ def drift(options: StateOptions) -> ExitCode:
                     answer, limit(options.everything), wide=options.output is Form.WIDE
                 ),
                 names=lambda: renderer.names(answer),
+                headline=lambda: renderer.headline(answer),
             ),
             simulation.state.changes,
             limit(options.everything),

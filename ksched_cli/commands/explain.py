@@ -70,6 +70,7 @@ def _explain_pod(
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.commands import session
     from ksched_cli.report import explanation as renderer
+    from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
     pod = session.find_pod(simulation, name, options.namespace)
@@ -83,6 +84,7 @@ def _explain_pod(
         lambda: renderer.document(explanation),
         lambda limit: renderer.table(explanation, limit),
         lambda: renderer.names(explanation),
+        lambda: renderer.headline(explanation, PAGE),
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -102,6 +104,7 @@ def _explain_pending(options: StateOptions) -> ExitCode:
         lambda: renderer.document(report),
         lambda limit: renderer.table(report, limit),
         lambda: [pod for group in report.groups for pod in group.pods],
+        str,
     )
     if any(group.undecided for group in report.groups):
         return ExitCode.DEFECT
@@ -114,6 +117,7 @@ def _show(
     document: Callable[[], Mapping[str, Any]],
     table: Callable[[Limit], str],
     names: Callable[[], Sequence[str]],
+    headline: Callable[[], str],
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import session
@@ -123,5 +127,5 @@ def _show(
 
     session.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(document, lambda: table(shown), names)
+    report = Report(document, lambda: table(shown), names, headline)
     show(with_changes(report, simulation.state.changes, shown), options.output)

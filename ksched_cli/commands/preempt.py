@@ -36,6 +36,7 @@ def preempt(
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
+    from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
     info = session.find_pod(simulation, pod, options.namespace)
@@ -49,6 +50,7 @@ def preempt(
                 document=lambda: renderer.document(answer),
                 table=lambda: renderer.table(answer, limit(options.everything)),
                 names=lambda: answer.victims,
+                headline=lambda: renderer.headline(answer, PAGE),
             ),
             simulation.state.changes,
             limit(options.everything),

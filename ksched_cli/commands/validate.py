@@ -35,6 +35,7 @@ def validate(
         Report(
             document=lambda: renderer.document(review),
             table=lambda: renderer.table(review, name, limit()),
+            headline=lambda: renderer.headline(review, name),
         ),
         options.output,
     )

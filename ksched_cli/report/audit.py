@@ -71,7 +71,7 @@ def names(answer: Audit) -> list[str]:
 def table(answer: Audit, limit: Limit) -> str:
     """The verdict and what it counts; the differences; what cannot be judged, by reason."""
     parts = [
-        _headline(answer, limit),
+        headline(answer, limit),
         _counts(answer, limit),
         _differences(answer, limit),
         _unexplained(answer, limit),
@@ -79,7 +79,8 @@ def table(answer: Audit, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: Audit, limit: Limit) -> str:
+def headline(answer: Audit, limit: Limit) -> str:
+    """How many decisions differ."""
     if not answer.decisions:
         text, colour = "no decisions between the two states", YELLOW
     elif answer.differences:

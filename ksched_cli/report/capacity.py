@@ -33,7 +33,7 @@ def table(answer: Capacity | NodesNeeded, limit: Limit, *, wide: bool = False) -
     if isinstance(answer, NodesNeeded):
         return _nodes_needed_table(answer, limit)
     nodes = _nodes_apart(answer, limit) if wide else _nodes(answer, limit)
-    parts = [paragraph(_headline(answer), limit), nodes]
+    parts = [paragraph(headline(answer), limit), nodes]
     if answer.stopped_at is not None:
         parts.append(f"The search stopped at {answer.stopped_at:,}; --max N goes on to N.")
     elif answer.count:
@@ -41,7 +41,12 @@ def table(answer: Capacity | NodesNeeded, limit: Limit, *, wide: bool = False) -
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: Capacity) -> str:
+def headline(answer: Capacity | NodesNeeded) -> str:
+    """The verdict, and why where it is no."""
+    return _needed(answer) if isinstance(answer, NodesNeeded) else _fitting(answer)
+
+
+def _fitting(answer: Capacity) -> str:
     lines = []
     if answer.gated:
         lines.append(
@@ -97,17 +102,19 @@ def _nodes_needed_document(answer: NodesNeeded) -> dict[str, Any]:
 
 def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
     """The verdict, and the runs it rests on, by number of nodes."""
-    if answer.count is None:
-        headline = f"no number of nodes like {answer.like} helps:\n{answer.limited_by}"
-    elif not answer.count:
-        headline = "no more nodes are needed: every pod gets one, and none is evicted"
-    else:
-        copies = "1 more node" if answer.count == 1 else f"{answer.count:,} more nodes"
-        verb = "is" if answer.count == 1 else "are"
-        headline = f"{copies} like {answer.like} {verb} needed"
     rows = [
         (f"{trial.nodes:,}", f"{trial.pending:,}", f"{trial.evicted:,}")
         for trial in sorted(answer.trials, key=lambda trial: trial.nodes)
     ]
     runs = cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit)
-    return f"{paragraph(headline, limit)}\n\n{runs}"
+    return f"{paragraph(headline(answer), limit)}\n\n{runs}"
+
+
+def _needed(answer: NodesNeeded) -> str:
+    if answer.count is None:
+        return f"no number of nodes like {answer.like} helps:\n{answer.limited_by}"
+    if not answer.count:
+        return "no more nodes are needed: every pod gets one, and none is evicted"
+    copies = "1 more node" if answer.count == 1 else f"{answer.count:,} more nodes"
+    verb = "is" if answer.count == 1 else "are"
+    return f"{copies} like {answer.like} {verb} needed"

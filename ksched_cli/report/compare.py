@@ -76,11 +76,12 @@ def _pod(pod: PodDifference) -> dict[str, Any]:
 
 def table(answer: Comparison, limit: Limit) -> str:
     """The verdict, the totals with a column per side, and the pods that differ, by owner."""
-    parts = [_headline(answer, limit), _totals(answer.sides, limit), _groups(answer, limit)]
+    parts = [headline(answer, limit), _totals(answer.sides, limit), _groups(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: Comparison, limit: Limit) -> str:
+def headline(answer: Comparison, limit: Limit) -> str:
+    """How many pods differ."""
     if not answer.pods:
         text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
         return verdict(paragraph(text, limit), GREEN, limit)

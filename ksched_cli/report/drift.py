@@ -51,11 +51,12 @@ def table(answer: Drift, limit: Limit, *, wide: bool = False) -> str:
     tables = (
         [_apart(answer, limit)] if wide else [_not_allowed(answer, limit), _worse(answer, limit)]
     )
-    parts = [paragraph(_headline(answer), limit), *tables]
+    parts = [paragraph(headline(answer), limit), *tables]
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: Drift) -> str:
+def headline(answer: Drift) -> str:
+    """How many pods are where."""
     text = (
         f"{counted(len(answer.pods), 'running pod')}: "
         f"{answer.count(Verdict.BEST):,} on the best node, "

@@ -59,6 +59,7 @@ def document(explanation: Explanation) -> dict[str, Any]:
         "preFilter": explanation.pre_filter and status(explanation.pre_filter),
         "nodesToFind": explanation.sampled,
         "reasons": [reason_fields(reason) for reason in explanation.reasons],
+        "funnel": [step._asdict() for step in explanation.funnel],
         "nodes": [_node(node) for node in explanation.nodes],
         "notes": [],
     }
@@ -105,7 +106,7 @@ def table(explanation: Explanation, limit: Limit) -> str:
         (node for node in explanation.nodes if fits(node)),
         key=lambda node: (node.rank or 0, node.node),
     )
-    parts = [_headline(explanation, limit), _own_node(explanation, limit)]
+    parts = [headline(explanation, limit), _own_node(explanation, limit)]
     if fitting:
         taken = next((node for node in fitting if node.node == explanation.node), fitting[0])
         if taken.scores:
@@ -120,7 +121,8 @@ def table(explanation: Explanation, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(explanation: Explanation, limit: Limit) -> str:
+def headline(explanation: Explanation, limit: Limit) -> str:
+    """The pod, then the verdict and what is behind it."""
     lines = [paragraph(f"{explanation.pod} (profile {explanation.profile})", limit)]
     if explanation.ignored:
         text = paragraph(f"the scheduler never looks at it: it is {explanation.ignored}", limit)

@@ -102,7 +102,7 @@ def _rejection(rejection: Rejection) -> dict[str, Any]:
 def table(answer: PreemptionAnswer, limit: Limit) -> str:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
     parts = (
-        _headline(answer, limit),
+        headline(answer, limit),
         _criteria(answer, limit),
         _candidates(answer, limit),
         _others(answer, limit),
@@ -111,7 +111,8 @@ def table(answer: PreemptionAnswer, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _headline(answer: PreemptionAnswer, limit: Limit) -> str:
+def headline(answer: PreemptionAnswer, limit: Limit) -> str:
+    """The pod, then the verdict and what is behind it."""
     heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
     lines = [paragraph(heading, limit)]
     if answer.ignored:

@@ -35,6 +35,7 @@ class Limit:
 
 EVERYTHING = Limit()
 TERMINAL = Limit(width=100, rows=40)
+PAGE = Limit(rows=40)
 
 
 def columns(

@@ -49,7 +49,7 @@ def table(review: Review, source_name: str, limit: Limit) -> str:
         outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
         message = _wrapped(verdict.error or "", limit, "  ")
         parts.append(f"kube-scheduler {review.version} {outcome}:\n{message}")
-    parts.append(f"{source_name}: {_verdict(review)}")
+    parts.append(headline(review, source_name))
     return printable("\n".join(parts))
 
 
@@ -79,6 +79,11 @@ def _wrapped(text: str, limit: Limit, indent: str) -> str:
         for line in lines
     )
     return "\n".join(wrapped)
+
+
+def headline(review: Review, source_name: str) -> str:
+    """The verdict, with counts."""
+    return f"{source_name}: {_verdict(review)}"
 
 
 def _verdict(review: Review) -> str:

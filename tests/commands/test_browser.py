@@ -29,7 +29,7 @@ def test_a_page_goes_to_standard_output(ksched: Ksched, write_state: WriteState)
     code, out, err = ksched("schedule", "--state", path, "-o", "html")
     assert (code, err) == (1, "")
     page = check_stands_alone(out)
-    assert "1 of 2 pods stay pending" in page.text
+    assert "1 of 2 pods stays pending" in page.text
 
 
 def test_open_shows_the_page_and_prints_nothing(

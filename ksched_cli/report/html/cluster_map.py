@@ -24,12 +24,15 @@ def figures(cluster: ClusterMap) -> dict[str, Any]:
         "map": _map(cluster, resources),
         "nodes": _node_columns(cluster, resources),
         "pods": _pod_columns(cluster.pods),
-        "shares": {
-            resource: [shares(usages, resource) for usages in (cluster.before, cluster.after)]
-            for resource in resources
-        },
+        "shares": shares_of((cluster.before, cluster.after)),
         "owners": {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
     }
+
+
+def shares_of(series: Sequence[Sequence[NodeUsage]]) -> dict[str, list[list[float]]]:
+    """By resource, for each of the series the shares of its nodes."""
+    names = resource_names([usage for usages in series for usage in usages])
+    return {name: [shares(usages, name) for usages in series] for name in names}
 
 
 def resource_names(usages: Sequence[NodeUsage]) -> list[str]:

@@ -6,13 +6,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ksched_cli.report.html import any_kind, schedule
+from ksched_cli.report.html import (
+    any_kind,
+    audit,
+    capacity,
+    compare,
+    configuration,
+    drift,
+    explanation,
+    pending,
+    preemption,
+    schedule,
+    validation,
+)
 from ksched_cli.report.html.sections import Page, Prose, Section, Table
 
 MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
 PAGES: Mapping[str, MakePage] = {
+    "AuditResult": audit.page,
+    "CapacityResult": capacity.page,
+    "Comparison": compare.page,
+    "DriftResult": drift.page,
+    "EffectiveConfiguration": configuration.page,
+    "Explanation": explanation.page,
+    "PendingReport": pending.page,
+    "PreemptionResult": preemption.page,
     "ScheduleResult": schedule.page,
+    "ValidationResult": validation.page,
+    "ValidationResults": validation.page_of_files,
 }
 # By kind of document, the command that prints it.
 COMMANDS = {

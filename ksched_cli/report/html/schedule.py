@@ -56,7 +56,8 @@ def _title(summary: Mapping[str, int]) -> str:
         return "No pod waits for a node"
     if not summary["pending"]:
         return f"All of {counted(total, 'pod')} got a node" if total > 1 else "The pod got a node"
-    return f"{summary['pending']:,} of {counted(total, 'pod')} stay pending"
+    verb = "stays" if summary["pending"] == 1 else "stay"
+    return f"{summary['pending']:,} of {counted(total, 'pod')} {verb} pending"
 
 
 def _sections(document: Mapping[str, Any], figures: Mapping[str, Any]) -> list[Section]:

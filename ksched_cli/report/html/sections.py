@@ -46,7 +46,6 @@ class Grid:
 
     name:    of the grid in the page's data
     columns: as columns.column makes them
-    filter:  what is typed into its filter to begin with
     """
 
     template: ClassVar[str] = "grid"
@@ -80,10 +79,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
+    """opened: how many of the first are shown whole"""
+
     template: ClassVar[str] = "groups"
+
     heading: str
     groups: Sequence[Group]
     note: str = ""
+    opened: int = 3
 
 
 @dataclass(frozen=True, slots=True)

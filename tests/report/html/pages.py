@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from html.parser import HTMLParser
 from typing import Any
+
+# Command line, and `objects` of the state → the document, and the page of the same answer.
+PageOf = Callable[..., tuple[dict[str, Any], "Parsed"]]
 
 LOADING = ("src", "srcset", "action", "formaction", "data", "poster", "background")
 
@@ -62,6 +65,11 @@ def parsed(page: str) -> Parsed:
     parser.feed(page)
     parser.close()
     return parser
+
+
+def titled(columns: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The values of a grid's columns by their titles."""
+    return {column["title"]: cells(column) for column in columns}
 
 
 def cells(column: Mapping[str, Any]) -> list[Any]:

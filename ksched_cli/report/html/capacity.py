@@ -1,0 +1,69 @@
+"""The page of a capacity: how many copies fit where and what stops the next one; or how many nodes
+are needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ksched_cli.report.html.charts import bar
+from ksched_cli.report.html.columns import Kind, column
+from ksched_cli.report.html.sections import Bars, Grid, Page, Prose, Section, Tile
+
+
+def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
+    """headline: the verdict"""
+    title, *lede = headline.split("\n")
+    if "nodesNeeded" in document:
+        return Page(title, lede, (), [_runs(document)])
+    count, nodes = document["count"], document["nodes"]
+    at_least = "" if document["stoppedAt"] is None else "at least "
+    tiles = [
+        Tile("fit", f"{at_least}{count:,}", "good" if count else "bad"),
+        Tile("on nodes", f"{len(nodes):,}"),
+    ]
+    sections: list[Section] = []
+    if document["stoppedAt"] is not None:
+        text = f"The search stopped at {document['stoppedAt']:,} copies; --max N goes on to N."
+        sections.append(Prose("Not searched further", [text]))
+    elif count:
+        sections.append(Prose("Why the next one does not fit", [document["limitedBy"]], "warn"))
+    if nodes:
+        sections += [_copies(nodes), _table(nodes)]
+    return Page(title, lede, tiles, sections)
+
+
+def _copies(nodes: Mapping[str, int]) -> Bars:
+    """How many nodes take how many."""
+    counts = sorted(Counter(nodes.values()).items(), reverse=True)
+    most = max(count for _, count in counts)
+    bars = [bar((copies, count), (count,), ("nodes",), most) for copies, count in counts]
+    return Bars("Nodes by how many they take", ("Copies each", "Nodes", ""), bars)
+
+
+def _table(nodes: Mapping[str, int]) -> Grid:
+    rows = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
+    columns = [
+        column("Node", [name for name, _ in rows]),
+        column("Copies", [copies for _, copies in rows], Kind.NUMBER),
+    ]
+    return Grid("Table of nodes", "nodes", columns)
+
+
+def _runs(document: Mapping[str, Any]) -> Bars:
+    """What is left without a node, by how many nodes there are more."""
+    runs = sorted(document["runs"], key=lambda run: run["nodes"])
+    most = max((run["pending"] + run["evicted"] for run in runs), default=0)
+    names = ("pending", "evicted")
+    bars = [
+        bar(
+            (run["nodes"], run["pending"], run["evicted"]),
+            (run["pending"], run["evicted"]),
+            names,
+            most,
+        )
+        for run in runs
+    ]
+    headers = ("More nodes", "Pending", "Evicted", "")
+    return Bars(f"Runs with more nodes like {document['like']}", headers, bars, names)

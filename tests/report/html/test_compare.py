@@ -1,0 +1,33 @@
+"""The page of a comparison shows what the record has."""
+
+from ksched_cli.testing import node, pod
+from tests.report.html.pages import PageOf, titled
+
+OBJECTS = (
+    node("a", cpu="4"),
+    node("b", cpu="8"),
+    pod("q", node="a", cpu="1"),
+    *(pod(f"p{i}", cpu="2") for i in range(5)),
+)
+
+
+def test_sides_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
+    document, page = page_of("compare", "--change", "drain b", objects=OBJECTS)
+    pods = titled(page.data["grids"]["pods"])
+    assert pods["Pod"] == [pod["pod"] for pod in document["pods"]]
+    assert pods["without changes"] == [
+        pod["nodes"][0] or pod["states"][0] for pod in document["pods"]
+    ]
+    text = " ".join(page.text)
+    placed = [side["summary"]["placed"] for side in document["sides"]]
+    assert f"placed {placed[0]} {placed[1]}" in text
+    moved = sum(pod["nodes"] == ["b", None] for pod in document["pods"])
+    assert f"b pending {moved}" in text
+    assert "Utilisation" in page.text
+    assert "drain b" in page.text
+
+
+def test_where_nothing_differs_there_are_no_moves(page_of: PageOf) -> None:
+    _, page = page_of("compare", "--change", "label nodes a x=y", objects=OBJECTS)
+    assert "no difference: 6 pods in the same place on every side" in page.text
+    assert "Because of" not in page.text

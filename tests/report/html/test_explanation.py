@@ -1,0 +1,68 @@
+"""The page of an explanation shows what the record has."""
+
+from ksched_cli.testing import node, pod
+from tests.report.html.pages import PageOf, cells, titled
+
+OBJECTS = (
+    node("roomy", cpu="8"),
+    node("medium", cpu="4"),
+    node("tainted", cpu="8", taints=["k=v:NoSchedule"]),
+    node("small", cpu="1"),
+    node("both", cpu="1", taints=["k=v:NoSchedule"]),
+    pod("p", cpu="2"),
+)
+
+
+def test_the_funnel_narrows_from_all_nodes_to_the_best(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", objects=OBJECTS)
+    steps = {step["plugin"]: step for step in document["funnel"]}
+    assert (steps["TaintToleration"]["rejects"], steps["TaintToleration"]["left"]) == (2, 3)
+    assert (steps["NodeResourcesFit"]["rejects"], steps["NodeResourcesFit"]["left"]) == (2, 2)
+    text = " ".join(line for line in page.text if ":" not in line or "no node" in line)
+    assert "all nodes 5" in text
+    assert "TaintToleration 3 2 2" in text
+    assert "NodeResourcesFit 2 1 2" in text
+    assert "fit 2 best 1" in text
+    assert "Reject no node: NodeUnschedulable" in text
+
+
+def test_the_ranking_has_a_bar_of_weighted_scores_for_every_node(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", objects=OBJECTS)
+    fitting = [node for node in document["nodes"] if node["fits"]]
+    labels = [tags["aria-label"] for tag, tags in page.tags if tag == "svg"]
+    for scored in fitting:
+        scores = {name: score["weighted"] for name, score in scored["scores"].items()}
+        parts = ", ".join(f"{name} {points:,}" for name, points in scores.items() if points)
+        assert parts in labels
+
+
+def test_any_two_nodes_can_be_laid_side_by_side(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", objects=OBJECTS)
+    pair = page.data["pair"]
+    assert pair["names"] == ["both", "medium", "roomy", "small", "tainted"]
+    assert (pair["first"], pair["second"]) == ("roomy", "medium")
+    assert cells(pair["total"]) == [node["total"] for node in document["nodes"]]
+    rejections = cells(pair["rejections"])
+    assert [plugin for plugin, _, _ in rejections[0]] == ["TaintToleration", "NodeResourcesFit"]
+    assert rejections[2] == []
+
+
+def test_a_pod_that_fits_nowhere_has_reasons_and_no_ranking(page_of: PageOf) -> None:
+    document, page = page_of("explain", "p", objects=(node("a", cpu="1"), pod("p", cpu="2")))
+    assert document["reasons"][0]["reason"] == "Insufficient cpu"
+    text = " ".join(page.text)
+    assert "fits on no node" in text
+    assert "Insufficient cpu" in text
+    assert "Ranking" not in page.text
+
+
+def test_a_pod_that_is_ignored_has_a_page_without_sections(page_of: PageOf) -> None:
+    _, page = page_of("explain", "p", objects=(node("a"), pod("p", profile="other")))
+    assert "the scheduler never looks at it" in " ".join(page.text)
+
+
+def test_the_page_is_of_the_nodes_asked_for(page_of: PageOf) -> None:
+    _, page = page_of("explain", "p", "--node", "small", objects=OBJECTS)
+    assert page.data["pair"]["names"] == ["small"]
+    assert titled(page.data["grids"]["nodes"])["By"] == ["NodeResourcesFit"]
+    assert "all nodes 5" in " ".join(page.text)

@@ -1,0 +1,20 @@
+"""The page of all pods that stay pending shows what the record has."""
+
+from ksched_cli.testing import node, pod
+from tests.report.html.pages import PageOf, titled
+
+
+def test_every_group_has_its_reasons_and_its_pods(page_of: PageOf) -> None:
+    objects = (node("a", cpu="2"), node("b", cpu="2"), pod("x", cpu="9"), pod("y", cpu="9"))
+    document, page = page_of("explain", "--pending", objects=objects)
+    assert "2 pods stay pending" in page.text
+    text = " ".join(page.text)
+    assert document["groups"][0]["message"] in text
+    assert "2 2 NodeResourcesFit Insufficient cpu a and 1 as near" in text
+    pods = [pod for group in document["groups"] for pod in group["pods"]]
+    assert titled(page.data["grids"]["pods"])["Pod"] == pods
+
+
+def test_where_nothing_waits_the_page_says_so(page_of: PageOf) -> None:
+    _, page = page_of("explain", "--pending", objects=(node("a"), pod("p")))
+    assert "No pod stays pending" in page.text

@@ -1,0 +1,29 @@
+"""The page of a validation shows what the record has."""
+
+from tests.commands.runners import Ksched, WriteConfig
+from tests.report.html.pages import check_stands_alone
+
+WRONG = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+parallelism: -1
+"""
+
+
+def test_findings_have_their_lines_and_kube_schedulers_words(
+    ksched: Ksched, write_config: WriteConfig
+) -> None:
+    path = write_config(WRONG)
+    code, out, _ = ksched("validate", path, "-o", "html")
+    assert code == 1
+    text = " ".join(check_stands_alone(out).text)
+    assert f"{path}: not valid" in text
+    assert "line 3, column" in text
+    assert "kube-scheduler v1." in text
+    assert "refuses it at" in text
+
+
+def test_a_valid_configuration_has_a_page(ksched: Ksched, write_config: WriteConfig) -> None:
+    path = write_config(WRONG.replace("-1", "16"))
+    code, out, _ = ksched("validate", path, "-o", "html")
+    assert code == 0
+    assert f"{path}: valid" in " ".join(check_stands_alone(out).text)
