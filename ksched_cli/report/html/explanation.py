@@ -30,11 +30,8 @@ def _tiles(document: Mapping[str, Any]) -> list[Tile]:
         Tile("fit", f"{document['feasible']:,}", "good" if document["feasible"] else "bad"),
         Tile("looked at", f"{document['evaluated']:,}"),
     ]
-    numbers = {key: document[key] for key in ("score", "margin", "rank")}
-    return [
-        *tiles,
-        *(Tile(key, f"{value:,}") for key, value in numbers.items() if value is not None),
-    ]
+    numbers = [key for key in ("score", "margin", "rank") if document[key] is not None]
+    return [*tiles, *(Tile(key, f"{document[key]:,}") for key in numbers)]
 
 
 def _total(steps: Sequence[Mapping[str, Any]]) -> int:
@@ -115,10 +112,9 @@ def _ranking(fitting: Sequence[Node], plugins: Sequence[str]) -> Bars:
         )
         for node in fitting[:BEST]
     ]
-    rest = len(fitting) - len(bars)
-    notes = (
-        [f"The best {len(bars)} of {len(fitting):,}; the table of nodes has all."] if rest else []
-    )
+    notes = []
+    if len(bars) < len(fitting):
+        notes.append(f"The best {len(bars)} of {len(fitting):,}; the table of nodes has all.")
     idle = [plugin for plugin in plugins if plugin not in scoring]
     if idle:
         notes.append(f"No points for any node: {', '.join(idle)}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched
+from tests.commands.test_audit import bound
 from tests.report.html.pages import check_stands_alone, titled
 
 NODES = [node("a", cpu=4), node("b", cpu=8)]
@@ -20,7 +21,7 @@ def test_decisions_that_differ_are_shown_with_both_nodes_scores(
     ksched: Ksched, tmp_path: Path
 ) -> None:
     before = state(tmp_path / "before.json", *NODES, pod("p", cpu=2))
-    after = state(tmp_path / "after.json", *NODES, pod("p", cpu=2, node="a"))
+    after = state(tmp_path / "after.json", *NODES, bound("p", "a", cpu=2))
     command = ("audit", "--before", before, "--after", after, "-o")
     document = json.loads(ksched(*command, "json")[1])
     code, out, _ = ksched(*command, "html")
