@@ -30,9 +30,8 @@ def test_a_pod_that_prefilter_rejects_leaves_no_node() -> None:
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}
     manifest = pod("p")
     manifest["spec"]["volumes"] = [volume]
-    assert steps(node("a"), node("b"), manifest) == {
-        "VolumeRestrictions": ("VolumeRestrictions", 2, 0)
-    }
+    answer = steps(node("a"), node("b"), manifest)
+    assert answer == {"VolumeRestrictions": ("VolumeRestrictions", 2, 0)}
 
 
 def test_nodes_that_prefilter_leaves_out_are_their_plugins() -> None:
