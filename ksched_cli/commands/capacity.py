@@ -17,6 +17,7 @@ from ksched_cli.errors import UsageError
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import Capacity, NodesNeeded
     from ksched_cli.cluster.objects import Pod
+    from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.scenario.targets import Target
 
@@ -35,7 +36,12 @@ def capacity(
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("-f", "--filename", metavar="FILE", help="A pod that is not in the state."),
+        typer.Option(
+            "-f",
+            "--filename",
+            metavar="FILE",
+            help="A pod or a workload that need not be in the state; - is standard input.",
+        ),
     ] = None,
     maximum: Annotated[
         int,
@@ -83,22 +89,26 @@ def capacity(
 def _copies(
     options: StateOptions, name: str | None, file: str | None, maximum: int, alone: bool
 ) -> ExitCode:
-    """Of the pod of this name, or else of that in a file."""
+    """Of the pod or workload of this name, or else of that in a file."""
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.cluster.loading.load import load_pod
     from ksched_cli.commands import session
+    from ksched_cli.scenario.replicas import next_replicas
+    from ksched_cli.scenario.targets import Target
 
     simulation = session.open_simulation(options)
-    target = None if name is None else _workload(simulation, name, options.namespace)
+    if name is None:
+        state, subject = _of_file(simulation, file or "")
+    else:
+        state, subject = simulation.state, _of_name(simulation, name, options.namespace)
     workload = ""
     replicas: tuple[Pod, ...] = ()
-    if target is not None:
-        simulation, workload, replicas = _with_replicas(options, simulation, target, maximum)
-        pod = replicas[0]
-    elif name is not None:
-        pod = session.find_pod(simulation, name, options.namespace).pod
+    if isinstance(subject, Target):
+        state, own, replicas = next_replicas(state, subject, maximum)
+        workload, pod = own.text, replicas[0]
     else:
-        pod = load_pod(file or "", simulation.state)
+        pod = subject
+    if state is not simulation.state:
+        simulation = _of_state(options, simulation, state)
     answer = analysis.capacity(
         simulation,
         pod,
@@ -114,30 +124,34 @@ def _copies(
     return ExitCode.YES if answer.count else ExitCode.NO
 
 
-def _workload(simulation: Simulation, name: str, namespace: str) -> Target | None:
-    """Of KIND/NAME, unless a pod has that namespace and name."""
+def _of_name(simulation: Simulation, name: str, namespace: str) -> Pod | Target:
+    """A workload of KIND/NAME, unless a pod has that namespace and name; else a pod."""
+    from ksched_cli.commands import session
     from ksched_cli.scenario.replicas import workload_target
 
     target = workload_target(name, namespace)
-    if target is not None and any(pod.key == name for pod in simulation.state.pods):
-        return None
+    if target is None or any(pod.key == name for pod in simulation.state.pods):
+        return session.find_pod(simulation, name, namespace).pod
     return target
 
 
-def _with_replicas(
-    options: StateOptions, simulation: Simulation, target: Target, maximum: int
-) -> tuple[Simulation, str, tuple[Pod, ...]]:
-    """A simulation with the claims of the workload's next replicas, its name, and the replicas.
-    Raises UsageError."""
-    from ksched_cli.commands import session
-    from ksched_cli.scenario.replicas import next_replicas
+def _of_file(simulation: Simulation, path: str) -> tuple[ClusterState, Pod | Target]:
+    """The pod or the workload of a file, and the state with what else the file has."""
+    from ksched_cli.cluster.loading.load import load_beside
+    from ksched_cli.scenario.replicas import pod_or_workload
 
-    state, workload, replicas = next_replicas(simulation.state, target, maximum)
+    state = simulation.state
+    return pod_or_workload(state, load_beside(path, state), path)
+
+
+def _of_state(options: StateOptions, simulation: Simulation, state: ClusterState) -> Simulation:
+    """As the simulation, of another state."""
+    from ksched_cli.commands import session
+
     simulation.close()
-    again = session.make_simulation(
+    return session.make_simulation(
         options, state, simulation.configuration, simulation.registry, simulation.options
     )
-    return again, workload.text, replicas
 
 
 def _nodes_needed(options: StateOptions, like: str) -> ExitCode:

@@ -75,9 +75,17 @@ def test_a_pod_of_a_file_has_the_priority_of_its_class_in_the_state(
     assert capacity("-f", file, objects=objects)[1]["count"] == 3
 
 
-@pytest.mark.parametrize("objects", [(), (pod("a"), pod("b")), (node("a"),)])
-def test_a_file_without_exactly_one_pod_is_an_error(
+@pytest.mark.parametrize(
+    ("objects", "message"),
+    [
+        ((), "the file is empty"),
+        ((pod("a"), pod("b")), "found Pod default/a, Pod default/b"),
+        ((node("a"),), "expected one Pod or one workload, found none"),
+    ],
+)
+def test_a_file_without_exactly_one_pod_or_workload_is_an_error(
     objects: Sequence[dict[str, Any]],
+    message: str,
     ksched: Ksched,
     write_state: WriteState,
     write_pod: WriteState,
@@ -86,6 +94,7 @@ def test_a_file_without_exactly_one_pod_is_an_error(
     code, out, err = ksched("capacity", "-f", write_pod(*objects), "--state", state)
     assert (code, out) == (2, "")
     assert "pod.yaml" in err
+    assert message in err
 
 
 def test_the_fewest_nodes_for_all_pending_pods(capacity: Answer) -> None:
@@ -144,6 +153,35 @@ def test_a_workloads_next_replicas_come_after_its_own_pods(capacity: Answer) -> 
     objects = [node("a", cpu=4), _workload("Deployment", replicas=3)]
     code, result = capacity("deployment/web", objects=objects)
     assert (code, result["count"], result["workload"]) == (0, 1, "Deployment default/web")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_a_workload_of_a_file_is_counted_from_its_first_replica(
+    kind: str, capacity: Answer, write_pod: WriteState
+) -> None:
+    service = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "web"}}
+    file = write_pod(service, _workload(kind, replicas=3))
+    code, result = capacity("-f", file, objects=[node("a", cpu=4), pod("waits", cpu=1)])
+    assert (code, result["count"], result["workload"]) == (0, 3, f"{kind} default/web")
+
+
+def test_a_workload_of_a_file_that_is_there_already_is_counted_beyond_its_pods(
+    capacity: Answer, write_pod: WriteState
+) -> None:
+    """Its template is the file's then."""
+    state = [node("a", cpu=8), _workload("StatefulSet", replicas=2)]
+    larger = _workload("StatefulSet", replicas=9)
+    larger["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "2"
+    assert capacity("-f", write_pod(larger), objects=state)[1]["count"] == 2
+
+
+def test_a_daemon_set_of_a_file_has_no_replicas(
+    ksched: Ksched, write_state: WriteState, write_pod: WriteState
+) -> None:
+    state, file = write_state(node("a")), write_pod(_workload("DaemonSet"))
+    code, _, err = ksched("capacity", "-f", file, "--state", state)
+    assert code == 2
+    assert "a DaemonSet has no next replica" in err
 
 
 def test_each_replica_of_a_stateful_set_has_claims_of_its_own(capacity: Answer) -> None:

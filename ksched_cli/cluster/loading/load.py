@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
 import msgspec
@@ -12,7 +13,6 @@ from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.files import StateFiles, default_state_path, has_state_suffix
 from ksched_cli.cluster.loading.gc_control import gc_paused
 from ksched_cli.cluster.loading.sources import Document, NoObjectError, Source, documents
-from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 
@@ -82,17 +82,17 @@ def _has_kind(data: msgspec.Raw) -> bool:
     return value.kind is not msgspec.UNSET
 
 
-def load_pod(path: str, state: ClusterState, stdin: BinaryIO | None = None) -> Pod:
-    """The one pod at a path, "-" for stdin, with the priority that its class has in the state.
+def load_beside(path: str, state: ClusterState, stdin: BinaryIO | None = None) -> ClusterState:
+    """The objects at a path, "-" for stdin, pods with the priority that their class has in the
+    state; they are not part of it.
 
-    Raises InputError for what cannot be read, and where there is not exactly one pod.
+    Raises InputError for what cannot be read.
     """
     collector = Collector(priority_classes=state.priority_classes)
     for source in StateFiles([path], stdin or sys.stdin.buffer).sources():
         for document in documents(source):
             collector.add(document)
-    pods = collector.finish().pods
-    if len(pods) != 1:
-        count = f"{len(pods)} pods" if pods else "no pod"
-        raise InputError(path, f"expected one Pod, found {count}")
-    return pods[0]
+    loaded = collector.finish()
+    classes = loaded.priority_classes
+    own = {name: item for name, item in classes.items() if name not in state.priority_classes}
+    return replace(loaded, priority_classes=own)
