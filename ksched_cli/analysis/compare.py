@@ -50,9 +50,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class SideSummary:
-    """What a side's run came to. utilization: of all its nodes, by resource."""
+    """What a side's run came to.
+
+    version:     the Kubernetes version whose rules decided
+    utilization: of all its nodes, by resource
+    """
 
     name: str
+    version: str
     placed: int
     pending: int
     gated: int
@@ -181,6 +186,7 @@ def _summary(outcome: _Outcome) -> SideSummary:
     run, snapshot = outcome.run, outcome.side.simulation.snapshot
     return SideSummary(
         outcome.name,
+        outcome.side.simulation.configuration.release.version,
         len(run.placements),
         len(run.pending),
         len(run.gated),

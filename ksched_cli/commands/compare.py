@@ -27,9 +27,14 @@ DEFAULT_NAME = "default configuration"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a side runs. name: what tells it from the other sides."""
+    """What a side runs.
+
+    name:     what tells it from the other sides
+    registry: the plugins of its minor
+    """
 
     name: str
+    registry: Registry
     configuration: Configuration
     state: ClusterState
 
@@ -47,8 +52,9 @@ def compare(
 ) -> ExitCode:
     """Two or more runs of one state, side by side: who moves and why, and how full the nodes are.
 
-    The sides are the configurations; with --change or --scenario, the state without and with these
-    (of every configuration, where several are given). Each is run as `schedule` would. Exit code 0
+    The sides are the configurations; with --change or --scenario, the state without and with these;
+    with --kubernetes-version given more than once, each minor (of every configuration, where
+    several are given). Each is run as `schedule` would. Exit code 0
     when every pod ends up in the same place, 1 when some pod differs, 3 when a plugin's failure
     leaves some pod undecided.
     """
@@ -61,10 +67,9 @@ def compare(
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
-    registry = session.usable_plugins(options.plugin)
-    subjects = _subjects(options, configs or (), registry)
+    subjects = _subjects(options, configs or ())
     with progress.of_pods() as on_progress:
-        sides = _sides(options, subjects, registry, Options(on_progress=on_progress))
+        sides = _sides(options, subjects, Options(on_progress=on_progress))
         session.warn_of_state(*(side.simulation for side in sides))
         answer = analysis.compare(sides)
     for side in sides:
@@ -95,37 +100,57 @@ def _figures(sides: Sequence[Side]) -> dict[str, Any]:
     return {"shares": shares_of([node_usages(side.simulation.snapshot) for side in sides])}
 
 
-def _subjects(options: StateOptions, paths: Sequence[str], registry: Registry) -> list[Subject]:
-    """Every configuration on every state. Raises KschedError."""
+def _subjects(options: StateOptions, paths: Sequence[str]) -> list[Subject]:
+    """Every configuration on every state by the rules of every minor. Raises KschedError."""
     from ksched_cli.commands import session
 
     has_changes = bool(options.change or options.scenario)
-    configs = _configurations(options, paths, has_changes)
+    minors = options.kubernetes_version or []
+    _check_minors(minors)
+    configs = _configurations(options, paths, has_changes or len(minors) > 1)
     if options.record_extenders:
         raise UsageError("--record-extenders does not go with compare, which makes several runs")
-    configurations = [
-        (name, session.read_configuration(path, registry, options.plugin))
-        for path, name in zip(configs, _unique([c or DEFAULT_NAME for c in configs]), strict=True)
-    ]
-    state = session.load_base_state(options, registry)
+    plugins = session.usable_plugins(options.plugin)
+    state = session.load_base_state(options, plugins)
     states = [("", state)]
     if has_changes:
         states = [
             ("without changes", state),
             ("with changes", session.changed_state(state, options)),
         ]
+    kubelets = {node.status.node_info.kubelet_version for node in states[-1][1].nodes}
+    registries = session.registries_in_releases(options, plugins, kubelets)
+    names = _unique([config or DEFAULT_NAME for config in configs]) if len(configs) > 1 else [""]
     return [
-        Subject(_name(name if len(configurations) > 1 else "", label), configuration, variant)
-        for name, configuration in configurations
+        Subject(_name(minor, name, label), registry, configuration, variant)
+        for minor, registry in zip(_minor_names(minors), registries, strict=True)
+        for name, configuration in [
+            (name, session.read_configuration(path, registry, options.plugin))
+            for name, path in zip(names, configs, strict=True)
+        ]
         for label, variant in states
     ]
 
 
+def _check_minors(minors: Sequence[str]) -> None:
+    """Raises UsageError where one is given twice."""
+    for minor, count in Counter(minors).items():
+        if count > 1:
+            raise UsageError(f"--kubernetes-version {minor} is given twice: nothing to compare")
+
+
+def _minor_names(minors: Sequence[str]) -> list[str]:
+    return [f"Kubernetes {minor}" for minor in minors] if len(minors) > 1 else [""]
+
+
 def _configurations(
-    options: StateOptions, paths: Sequence[str], has_changes: bool
+    options: StateOptions, paths: Sequence[str], has_sides: bool
 ) -> list[str | None]:
-    """The path of each side's configuration, None for the default one. Raises UsageError."""
-    if len(paths) > 1 or (paths and has_changes):
+    """The path of each side's configuration, None for the default one. Raises UsageError.
+
+    has_sides: changes or minors make sides of one configuration
+    """
+    if len(paths) > 1 or (paths and has_sides):
         if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
             raise UsageError(
                 "--config does nothing here: name every configuration to compare, as "
@@ -134,16 +159,17 @@ def _configurations(
         return list(paths)
     if paths:
         return [options.config, *paths]
-    if not has_changes:
+    if not has_sides:
         raise UsageError(
-            "nothing to compare: give two configurations, one to compare with the default, or "
-            "--change or --scenario for the state without and with it"
+            "nothing to compare: give two configurations, one to compare with the default, "
+            "--change or --scenario for the state without and with it, or two minors, as "
+            "--kubernetes-version 1.35 --kubernetes-version 1.36"
         )
     return [options.config]
 
 
-def _name(configuration: str, label: str) -> str:
-    return ", ".join(part for part in (configuration, label) if part)
+def _name(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def _unique(names: Sequence[str]) -> list[str]:
@@ -156,9 +182,7 @@ def _unique(names: Sequence[str]) -> list[str]:
     return answer
 
 
-def _sides(
-    options: StateOptions, subjects: Sequence[Subject], registry: Registry, run: Options
-) -> list[Side]:
+def _sides(options: StateOptions, subjects: Sequence[Subject], run: Options) -> list[Side]:
     """Raises KschedError."""
     from ksched_cli.analysis.compare import Side
     from ksched_cli.commands import session
@@ -166,7 +190,9 @@ def _sides(
     run = session.run_options(options, run)
 
     def open_side(subject: Subject) -> Simulation:
-        return session.make_simulation(options, subject.state, subject.configuration, registry, run)
+        return session.make_simulation(
+            options, subject.state, subject.configuration, subject.registry, run
+        )
 
     return [
         Side(subject.name, open_side(subject), partial(open_side, subject)) for subject in subjects

@@ -119,15 +119,15 @@ Namespace = Annotated[
         show_default=False,
     ),
 ]
-KubernetesVersion = Annotated[
-    str | None,
+KubernetesVersions = Annotated[
+    list[str] | None,
     typer.Option(
         "--kubernetes-version",
         metavar="1.34|1.35|1.36",
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,
         help="Whose rules. Without it: $KSCHED_KUBERNETES_VERSION, else the highest version of the "
-        "nodes' kubelets, else the newest.",
+        "nodes' kubelets, else the newest. compare takes several, a side each.",
     ),
 ]
 FeatureGates = Annotated[
@@ -224,7 +224,7 @@ class CommonOptions:
     output: Output = Form.TABLE
     quiet: Quiet = False
     no_pager: NoPager = False
-    kubernetes_version: KubernetesVersion = None
+    kubernetes_version: KubernetesVersions = None
     feature_gates: FeatureGates = ""
     open_page: OpenPage = False
 

@@ -73,22 +73,36 @@ def registry_in_release(
     """The plugins as the release has them that the options name, else the newest of the kubelets'
     versions, else the newest of all. Says which one where it is inferred; the result names it.
 
-    Raises UsageError where the options name no release that ksched knows.
+    Raises UsageError where the options name no release that ksched knows, or several.
     """
-    release = _release(options, kubelets)
-    set_release(release)
-    foreign = (entry for entry in registry.values() if entry.is_foreign)
-    return registry_of(release, foreign)
+    registries = registries_in_releases(options, registry, kubelets)
+    if len(registries) > 1:
+        minors = ", ".join(options.kubernetes_version or ())
+        raise UsageError(
+            f"--kubernetes-version is given more than once, {minors}: only compare does"
+        )
+    return registries[0]
 
 
-def _release(options: CommonOptions, kubelets: Iterable[str]) -> Release:
-    gates = options.feature_gates
-    if options.kubernetes_version is not None:
-        return release_of(options.kubernetes_version, gates)
+def registries_in_releases(
+    options: CommonOptions, registry: Registry, kubelets: Iterable[str] = ()
+) -> list[Registry]:
+    """As registry_in_release, for each release that the options name. The result names the first
+    of them."""
+    releases = _releases(options, kubelets)
+    set_release(releases[0])
+    foreign = [entry for entry in registry.values() if entry.is_foreign]
+    return [registry_of(release, foreign) for release in releases]
+
+
+def _releases(options: CommonOptions, kubelets: Iterable[str]) -> list[Release]:
+    gates, minors = options.feature_gates, options.kubernetes_version
+    if minors:
+        return [release_of(minor, gates) for minor in minors]
     minor = newest_minor(kubelets)
     if minor:
-        return release_of(minor, gates, "the newest kubelet of the nodes")
-    return release_of(NEWEST, gates, "the newest that ksched knows")
+        return [release_of(minor, gates, "the newest kubelet of the nodes")]
+    return [release_of(NEWEST, gates, "the newest that ksched knows")]
 
 
 # -- configuration --------------------------------------------------------------------------------

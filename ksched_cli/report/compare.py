@@ -40,7 +40,10 @@ def document(answer: Comparison) -> dict[str, Any]:
     return {
         "apiVersion": "ksched/v1",
         "kind": "Comparison",
-        "sides": [{"name": side.name, "summary": _summary(side)} for side in answer.sides],
+        "sides": [
+            {"name": side.name, "kubernetesVersion": side.version, "summary": _summary(side)}
+            for side in answer.sides
+        ],
         "pods": [_pod(pod) for pod in answer.pods],
     }
 

@@ -128,6 +128,77 @@ def test_configurations_and_changes_are_every_pair(
     assert result["pods"][0]["nodes"] == ["b", "b", "a", "b"]
 
 
+def test_minors_are_sides_each_by_its_own_rules(
+    ksched: Ksched, write_state: Callable[..., Path]
+) -> None:
+    # With the pod, b is used more evenly than a; but it makes a more even than it was, b less.
+    objects = (
+        node("a", cpu="10", memory="10Gi"),
+        node("b", cpu="10", memory="10Gi"),
+        pod("r", node="a", memory="5Gi"),
+        pod("s", node="b", cpu="2500m", memory="2560Mi"),
+        pod("p", cpu="3", memory="1Gi"),
+    )
+    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.36")
+    state = write_state(*objects)
+    code, out, _ = ksched("compare", *minors, "--state", state, "-o", "json")
+    result = json.loads(out)
+    conforms(result, "comparison")
+    assert names(result) == ["Kubernetes 1.34", "Kubernetes 1.36"]
+    assert [side["kubernetesVersion"] for side in result["sides"]] == ["v1.34.1", "v1.36.3"]
+    assert code == 1
+    assert [(p["pod"], p["nodes"], p["plugin"]) for p in result["pods"]] == [
+        ("default/p", ["b", "a"], "NodeResourcesBalancedAllocation")
+    ]
+
+
+def test_minors_and_configurations_are_every_pair(
+    ksched: Ksched, state: Path, packing: Path
+) -> None:
+    minors = ("--kubernetes-version", "1.35", "--kubernetes-version", "1.36")
+    _, out, _ = ksched("compare", packing, packing, *minors, "--state", state, "-o", "json")
+    assert names(json.loads(out)) == [
+        f"Kubernetes {minor}, {path}"
+        for minor in ("1.35", "1.36")
+        for path in (packing, f"{packing} (2)")
+    ]
+
+
+def test_one_configuration_goes_with_several_minors(
+    ksched: Ksched, state: Path, packing: Path
+) -> None:
+    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.35")
+    for config in ((packing,), ("--config", packing)):
+        _, out, _ = ksched("compare", *config, *minors, "--state", state, "-o", "json")
+        assert names(json.loads(out)) == ["Kubernetes 1.34", "Kubernetes 1.35"]
+
+
+def test_a_minor_given_twice_is_refused(ksched: Ksched, state: Path) -> None:
+    minors = ("--kubernetes-version", "1.36", "--kubernetes-version", "1.36")
+    code, out, err = ksched("compare", *minors, "--state", state)
+    assert (code, out) == (2, "")
+    assert "--kubernetes-version 1.36 is given twice" in err
+
+
+def test_only_compare_takes_several_minors(ksched: Ksched, state: Path) -> None:
+    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.36")
+    code, out, err = ksched("schedule", *minors, "--state", state)
+    assert (code, out) == (2, "")
+    assert "--kubernetes-version is given more than once, 1.34, 1.36: only compare" in err
+
+
+def test_the_minor_is_that_of_the_nodes_where_none_is_named(
+    ksched: Ksched, write_state: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
+    status = {"nodeInfo": {"kubeletVersion": "v1.35.2"}, "allocatable": {"cpu": "4", "pods": "9"}}
+    state = write_state(node("a", status=status), pod("p", cpu=1))
+    _, out, _ = ksched("compare", "--change", "cordon a", "--state", state, "-o", "json")
+    result = json.loads(out)
+    assert result["kubernetesVersion"] == "v1.35.4"
+    assert {side["kubernetesVersion"] for side in result["sides"]} == {"v1.35.4"}
+
+
 def test_nothing_to_compare_is_said(ksched: Ksched, state: Path) -> None:
     code, out, err = ksched("compare", "--state", state)
     assert (code, out) == (2, "")

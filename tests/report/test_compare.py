@@ -19,8 +19,10 @@ from tests.report.schemas import conforms, squeezed
 
 SHARES = {"cpu": Utilization(0.123456, 1.0, 0.25)}
 SIDES = (
-    SideSummary("default configuration", 3, 1, 0, 0, 2, SHARES),
-    SideSummary("packing.yaml", 1200, 0, 1, 1, 3, {**SHARES, "gpu": Utilization(0.5, 0.5, 0)}),
+    SideSummary("default configuration", "v1.36.3", 3, 1, 0, 0, 2, SHARES),
+    SideSummary(
+        "packing.yaml", "v1.36.3", 1200, 0, 1, 1, 3, {**SHARES, "gpu": Utilization(0.5, 0.5, 0)}
+    ),
 )
 A, B = Place("a", Standing.PLACED), Place("b", Standing.RUNNING)
 WAITS, GONE = Place("", Standing.PENDING), Place("", Standing.ABSENT)
