@@ -23,7 +23,7 @@ from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.discovery import Broken, Discovery, discover
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.kube.versions import NEWEST, Release, newest_minor, release_of
+from ksched_cli.kube.versions import MINORS, NEWEST, Release, newest_minor, release_of
 from ksched_cli.plugins import IN_TREE, registry_of
 
 if TYPE_CHECKING:
@@ -93,6 +93,13 @@ def registries_in_releases(
     set_release(releases[0])
     foreign = [entry for entry in registry.values() if entry.is_foreign]
     return [registry_of(release, foreign) for release in releases]
+
+
+def later_registries(registry: Registry) -> list[Registry]:
+    """The same plugins as each later minor has them, with its default feature gates."""
+    later = MINORS[MINORS.index(registry.release.minor) + 1 :]
+    foreign = [entry for entry in registry.values() if entry.is_foreign]
+    return [registry_of(release_of(minor), foreign) for minor in later]
 
 
 def _releases(options: CommonOptions, kubelets: Iterable[str]) -> list[Release]:

@@ -18,11 +18,13 @@ def validate(
 ) -> ExitCode:
     """Is this KubeSchedulerConfiguration right?
 
-    Says what kube-scheduler itself would say, and every problem with its line. Exit code 0 when it
+    Says what kube-scheduler itself would say, and every problem with its line; warns of what later
+    Kubernetes minors refuse. Exit code 0 when it
     is valid, 1 when it is not, 2 when the file cannot be read.
     """
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.commands.session import registry_in_release, usable_plugins
+    from ksched_cli.commands.session import later_registries, registry_in_release, usable_plugins
+    from ksched_cli.config.later_minors import with_later_refusals
     from ksched_cli.config.review import review_bytes
     from ksched_cli.kube.documents import read_file
     from ksched_cli.report import validation as renderer
@@ -30,7 +32,8 @@ def validate(
 
     raw, name = read_file(config)
     registry = registry_in_release(options, usable_plugins(options.plugin))
-    review = review_bytes(raw, name, registry)
+    later = later_registries(registry)
+    review = with_later_refusals(review_bytes(raw, name, registry), raw, name, later)
     show(
         Report(
             document=lambda: renderer.document(review),

@@ -1,0 +1,39 @@
+"""What later Kubernetes minors refuse of a configuration, said before the upgrade."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.review import Review, review_bytes
+
+RULE = "refused-later"
+
+
+def with_later_refusals(
+    review: Review, raw: bytes, source_name: str, later: Iterable[KnownPlugins]
+) -> Review:
+    """The review with a warning for each error that only a later minor finds in the same file.
+
+    later: the plugins of the later minors, oldest first; the first that refuses is named
+    """
+    errors = {(f.rule, f.path) for f in review.findings if f.severity is Severity.ERROR}
+    warnings: list[Finding] = []
+    for registry in later:
+        for finding in review_bytes(raw, source_name, registry).findings:
+            if finding.severity is Severity.ERROR and (finding.rule, finding.path) not in errors:
+                errors.add((finding.rule, finding.path))
+                message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
+                warnings.append(
+                    replace(finding, severity=Severity.WARNING, rule=RULE, message=message)
+                )
+    if not warnings:
+        return review
+    order = list(Severity)
+    findings = sorted(
+        (*review.findings, *warnings),
+        key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
+    )
+    return replace(review, findings=tuple(findings))

@@ -1,0 +1,54 @@
+"""Refusals of later minors are warnings, and only those that are new."""
+
+from __future__ import annotations
+
+import pytest
+
+from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.later_minors import RULE, with_later_refusals
+from ksched_cli.config.review import Review, review_bytes
+from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.plugins import registry_of
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+FORBIDDEN = (
+    HEAD
+    + """\
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: LeastAllocated
+        resources: [{name: cpu, weight: 1}]
+        requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}]}
+"""
+)
+
+
+def reviewed(text: str, minor: str) -> Review:
+    raw, first, *later = text.encode(), *MINORS[MINORS.index(minor) :]
+    registries = [registry_of(release_of(other)) for other in later]
+    review = review_bytes(raw, "f", registry_of(release_of(first)))
+    return with_later_refusals(review, raw, "f", registries)
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.35"])
+def test_what_the_next_minor_refuses_is_a_warning_at_its_place(minor: str) -> None:
+    review = reviewed(FORBIDDEN, minor)
+    assert review.valid
+    (warning,) = [finding for finding in review.findings if finding.rule == RULE]
+    assert warning.severity is Severity.WARNING
+    assert warning.message.startswith("Kubernetes 1.36 refuses this: requestedToCapacityRatio")
+    assert warning.line == 10
+
+
+def test_what_is_refused_already_is_no_warning_besides() -> None:
+    review = reviewed(f"{HEAD}parallelism: -1\n", "1.34")
+    assert [finding.severity for finding in review.findings] == [Severity.ERROR]
+
+
+def test_the_newest_minor_has_no_later_ones() -> None:
+    review = reviewed(FORBIDDEN, "1.36")
+    assert RULE not in [finding.rule for finding in review.findings]
+    assert not review.valid
