@@ -47,7 +47,7 @@ class Work:
     write: Write
 
 
-def made(kind: str, nodes: int, pods: int) -> Write:
+def generated(kind: str, nodes: int, pods: int) -> Write:
     """A state of make_state.py."""
     return lambda folder: make(kind, nodes, pods, folder)
 
@@ -77,15 +77,17 @@ def kinds(short: bool) -> Iterator[Work]:
     """Those of make_state.py."""
     adaptive, scored = (1000, 200) if short else (3000, 600)
     for kind in ("basic", "spread", "affinity", "mixed", "anti"):
-        yield Work(kind, 20, 0, made(kind, LARGE, adaptive))
-        yield Work(kind, 80, ALL, made(kind, LARGE, scored))
-    yield Work("unique", 12, 0, made("unique", LARGE, adaptive))
-    yield Work("unique", 50, ALL, made("unique", LARGE, scored))
-    yield Work("unique, 15,000 nodes", 12, 0, made("unique", 3 * LARGE, 300))
-    yield Work("unique, 15,000 nodes", 60, ALL, made("unique", 3 * LARGE, 60 if short else 200))
-    yield Work("full, a third never fits", 15, 0, made("full", LARGE, adaptive))
-    yield Work("full, a third never fits", 50, ALL, made("full", LARGE, scored))
-    yield Work("preempt", 10, 0, made("preempt", LARGE, 100 if short else 500))
+        yield Work(kind, 20, 0, generated(kind, LARGE, adaptive))
+        yield Work(kind, 80, ALL, generated(kind, LARGE, scored))
+    yield Work("unique", 12, 0, generated("unique", LARGE, adaptive))
+    yield Work("unique", 50, ALL, generated("unique", LARGE, scored))
+    yield Work("unique, 15,000 nodes", 12, 0, generated("unique", 3 * LARGE, 300))
+    yield Work(
+        "unique, 15,000 nodes", 60, ALL, generated("unique", 3 * LARGE, 60 if short else 200)
+    )
+    yield Work("full, a third never fits", 15, 0, generated("full", LARGE, adaptive))
+    yield Work("full, a third never fits", 50, ALL, generated("full", LARGE, scored))
+    yield Work("preempt", 10, 0, generated("preempt", LARGE, 100 if short else 500))
 
 
 def workloads(source: Path, short: bool) -> Iterator[Work]:

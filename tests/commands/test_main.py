@@ -32,6 +32,18 @@ def test_a_question_that_cannot_be_asked_is_exit_code_2(
     assert "Traceback" not in err
 
 
+def test_options_are_read_without_pydantic() -> None:
+    args = ["explain", "p", "--state", "/dev/null", "--top", "1", "--alone", "-o", "json"]
+    script = (
+        "import sys; sys.argv[1:] = " + repr(args) + "\n"
+        "from ksched_cli.commands.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "assert 'pydantic' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"], ["plugins"]])
 def test_nothing_slow_is_loaded(args: list[str]) -> None:
     script = (
