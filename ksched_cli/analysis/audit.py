@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ksched_cli.analysis.causes import PodViews, node_views
-from ksched_cli.analysis.history import (
+from ksched_cli.analysis.decision_order import (
     Decision,
-    History,
-    LastRefusal,
     OrderSource,
     Placement,
     PreemptionDecision,
-    Unexplained,
+    Refinement,
+    refined_orders,
 )
+from ksched_cli.analysis.history import History, LastRefusal, Unexplained
 from ksched_cli.analysis.replay import Judgement, Replay, best_nodes
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.engine.evaluation import Mode
@@ -48,9 +48,11 @@ class Difference:
 @dataclass(frozen=True, slots=True)
 class Audit:
     """grades: how many decisions agree, by Grade's value or REFUSED (pods that no node fits).
-    shifted: how many of them agree before or after their place in the order that is known"""
+    refinement: by what the queue is taken to order decisions that are near each other
+    shifted: how many of them agree before or after their place in that order"""
 
     order: OrderSource
+    refinement: Refinement
     grades: Mapping[str, int]
     shifted: int
     differences: tuple[Difference, ...]
@@ -67,40 +69,73 @@ class Audit:
 
 
 def audit(
-    simulation: Simulation,
+    open_simulation: Callable[[], Simulation],
     history: History,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
-    """simulation: of the history's state and newcomers; has not run. on_progress: called after each
-    decision with how many are judged, and of how many"""
-    auditor = _Auditor(simulation, history, on_progress)
+    """In the order, of those that may be, in which the most decisions agree.
+
+    open_simulation: makes one of the history's state and newcomers that has not run. on_progress:
+    called after each decision with how many are judged, and of how many, in one of the orders
+    """
+    best: _Auditor | None = None
     with gc_rare():
-        return auditor.run()
+        for refinement, decisions in refined_orders(history.decisions):
+            limit = best.failures if best is not None else None
+            auditor = _Auditor(open_simulation(), history, refinement, decisions, limit)
+            auditor.run(on_progress)
+            if best is None or auditor.failures < best.failures:
+                best = auditor
+            if not best.failures:
+                break
+        assert best is not None
+        if best.failures:
+            limit = best.failures
+            shifting = _Auditor(
+                open_simulation(), history, best.refinement, best.decisions, limit, shifts=True
+            )
+            shifting.run(on_progress)
+            best = min(best, shifting, key=lambda auditor: auditor.failures)
+    return best.audit()
 
 
 class _Auditor:
-    """An audit under way."""
+    """An audit in one of the orders.
+
+    limit: ends once so many decisions do not agree; shifts: whether these are tried before and
+    after their places
+    """
 
     def __init__(
         self,
         simulation: Simulation,
         history: History,
-        on_progress: Callable[[int, int], None] | None,
+        refinement: Refinement,
+        decisions: tuple[Decision, ...],
+        limit: int | None,
+        *,
+        shifts: bool = False,
     ) -> None:
         self.simulation, self.history = simulation, history
-        self.on_progress = on_progress
+        self.refinement, self.decisions = refinement, decisions
+        self.limit, self.shifts = limit, shifts
         self.replay = Replay(simulation, simulation.configuration.parallelism > 1)
         self.grades: Counter[str] = Counter()
         self.differences: list[Difference] = []
-        self.unexplained = list(history.unexplained)
+        self.unexplained: list[Unexplained] = []
         self.departed = dict(history.departed)
         self.pods = {pod.key: pod for pod in simulation.state.pods}
 
-    def run(self) -> Audit:
+    @property
+    def failures(self) -> int:
+        """How many decisions do not agree."""
+        return len(self.differences) + len(self.unexplained)
+
+    def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.simulation.queue()
-        coming = list(self.history.decisions)
+        coming = list(self.decisions)
         total = len(coming) + len(self.history.refused)
-        while coming:
+        while coming and not self._is_beyond_limit():
             decision = coming.pop(0)
             if isinstance(decision, PreemptionDecision):
                 self._follow_preemption(decision)
@@ -108,18 +143,26 @@ class _Auditor:
                 del coming[: self._follow_placement(decision, coming)]
             else:
                 self.replay.place(decision, None)
-            if self.on_progress is not None:
-                self.on_progress(total - len(coming) - len(self.history.refused), total)
-        for refusal in self.history.refused:
-            self._check_refusal(refusal)
-        if self.on_progress is not None:
-            self.on_progress(total, total)
+            if on_progress is not None:
+                on_progress(total - len(coming) - len(self.history.refused), total)
+        if not self._is_beyond_limit():
+            for refusal in self.history.refused:
+                self._check_refusal(refusal)
+            if on_progress is not None:
+                on_progress(total, total)
+        self.simulation.close()
+
+    def _is_beyond_limit(self) -> bool:
+        return self.limit is not None and self.failures >= self.limit
+
+    def audit(self) -> Audit:
         return Audit(
             self.history.order,
+            self.refinement,
             dict(self.grades),
             self.replay.shifted,
             tuple(self.differences),
-            tuple(self.unexplained),
+            (*self.history.unexplained, *self.unexplained),
         )
 
     def _agree(self, judgement: Judgement) -> None:
@@ -144,27 +187,23 @@ class _Auditor:
                 self._differ(placement, judgement)
             replay.place(placement, judgement)
             return 0
-        earlier = replay.place_earlier(placement)
-        if earlier is not None:
-            self._agree(earlier)
-            return 0
-        return self._place_later_or_differ(placement, judgement, coming)
+        if self.shifts:
+            earlier = replay.place_earlier(placement)
+            judgements = [earlier] if earlier else replay.place_later(placement, coming)
+            for other in judgements:
+                self._agree(other)
+            if judgements:
+                return len(judgements) - 1
+        self._explain(placement, judgement)
+        replay.place(placement, judgement)
+        return 0
 
-    def _place_later_or_differ(
-        self, placement: Placement, judgement: Judgement, coming: list[Decision]
-    ) -> int:
-        judgements = self.replay.place_later(placement, coming)
-        if judgements:
-            for later in judgements:
-                self._agree(later)
-            return len(judgements) - 1
+    def _explain(self, placement: Placement, judgement: Judgement) -> None:
         reason = self._why_unexplained(placement, judgement)
         if reason:
             self.unexplained.append(Unexplained(placement.pod.key, reason))
         else:
             self._differ(placement, judgement)
-        self.replay.place(placement, judgement)
-        return 0
 
     def _follow_silent_preemption(self, placement: Placement, judgement: Judgement) -> bool:
         """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that
@@ -192,7 +231,7 @@ class _Auditor:
     def _follow_preemption(self, decision: PreemptionDecision) -> None:
         judgement = self.replay.judge_preemption(decision)
         if judgement.grade is None:
-            earlier = self.replay.make_room_earlier(decision)
+            earlier = self.replay.make_room_earlier(decision) if self.shifts else None
             if earlier is not None:
                 self._agree(earlier)
                 return

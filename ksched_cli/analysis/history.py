@@ -1,16 +1,15 @@
 """What a real scheduler decided between two states of a cluster, and in which order.
 
-The order of the decisions is nowhere written. Where the second state has the scheduler's events,
-it is theirs, to the microsecond. Else it is that of the bindings in etcd, which a pod's
-resourceVersion tells as long as nothing else has written to the pod. Else only the second of each
-binding is there, and within one the order of the scheduling queue is the likely one.
+The order of the decisions is nowhere written. That of the bindings in etcd is nearest to it, which
+a pod's resourceVersion tells as long as nothing else has written to the pod. Else it is that of the
+scheduler's events, to the microsecond, where the second state has them. Else only the second of
+each binding is there, and within one the order of the scheduling queue is the likely one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -22,43 +21,17 @@ from ksched_cli.analysis.cluster_events import (
     scheduler_events,
     seconds,
 )
+from ksched_cli.analysis.decision_order import (
+    Decision,
+    OrderSource,
+    Placement,
+    PreemptionDecision,
+)
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
-
-
-class OrderSource(Enum):
-    """What the order of the decisions is taken from."""
-
-    EVENTS = "events"
-    RESOURCE_VERSIONS = "resourceVersions"
-    QUEUE = "queue"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A pod that was bound. pod: as it was before; time: of the binding; judged: whether a profile
-    of the configuration placed it"""
-
-    pod: Pod
-    node: str
-    time: float
-    judged: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionDecision:
-    """Room that was made. pod: that it was made for; victims: keys, by name"""
-
-    pod: Pod
-    node: str
-    victims: tuple[str, ...]
-    time: float
-
-
-Decision = Placement | PreemptionDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +210,11 @@ class _Reader:
 
     def _order(self, placements: list[Placement]) -> OrderSource:
         uids = [placement.pod.uid for placement in placements if placement.judged]
-        if uids and all(uid in self.events.bindings for uid in uids):
-            return OrderSource.EVENTS
         remaining = [self.pods_after[uid] for uid in uids if uid in self.pods_after]
-        if all(pod.metadata.resource_version and _is_untouched(pod) for pod in remaining):
+        if len(remaining) == len(uids) and all(map(_is_untouched, remaining)):
             return OrderSource.RESOURCE_VERSIONS
+        if all(uid in self.events.bindings for uid in uids):
+            return OrderSource.EVENTS
         return OrderSource.QUEUE
 
     def _in_order(self, placements: Iterable[Placement], order: OrderSource) -> list[Placement]:
@@ -338,8 +311,12 @@ def _is_untouched(pod: Pod) -> bool:
     """Whether the binding looks like the last that was written to the pod."""
     status = pod.status
     others = [c for c in status.conditions if c.type != "PodScheduled"]
-    return status.phase == "Pending" and not (
-        status.start_time or status.container_statuses or others or pod.deleting
+    return bool(pod.metadata.resource_version) and not (
+        status.phase != "Pending"
+        or status.start_time
+        or status.container_statuses
+        or others
+        or pod.deleting
     )
 
 

@@ -15,7 +15,12 @@ from enum import Enum
 
 import numpy as np
 
-from ksched_cli.analysis.history import Placement, PreemptionDecision
+from ksched_cli.analysis.decision_order import (
+    MAX_SHIFT,
+    MAX_SHIFT_SECONDS,
+    Placement,
+    PreemptionDecision,
+)
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -24,10 +29,6 @@ from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.preemption import Preemption
-
-# How far a decision may have come before or after its place in the order.
-MAX_SHIFT = 32
-MAX_SHIFT_SECONDS = 2.0
 
 # How many beginnings of a sampled search are tried.
 MAX_STARTS = 16

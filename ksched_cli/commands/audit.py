@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,6 @@ from ksched_cli.commands.options import (
     Config,
     Debug,
     NoExtenders,
-    RecordExtenders,
     ReplayExtenders,
     StateOptions,
 )
@@ -31,7 +31,6 @@ class AuditOptions(CommonOptions):
 
     config: Config = None
     no_extenders: NoExtenders = False
-    record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""
     everything: All = False
     debug: Debug = False
@@ -60,8 +59,8 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
 
     Every decision between two states of a cluster is made again, in its order, on the cluster as
     the real scheduler saw it. It agrees when the real node is among the best. The order is that of
-    the scheduler's events where --after has them (kubectl get events -A -o json), else that of the
-    bindings. -o name lists the pods that differ. Exit code 0 when no decision differs, 1 when some
+    the bindings, and of the scheduler's events where --after has them (kubectl get events -A -o
+    json). -o name lists the pods that differ. Exit code 0 when no decision differs, 1 when some
     does, 3 when a plugin failed.
     """
     from ksched_cli.analysis import audit as analysis
@@ -73,11 +72,19 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
-    simulation, history = _open(options, before, after)
+    open_simulation, history = _open(options, before, after)
+    simulations = [open_simulation()]
+    session.warn_of_state(simulations[0])
+
+    def reopen() -> Simulation:
+        simulations.append(open_simulation())
+        return simulations[-1]
+
     with progress.of_pods("decisions judged") as on_progress:
-        answer = analysis.audit(simulation, history, on_progress)
-    simulation.close()
-    session.report_defects(simulation, options.debug)
+        answer = analysis.audit(reopen, history, on_progress)
+    failed = [simulation for simulation in simulations if simulation.caller.defects]
+    for simulation in failed[:1]:
+        session.report_defects(simulation, options.debug)
     show(
         Report(
             document=lambda: renderer.document(answer),
@@ -87,13 +94,15 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
         ),
         options.output,
     )
-    if simulation.caller.defects:
+    if failed:
         return ExitCode.DEFECT
     return ExitCode.NO if answer.differences else ExitCode.YES
 
 
-def _open(options: AuditOptions, before: list[str], after: list[str]) -> tuple[Simulation, History]:
-    """Raises KschedError."""
+def _open(
+    options: AuditOptions, before: list[str], after: list[str]
+) -> tuple[Callable[[], Simulation], History]:
+    """What makes a simulation to replay the history. Raises KschedError."""
     from ksched_cli.analysis.cluster_events import EVENT_KINDS
     from ksched_cli.analysis.history import read_history
     from ksched_cli.cluster.loading.load import load_state
@@ -108,15 +117,20 @@ def _open(options: AuditOptions, before: list[str], after: list[str]) -> tuple[S
     registry = session.usable_plugins(options.plugin)
     reads = {*registry.reads, *EVENT_KINDS}
     state, later = load_state(before, reads=reads), load_state(after, reads=reads)
+    for line in later.warnings:
+        if line not in state.warnings:
+            warn(line)
     kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
     registry = session.registry_in_release(options, registry, kubelets)
     configuration = session.read_configuration(options.config, registry, options.plugin)
     names = {profile.scheduler_name for profile in configuration.profiles}
     history = read_history(state, later, names)
-    simulation = session.make_simulation(state_options, history.state, configuration, registry, run)
-    simulation.newcomers += history.newcomers
-    session.warn_of_state(simulation)
-    for line in later.warnings:
-        if line not in state.warnings:
-            warn(line)
-    return simulation, history
+
+    def open_simulation() -> Simulation:
+        simulation = session.make_simulation(
+            state_options, history.state, configuration, registry, run
+        )
+        simulation.newcomers += history.newcomers
+        return simulation
+
+    return open_simulation, history

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ksched_cli.analysis.audit import REFUSED, Audit, Difference
-from ksched_cli.analysis.history import OrderSource
+from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.analysis.replay import Grade
 from ksched_cli.report.table import (
     GREEN,
@@ -38,6 +38,14 @@ _ORDERS = {
 }
 
 
+_REFINEMENTS = {
+    Refinement.NONE: "",
+    Refinement.PRIORITY: ", and of those near each other by priority",
+    Refinement.CREATION: ", and of those near each other by priority and creation",
+    Refinement.NAME: ", and of those near each other by priority and name",
+}
+
+
 def document(answer: Audit) -> dict[str, Any]:
     """kind AuditResult."""
     return {
@@ -47,6 +55,7 @@ def document(answer: Audit) -> dict[str, Any]:
         "agree": answer.agree,
         "summary": {grade: answer.grades.get(grade, 0) for grade in _GRADES},
         "order": answer.order.value,
+        "refinement": answer.refinement.value,
         "shifted": answer.shifted,
         "differ": [_difference(difference) for difference in answer.differences],
         "unexplained": [{"pod": item.pod, "reason": item.reason} for item in answer.unexplained],
@@ -102,7 +111,7 @@ def _counts(answer: Audit, limit: Limit) -> str:
         for grade, text in _GRADES.items()
         if answer.grades.get(grade)
     ]
-    order = f"followed {_ORDERS[answer.order]}"
+    order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
     if answer.shifted:
         order += f"; {answer.shifted:,} come a little before or after their place in it"
     agree = columns(("AGREE", ""), rows, limit) if rows else ""

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ksched_cli.analysis.audit import Audit, audit
-from ksched_cli.analysis.history import OrderSource, read_history
+from ksched_cli.analysis.decision_order import OrderSource
+from ksched_cli.analysis.history import read_history
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -21,7 +22,7 @@ Config = dict[str, Any] | None
 
 def audited(before: ClusterState, after: ClusterState, config: Config = None) -> Audit:
     history = read_history(before, after, simulation(before, config).frameworks)
-    return audit(simulation(history.state, config), history)
+    return audit(lambda: simulation(history.state, config), history)
 
 
 def moved(after: ClusterState, name: str, on: str) -> ClusterState:
@@ -71,7 +72,7 @@ def test_every_decision_is_counted_once() -> None:
     )
     answer = audited(before, aftermath(before))
     assert dict(answer.grades) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
-    assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.EVENTS)
+    assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.RESOURCE_VERSIONS)
 
 
 def test_evictions_that_no_event_tells_of_are_recognised() -> None:

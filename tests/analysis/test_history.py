@@ -5,11 +5,9 @@ from typing import Any
 
 from msgspec import structs
 
+from ksched_cli.analysis.decision_order import OrderSource, Placement, PreemptionDecision
 from ksched_cli.analysis.history import (
     History,
-    OrderSource,
-    Placement,
-    PreemptionDecision,
     read_history,
 )
 from ksched_cli.cluster.objects import Pod
@@ -47,11 +45,15 @@ def test_the_order_is_that_of_the_resource_versions() -> None:
     assert answer.order is OrderSource.RESOURCE_VERSIONS
 
 
-def test_the_order_is_that_of_the_events_where_every_pod_has_its_own() -> None:
+def test_the_order_is_that_of_the_events_once_kubelets_have_written_to_pods() -> None:
     before = cluster(node("a"), pod("p"), pod("q"))
     p, q = before.pods
     events = (scheduled(p, "a", 8), scheduled(q, "a", 3))
-    answer = history(before, bound(p, "a", 1), bound(q, "a", 2), events=events)
+    running = [
+        structs.replace(bound(p, "a", version), status=structs.replace(p.status, phase="Running"))
+        for version, p in enumerate((p, q), 1)
+    ]
+    answer = history(before, *running, events=events)
     assert [name for name, _ in placed(answer)] == ["q", "p"]
     assert answer.order is OrderSource.EVENTS
 

@@ -3,13 +3,15 @@
 import pytest
 
 from ksched_cli.analysis.audit import Audit, Difference
-from ksched_cli.analysis.history import OrderSource, Unexplained
+from ksched_cli.analysis.decision_order import OrderSource, Refinement
+from ksched_cli.analysis.history import Unexplained
 from ksched_cli.report import audit
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.report.schemas import conforms, squeezed
 
 ANSWER = Audit(
     OrderSource.EVENTS,
+    Refinement.PRIORITY,
     {"best": 4, "tied": 1200, "preempts": 1},
     2,
     (
@@ -27,8 +29,8 @@ ANSWER = Audit(
         Unexplained("shop/y", "nodes came in between: d"),
     ),
 )
-AGREE = Audit(OrderSource.QUEUE, {"best": 1}, 0, (), ())
-NOTHING = Audit(OrderSource.RESOURCE_VERSIONS, {}, 0, (), ())
+AGREE = Audit(OrderSource.QUEUE, Refinement.NONE, {"best": 1}, 0, (), ())
+NOTHING = Audit(OrderSource.RESOURCE_VERSIONS, Refinement.NAME, {}, 0, (), ())
 
 
 @pytest.mark.parametrize("answer", [ANSWER, AGREE, NOTHING])
@@ -47,8 +49,8 @@ def test_the_table_shows_what_agrees_what_differs_and_what_is_not_judged() -> No
         "1,200 on one of several equally good nodes",
         "1 make room by the same evictions",
         "",
-        "followed in the order of the scheduler's events; 2 come a little before or after their "
-        "place in it",
+        "followed in the order of the scheduler's events, and of those near each other by "
+        "priority; 2 come a little before or after their place in it",
         "",
         "DIFFERS ON EXPECTED BECAUSE",
         "shop/web-1 b a, c a has 90 points, b 80: ImageLocality 10 against 0",

@@ -107,7 +107,7 @@ def audited(state: ClusterState) -> Render:
     wrong = {pod.key: state.nodes[i].name for i, pod in enumerate(bound) if i % 7 == 0}
     pods = [replace(pod, node_name=wrong.get(pod.key, pod.node_name)) for pod in after.pods]
     history = read_history(state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks)
-    answer = audit(simulation(history.state), history)
+    answer = audit(lambda: simulation(history.state), history)
     return lambda limit: audits.table(answer, limit)
 
 

@@ -1,0 +1,185 @@
+"""Lets the real scheduler loose on the scenarios, and audits what it did.
+
+    python -m tests.live.control_plane.run [--kubernetes-version MINOR] [SCENARIO...]
+
+A line per scenario says how many of the real decisions are ksched's. Exit code 1 when some is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.live.control_plane.api import Api, Manifest, wait
+from tests.live.control_plane.build import MINORS, binaries
+from tests.live.control_plane.cluster import LOOPBACK, ControlPlane, free_port, is_serving
+from tests.live.control_plane.scenarios import EXTENDER, SCENARIOS, Scenario
+
+EXTENDER_SCRIPT = Path(__file__).parents[2] / "conformance" / "extender.py"
+SETTLED_SECONDS = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """audit: as `ksched audit -o json` prints it; seconds: of the whole scenario"""
+
+    audit: dict[str, Any]
+    seconds: float
+
+    @property
+    def agrees(self) -> bool:
+        return not self.audit["differ"] and not self.audit["unexplained"]
+
+
+def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
+    """folder: for the states, the logs and the answer"""
+    start = time.monotonic()
+    with ControlPlane(binaries(minor, kwok=scenario.kwok), folder) as plane:
+        plane.api.create(scenario.objects())
+        if scenario.kwok:
+            plane.start_kwok()
+        if scenario.controllers:
+            plane.start_controllers()
+            wait("the claims of pods", lambda: _has_claims(plane.api))
+        config = scenario.config
+        if scenario.extender:
+            address = _start_extender(plane)
+            config = json.loads(json.dumps(config).replace(EXTENDER, address))
+        before = plane.snapshot(folder / "before.json")
+        path = plane.start_scheduler(config)
+        scenario.meanwhile(plane.api)
+        _settle(plane)
+        after = plane.snapshot(folder / "after.json", events=True)
+        audit = _audit(before, after, path, minor)
+    (folder / "audit.json").write_text(json.dumps(audit, indent=1))
+    return Outcome(audit, time.monotonic() - start)
+
+
+def _start_extender(plane: ControlPlane) -> str:
+    port = free_port()
+    command = [sys.executable, str(EXTENDER_SCRIPT), str(port)]
+    plane.start("extender", command=command)
+    address = f"http://{LOOPBACK}:{port}"
+    wait("the extender", lambda: is_serving(f"{address}/log"))
+    return address
+
+
+def _has_claims(api: Api) -> bool:
+    """Whether the controllers have done what pods need before they are scheduled."""
+    api.call("GET", "readyz")
+    for pod in api.pods():
+        templates = [
+            claim
+            for claim in pod["spec"].get("resourceClaims", ())
+            if claim.get("resourceClaimTemplateName")
+        ]
+        if len(templates) > len(pod["status"].get("resourceClaimStatuses", ())):
+            return False
+    budgets = api.call("GET", "apis/policy/v1/poddisruptionbudgets")["items"]
+    return all(budget["status"].get("observedGeneration") for budget in budgets)
+
+
+def _settle(plane: ControlPlane) -> None:
+    """Until no pod is being placed, and nothing has happened for a while."""
+    quiet_since, seen = time.monotonic(), ""
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        plane.check()
+        pods = plane.api.pods()
+        state = repr([(pod["metadata"]["name"], pod["spec"].get("nodeName")) for pod in pods])
+        is_busy = any(map(_is_being_placed, pods))
+        if state != seen or is_busy:
+            quiet_since, seen = time.monotonic(), state
+        elif time.monotonic() - quiet_since > SETTLED_SECONDS and _has_events(plane.api, pods):
+            return
+        time.sleep(0.5)
+    raise TimeoutError("the scheduler did not come to an end within five minutes")
+
+
+def _is_being_placed(pod: Manifest) -> bool:
+    if pod["metadata"].get("deletionTimestamp"):
+        return True
+    if pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"):
+        return False
+    conditions = pod["status"].get("conditions", ())
+    refused = [c for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"]
+    return not refused or bool(pod["status"].get("nominatedNodeName"))
+
+
+def _has_events(api: Api, pods: list[Manifest]) -> bool:
+    """Whether every binding's event has been written: they come a little later."""
+    written = {
+        event["involvedObject"]["uid"] for event in api.events() if event["reason"] == "Scheduled"
+    }
+    conditions = {
+        pod["metadata"]["uid"]: [c["type"] for c in pod["status"].get("conditions", ())]
+        for pod in pods
+        if pod["spec"].get("nodeName")
+    }
+    return all(uid in written for uid, types in conditions.items() if types == ["PodScheduled"])
+
+
+def _audit(before: Path, after: Path, config: Path, minor: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "ksched_cli", "audit", "-o", "json"]
+    command += ["--before", str(before), "--after", str(after), "--config", str(config)]
+    command += ["--kubernetes-version", minor]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"ksched audit ended with {run.returncode}:\n{run.stderr}")
+    answer: dict[str, Any] = json.loads(run.stdout)
+    return answer
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kubernetes-version", default="1.34", choices=MINORS)
+    parser.add_argument("--keep", type=Path, help="keep the states and logs in this folder")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
+    options = parser.parse_args()
+    minor = options.kubernetes_version
+    start = time.monotonic()
+    names = options.scenarios or list(SCENARIOS)
+    binaries(minor, kwok=any(SCENARIOS[name].kwok for name in names))
+    print(f"kube-scheduler {MINORS[minor]}: built or cached in {time.monotonic() - start:.0f} s")
+    print(f"{'SCENARIO':<18}{'DECISIONS':>10}{'AGREE':>8}{'DIFFER':>8}{'UNEXPLAINED':>13}{'s':>6}")
+    outcomes = []
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="ksched-live-") as aside:
+            folder = Path(aside) if options.keep is None else options.keep / f"{minor}-{name}"
+            folder.mkdir(parents=True, exist_ok=True)
+            outcome = play(SCENARIOS[name], minor, folder.resolve())
+        outcomes.append(outcome)
+        _show(name, outcome)
+    total = sum(outcome.audit["decisions"] for outcome in outcomes)
+    agree = sum(outcome.audit["agree"] for outcome in outcomes)
+    print(f"{agree:,} of {total:,} real decisions agree ({time.monotonic() - start:.0f} s)")
+    return 0 if all(outcome.agrees for outcome in outcomes) else 1
+
+
+def _show(name: str, outcome: Outcome) -> None:
+    audit = outcome.audit
+    print(
+        f"{name:<18}{audit['decisions']:>10,}{audit['agree']:>8,}{len(audit['differ']):>8,}"
+        f"{len(audit['unexplained']):>13,}{outcome.seconds:>6.0f}"
+    )
+    grades = ", ".join(f"{count} {grade}" for grade, count in audit["summary"].items() if count)
+    print(
+        f"    {grades}; order: {audit['order']}, by {audit['refinement']}, "
+        f"{audit['shifted']} shifted",
+        flush=True,
+    )
+    for item in audit["differ"][:5]:
+        print(f"    differs: {item['pod']} on {item['node']}: {item['because']}")
+    for item in audit["unexplained"][:5]:
+        print(f"    unexplained: {item['pod']}: {item['reason']}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

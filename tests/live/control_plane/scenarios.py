@@ -1,0 +1,231 @@
+"""Clusters, and what the real scheduler is to decide in them. Each is the same every time."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.live.control_plane.api import Api
+from tests.live.control_plane.manifests import (
+    GPU,
+    HOST,
+    IMAGES,
+    ZONE,
+    ZONES,
+    Manifest,
+    amounts,
+    near,
+    nodes,
+    pod,
+    prefers,
+    priority_classes,
+    spread,
+)
+from tests.live.control_plane.storage import devices, volumes
+
+SEED = 7
+WAVES = 4
+
+
+def _nothing(_: Api) -> None:
+    """Nothing happens while the scheduler runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """objects: there before the scheduler starts. config: fields of its configuration.
+    meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
+    the address that takes the place of EXTENDER in the configuration. kwok: whether pods run"""
+
+    objects: Callable[[], list[Manifest]]
+    config: dict[str, Any] = field(default_factory=dict)
+    meanwhile: Callable[[Api], None] = _nothing
+    controllers: bool = False
+    extender: bool = False
+    kwok: bool = False
+
+
+def _mixed_pods(draw: random.Random, count: int) -> list[Manifest]:
+    pods = []
+    for number in range(count):
+        fields: dict[str, Any] = {
+            "image": draw.choice(IMAGES),
+            "labels": {"app": f"app-{number % 7}"},
+            "priorityClassName": draw.choice(["low", "middle", "middle", "high"]),
+        }
+        requests = amounts(draw)
+        if draw.random() < 0.3:
+            fields["tolerations"] = [{"key": "dedicated", "operator": "Exists"}]
+        if draw.random() < 0.2:
+            fields["nodeSelector"] = {"disk": draw.choice(["ssd", "hdd"])}
+        if draw.random() < 0.3:
+            fields["affinity"] = prefers(ZONE, draw.sample(ZONES, 2), draw.randrange(1, 100))
+        if draw.random() < 0.05:
+            requests[GPU] = "1"
+        if draw.random() < 0.05:
+            fields["ports"] = [8000 + draw.randrange(3)]
+        pods.append(pod(f"pod-{number:04}", requests, **fields))
+    return pods
+
+
+def mixed(node_count: int, pod_count: int) -> list[Manifest]:
+    draw = random.Random(SEED)
+    return [*priority_classes(), *nodes(draw, node_count), *_mixed_pods(draw, pod_count)]
+
+
+def spread_out() -> list[Manifest]:
+    draw = random.Random(SEED)
+    pods = []
+    for number in range(300):
+        app = f"app-{number % 6}"
+        kinds: list[dict[str, Any]] = [
+            {"topologySpreadConstraints": [spread(ZONE, app, hard=True)]},
+            {"topologySpreadConstraints": [spread(HOST, app, hard=False, skew=2)]},
+            {
+                "topologySpreadConstraints": [
+                    spread(ZONE, app, hard=True, skew=2),
+                    spread(HOST, app, hard=False),
+                ]
+            },
+            {"affinity": {"podAntiAffinity": near(app, HOST)}},
+            {"affinity": {"podAntiAffinity": near(app, ZONE, weight=40)}},
+            {"affinity": {"podAffinity": near(app, ZONE, weight=60)}},
+        ]
+        fields = kinds[number % 6]
+        pods.append(pod(f"{app}-{number:03}", amounts(draw), labels={"app": app}, **fields))
+    draw.shuffle(pods)
+    return [*nodes(draw, 60, plain=True), *pods]
+
+
+def full_cluster() -> list[Manifest]:
+    """Nodes full of pods of low priority, some under a budget, and pods that may evict them."""
+    draw = random.Random(SEED)
+    machines = nodes(draw, 40, plain=True)
+    pods = []
+    for machine in machines:
+        name = machine["metadata"]["name"]
+        for number in range(int(machine["status"]["allocatable"]["cpu"])):
+            fields: dict[str, Any] = {
+                "nodeName": name,
+                "priorityClassName": draw.choice(["low", "low", "middle"]),
+                "labels": {"app": draw.choice(["guarded", "free", "free"])},
+            }
+            pods.append(pod(f"{name}-{number:02}", {"cpu": "950m"}, **fields))
+    for number in range(60):
+        requests = {"cpu": draw.choice(["500m", "900m", "1800m"])}
+        priority = draw.choice(["high", "high", "middle"])
+        pods.append(pod(f"urgent-{number:02}", requests, priorityClassName=priority))
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "guarded", "namespace": "default"},
+        "spec": {"maxUnavailable": 3, "selector": {"matchLabels": {"app": "guarded"}}},
+    }
+    return [*priority_classes(), budget, *machines, *pods]
+
+
+def gated() -> list[Manifest]:
+    draw = random.Random(SEED)
+    pods = _mixed_pods(draw, 240)
+    for manifest in pods[40:]:
+        manifest["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+    return [*priority_classes(), *nodes(draw, 50), *pods]
+
+
+def open_gates(api: Api) -> None:
+    """In waves, in no particular order; some stay closed."""
+    names = [f"pod-{number:04}" for number in range(40, 230)]
+    random.Random(SEED).shuffle(names)
+    for wave in range(WAVES):
+        for name in names[wave::WAVES]:
+            api.patch_pod(name, {"spec": {"schedulingGates": None}})
+        time.sleep(1)
+
+
+def waves(api: Api) -> None:
+    """More pods, while the first ones are placed."""
+    draw = random.Random(SEED + 1)
+    pods = _mixed_pods(draw, 200)
+    for wave in range(WAVES):
+        more = pods[wave::WAVES]
+        for manifest in more:
+            manifest["metadata"]["name"] = f"later-{manifest['metadata']['name']}"
+        api.create(more)
+        time.sleep(0.5)
+
+
+def several_schedulers() -> list[Manifest]:
+    draw = random.Random(SEED)
+    pods = _mixed_pods(draw, 300)
+    for manifest in pods:
+        manifest["spec"]["schedulerName"] = draw.choice(["default-scheduler", "packer", "plain"])
+    return [*priority_classes(), *nodes(draw, 70), *pods]
+
+
+PROFILES = {
+    "profiles": [
+        {"schedulerName": "default-scheduler"},
+        {
+            "schedulerName": "packer",
+            "pluginConfig": [
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {
+                        "scoringStrategy": {
+                            "type": "MostAllocated",
+                            "resources": [
+                                {"name": "cpu", "weight": 3},
+                                {"name": "memory", "weight": 1},
+                            ],
+                        }
+                    },
+                }
+            ],
+            "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
+        },
+        {
+            "schedulerName": "plain",
+            "plugins": {
+                "score": {
+                    "disabled": [{"name": "*"}],
+                    "enabled": [{"name": "ImageLocality", "weight": 5}],
+                }
+            },
+        },
+    ]
+}
+
+EXTENDER = "EXTENDER"
+EXTENDERS = {
+    "extenders": [
+        {
+            "urlPrefix": f"{EXTENDER}/even",
+            "filterVerb": "filter",
+            "nodeCacheCapable": True,
+            "enableHTTPS": False,
+        },
+        {
+            "urlPrefix": f"{EXTENDER}/number",
+            "prioritizeVerb": "prioritize",
+            "weight": 3,
+            "enableHTTPS": False,
+        },
+    ]
+}
+
+SCENARIOS = {
+    "mixed": Scenario(lambda: mixed(90, 700)),
+    "sampled": Scenario(lambda: mixed(250, 500)),
+    "sampled-in-order": Scenario(lambda: mixed(200, 300), {"parallelism": 1}),
+    "arriving": Scenario(lambda: mixed(60, 100), meanwhile=waves, kwok=True),
+    "spread": Scenario(spread_out),
+    "preemption": Scenario(full_cluster, controllers=True, kwok=True),
+    "volumes": Scenario(volumes, controllers=True),
+    "gates": Scenario(gated, meanwhile=open_gates),
+    "profiles": Scenario(several_schedulers, PROFILES),
+    "extender": Scenario(lambda: mixed(60, 150), EXTENDERS, extender=True),
+    "claims": Scenario(devices, controllers=True),
+}
