@@ -20,6 +20,7 @@ from ksched_cli.cel.syntax import CheckedExpression, read
 from ksched_cli.cel.values import CelError, Uint, no_overload
 
 DRIVER, ATTRIBUTES, CAPACITY = "device.driver", "device.attributes", "device.capacity"
+ALLOW_MULTIPLE_ALLOCATIONS = "device.allowMultipleAllocations"
 DEVICE = "device"
 
 _EXTENSIONS = """
@@ -121,7 +122,7 @@ def _library() -> Any:
 
 
 @cache
-def _checker() -> Any:
+def _checker(shares_devices: bool) -> Any:
     """The library's environment that checks expressions over `device`."""
     cel = _library()
     kinds = cel.Type
@@ -138,6 +139,7 @@ def _checker() -> Any:
             DRIVER: text,
             ATTRIBUTES: kinds.Map(text, kinds.Map(text, kinds("google.protobuf.Any"))),
             CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
+            **({ALLOW_MULTIPLE_ALLOCATIONS: kinds.BOOL} if shares_devices else {}),
         },
         functions=_declarations(cel, types),
         extensions=[
@@ -209,10 +211,13 @@ def _runner() -> Any:
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_EXTENSIONS), variables=variables)
 
 
-def check(expression: str) -> CheckedExpression:
-    """Parses and type-checks. Raises CelCompileError, CelUnavailableError."""
+def check(expression: str, shares_devices: bool = False) -> CheckedExpression:
+    """Parses and type-checks. Raises CelCompileError, CelUnavailableError.
+
+    shares_devices: the gate DRAConsumableCapacity, with which a device has one more field, is on
+    """
     try:
-        return read(_checker().compile(expression).serialize())
+        return read(_checker(shares_devices).compile(expression).serialize())
     except RuntimeError as error:
         message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
         raise CelCompileError(f"compilation failed: {message}") from None

@@ -32,18 +32,23 @@ PRIMITIVES = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class DeviceInput:
-    """The variable `device` of an expression. attributes and capacity: by domain and name."""
+    """The variable `device` of an expression. attributes and capacity: by domain and name.
+    allow_multiple_allocations: None where devices have no such field."""
 
     driver: str = ""
     attributes: DomainMap = field(default_factory=DomainMap)
     capacity: DomainMap = field(default_factory=DomainMap)
+    allow_multiple_allocations: bool | None = None
 
     def fields(self) -> Mapping[str, Value]:
-        return {
+        fields: dict[str, Value] = {
             "driver": self.driver,
             "attributes": self.attributes,
             "capacity": self.capacity,
         }
+        if self.allow_multiple_allocations is not None:
+            fields["allowMultipleAllocations"] = self.allow_multiple_allocations
+        return fields
 
 
 class Run:

@@ -99,11 +99,15 @@ def _raise_error(message: str, run: Run) -> Value:
     raise CelError(message)
 
 
+_FIELD_ATTRIBUTES = {"allowMultipleAllocations": "allow_multiple_allocations"}
+
+
 def _identifier(node: Identifier) -> Interpretable:
     if node.is_type:
         return constant(TypeName(node.name))
     name = node.name
     field = name.partition(".")[2]
+    attribute = _FIELD_ATTRIBUTES.get(field, field)
 
     def evaluate(run: Run) -> Value:
         if name in run.scope:
@@ -111,7 +115,7 @@ def _identifier(node: Identifier) -> Interpretable:
         if not field:
             return dict(run.device.fields())
         run.spend(1)
-        return getattr(run.device, field)
+        return getattr(run.device, attribute)
 
     return Interpretable(evaluate, base=1)
 

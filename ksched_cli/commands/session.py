@@ -261,12 +261,14 @@ def _device_warnings(simulation: Simulation) -> list[str]:
     """Selectors only where a pending pod has claims: checking them loads the CEL library."""
     from ksched_cli.plugins.dynamic_resources.unfollowed import unfollowed_gates
 
-    unfollowed = unfollowed_gates(simulation.state, simulation.configuration.release)
+    release = simulation.configuration.release
+    unfollowed = unfollowed_gates(simulation.state, release)
     if not any(pod.spec.resource_claims for pod in simulation.pending()):
         return unfollowed
+    from ksched_cli.plugins.dynamic_resources.features import features_of
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return [*unfollowed, *device_problems(simulation.state)]
+    return [*unfollowed, *device_problems(simulation.state, features_of(release))]
 
 
 def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:

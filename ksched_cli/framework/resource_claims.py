@@ -7,16 +7,17 @@ dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TypeAlias
 
-from ksched_cli.cluster.objects import PodResourceClaim, ResourceClaim
+from ksched_cli.cluster.objects import (
+    DeviceRequestAllocationResult,
+    PodResourceClaim,
+    ResourceClaim,
+)
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
-
-DeviceID: TypeAlias = tuple[str, str, str]
-"""Driver, pool, device."""
+from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_id
 
 
 class ClaimError(Exception):
@@ -26,34 +27,45 @@ class ClaimError(Exception):
 class ClaimStore:
     """A service: the current version of every claim. Upstream: claimTracker.
 
-    log: the devices allocated or deallocated so far, in order; a reader remembers how far it read
+    log:    the devices allocated or deallocated so far, in order; a reader remembers how far it
+            read
+    shared: what the claims' shares of devices consume
     """
 
     def __init__(self, handle: Handle) -> None:
         self._claims = dict(handle.cluster.resource_claims)
         self._pending: dict[str, ResourceClaim] = {}
+        self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
+        self.shared = SharedDevices()
         self.log: list[DeviceID] = []
         for claim in self._claims.values():
-            self._allocated.update(exclusive_devices(claim))
+            self._add(claim)
 
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
         return self._claims.get((namespace, name))
 
+    def all(self) -> Iterable[ResourceClaim]:
+        return self._claims.values()
+
     def devices_in_use(self) -> Iterator[DeviceID]:
-        return chain(self._allocated, *map(exclusive_devices, self._pending.values()))
+        return chain(self._allocated, *map(self._exclusive, self._pending.values()))
 
     def in_use(self, device: DeviceID) -> bool:
         return device in self._allocated or any(
-            device in exclusive_devices(claim) for claim in self._pending.values()
+            device in self._exclusive(claim) for claim in self._pending.values()
         )
+
+    def is_allocated(self, device: DeviceID) -> bool:
+        """Whether a claim has the device, or a share of it."""
+        return device in self.shared or self.in_use(device)
 
     def holders(self) -> dict[DeviceID, str]:
         """Device → the claim that has it exclusively."""
         return {
             device: claim.key
             for claim in (*self._claims.values(), *self._pending.values())
-            for device in exclusive_devices(claim)
+            for device in self._exclusive(claim)
         }
 
     def write(self, claim: ResourceClaim) -> None:
@@ -62,14 +74,20 @@ class ClaimStore:
         previous = self._claims[key]
         self._claims[key] = claim
         if previous.status.allocation is None:
-            devices = exclusive_devices(claim)
-            self._allocated.update(devices)
-            self.log += devices
+            self._add(claim)
+            self.log += allocated_devices(claim)
         elif claim.status.allocation is None:
-            # Upstream's set has no owners: if two claims have one device, freeing one frees it.
-            devices = exclusive_devices(previous)
-            self._allocated.difference_update(devices)
-            self.log += devices
+            self._remove(previous)
+
+    def create(self, claim: ResourceClaim) -> None:
+        """Stores a claim that is not allocated yet."""
+        self._claims[claim.namespace, claim.name] = claim
+
+    def delete(self, claim: ResourceClaim) -> None:
+        """Frees its devices. Does nothing if the claim is not there."""
+        stored = self._claims.pop((claim.namespace, claim.name), None)
+        if stored is not None:
+            self._remove(stored)
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         return claim_uid(claim) in self._pending
@@ -77,21 +95,47 @@ class ClaimStore:
     def add_pending(self, claim: ResourceClaim) -> None:
         """The claim's allocation is pending. Upstream: SignalClaimPendingAllocation."""
         self._pending[claim_uid(claim)] = claim
-        self.log += exclusive_devices(claim)
+        self.shared.add(self._shares(claim))
+        self.log += allocated_devices(claim)
 
     def remove_pending(self, claim: ResourceClaim) -> None:
         """Does nothing if it is not pending. Upstream: RemoveClaimPendingAllocation."""
         held = self._pending.pop(claim_uid(claim), None)
         if held is not None:
-            self.log += exclusive_devices(held)
+            self.shared.remove(self._shares(held))
+            self.log += allocated_devices(held)
+
+    def _add(self, claim: ResourceClaim) -> None:
+        self._allocated.update(self._exclusive(claim))
+        self.shared.add(self._shares(claim))
+
+    def _remove(self, claim: ResourceClaim) -> None:
+        # Upstream's set has no owners: if two claims have one device, freeing one frees it.
+        self._allocated.difference_update(self._exclusive(claim))
+        self.shared.remove(self._shares(claim))
+        self.log += allocated_devices(claim)
+
+    def _exclusive(self, claim: ResourceClaim) -> list[DeviceID]:
+        return exclusive_devices(claim, self._has_shares)
+
+    def _shares(self, claim: ResourceClaim) -> list[DeviceRequestAllocationResult]:
+        allocation = claim.status.allocation
+        if allocation is None or not self._has_shares:
+            return []
+        return [
+            result
+            for result in allocation.devices.results
+            if result.share_id is not None and not result.admin_access
+        ]
 
 
 def claim_uid(claim: ResourceClaim) -> str:
     return claim.uid or claim.key
 
 
-def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
-    """The devices allocated to a claim, without those of admin access.
+def exclusive_devices(claim: ResourceClaim, has_shares: bool = True) -> list[DeviceID]:
+    """The devices allocated to a claim, without those of admin access; with has_shares, without
+    those that it has a share of.
 
     Upstream: foreachAllocatedDevice.
     """
@@ -99,10 +143,16 @@ def exclusive_devices(claim: ResourceClaim) -> list[DeviceID]:
     if allocation is None:
         return []
     return [
-        (result.driver, result.pool, result.device)
+        device_id(result)
         for result in allocation.devices.results
-        if not result.admin_access
+        if not result.admin_access and not (has_shares and result.share_id is not None)
     ]
+
+
+def allocated_devices(claim: ResourceClaim) -> list[DeviceID]:
+    """All devices of a claim, shared ones too."""
+    allocation = claim.status.allocation
+    return list(map(device_id, allocation.devices.results)) if allocation is not None else []
 
 
 def claim_name(pod: PodInfo, reference: PodResourceClaim) -> tuple[str | None, bool]:

@@ -6,6 +6,17 @@ from __future__ import annotations
 # Both sides are implemented.
 FOLLOWED: frozenset[str] = frozenset({"OpportunisticBatching"})
 
+# Both sides are implemented in minors where the gate is on by default; in earlier ones, where it is
+# alpha and its rules were others, it stays off.
+FOLLOWED_FROM_BETA: frozenset[str] = frozenset(
+    {
+        "DRAConsumableCapacity",
+        "DRADeviceBindingConditions",
+        "DRADeviceTaints",
+        "DRAPartitionableDevices",
+    }
+)
+
 # They say when API calls are made, how a queue that waits for events works, or what is traced.
 INVISIBLE: frozenset[str] = frozenset(
     {

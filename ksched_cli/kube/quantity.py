@@ -91,6 +91,10 @@ class Quantity:
             return _divide_away(self.unscaled, -shift)
         return _multiply_int64(self.unscaled, shift)
 
+    def nano_value(self) -> int:
+        """Billionths, exactly: nothing is smaller, and Python's integers do not overflow."""
+        return _unscaled_at(self, NANO)
+
     def sign(self) -> int:
         return (self.unscaled > 0) - (self.unscaled < 0)
 

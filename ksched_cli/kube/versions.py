@@ -22,7 +22,7 @@ from typing import Any
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.field_errors import aggregate
-from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
+from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, INVISIBLE
 
 _MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -39,11 +39,15 @@ class Rules:
     scheme:         the name of the configuration's scheme in decoding errors
     checks_gate_dependencies: a gate that is on needs those it depends on
     names_taint:    TaintToleration's message has the taint
+    names_owner_kind: the message about a claim of another owner has the kind Pod, in capitals
+    filter_timeout_is_error: of DynamicResources; else the node is rejected
     scores_devices: DynamicResources extends Score
     scores_allocated_claims: it knows claims that were allocated before; else it fails over them
     skips_unusable_pools: pools of devices that are incomplete (counted over all slices of the
         cluster), obsolete or invalid are passed over; else they are used, or fail the pod
-    refuses_capacity_requests: a claim that asks for capacity fails; else that is not looked at
+    picks_allocator: of devices: the stable one where no feature needs another
+    refuses_capacity_requests: a claim that asks for capacity fails where the gate is off; else that
+        is not looked at
     has_distinct_attributes: claims may have distinctAttribute constraints
     compares_distinct_values: these compare values; else no two devices are ever alike
     tells_subrequests_apart: in mode All; else the second alternative of a list is taken for the
@@ -62,10 +66,13 @@ class Rules:
     scheme: str = "pkg/runtime/scheme.go:111"
     checks_gate_dependencies: bool = True
     names_taint: bool = False
+    names_owner_kind: bool = True
+    filter_timeout_is_error: bool = True
     scores_devices: bool = True
     scores_allocated_claims: bool = True
     skips_unusable_pools: bool = True
-    refuses_capacity_requests: bool = False
+    picks_allocator: bool = True
+    refuses_capacity_requests: bool = True
     has_distinct_attributes: bool = True
     compares_distinct_values: bool = True
     tells_subrequests_apart: bool = True
@@ -83,8 +90,12 @@ _RULES_1_35 = replace(
     absent_fields=frozenset({"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"}),
     absent_plugins=frozenset({"TopologyPlacementGenerator", "PodGroupPodsCount"}),
     absent_points=frozenset({"placementGenerate", "placementScore"}),
+    names_owner_kind=False,
+    filter_timeout_is_error=False,
     names_score_plugins=False,
     scores_allocated_claims=False,
+    picks_allocator=False,
+    refuses_capacity_requests=False,
     has_distinct_attributes=False,
     compares_distinct_values=False,
     tells_subrequests_apart=False,
@@ -270,6 +281,7 @@ def _check_followed(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> N
         if gate.schedules
         and enabled[name] != gate.default
         and name not in FOLLOWED
+        and not (gate.default and name in FOLLOWED_FROM_BETA)
         and name not in INVISIBLE
     ]
     if names:

@@ -37,7 +37,7 @@ from ksched_cli.plugins.dynamic_resources.requests import (
 )
 from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignature
 
-_DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
+DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, request, alternative, device; is the alternative chosen. Upstream: deviceIndices."""
 
 
@@ -130,14 +130,8 @@ class DeviceAllocator:
     def _validate_claim(self, claim: int) -> None:
         minimum = 0
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
-            if self._rules.refuses_capacity_requests and any(
-                request.requests_capacity for request in alternatives.requests
-            ):
-                raise self._error(
-                    claim,
-                    alternatives.requests[0].base_name,
-                    "has capacity requests, but the DRAConsumableCapacity feature is disabled",
-                )
+            if self._rules.refuses_capacity_requests:
+                self._refuse_capacity(claim, alternatives)
             minimum += min(self._validate_alternatives(claim, index, alternatives))
         if minimum > ALLOCATION_RESULTS_MAX_SIZE:
             raise AllocationError(
@@ -153,6 +147,15 @@ class DeviceAllocator:
                 )
         compares = self._rules.compares_distinct_values
         self._constraints.append([constraint_state(c, compares) for c in constraints])
+
+    def _refuse_capacity(self, claim: int, alternatives: RequestAlternatives) -> None:
+        for request in alternatives.requests:
+            if request.capacity is not None:
+                kind = "subrequest" if alternatives.prioritized else "request"
+                raise AllocationError(
+                    f"claim {self._claim_names[claim]}, {kind} {request.name}: has capacity "
+                    "requests, but the DRAConsumableCapacity feature is disabled"
+                )
 
     def _has(self, constraint: Constraint) -> bool:
         return constraint.kind != DISTINCT_ATTRIBUTE or self._rules.has_distinct_attributes
@@ -178,10 +181,8 @@ class DeviceAllocator:
     def _validate_request(
         self, claim: int, request: RequestAlternative, earlier_matches: dict[int, bool] | None
     ) -> tuple[RequestData, dict[int, bool]]:
-        """known_matches: by signature, results for devices that are reused unchecked.
-
-        Also returns the results it computed. Upstream: validateDeviceRequest.
-        """
+        """earlier_matches: by signature, results for devices, reused unchecked. Also returns
+        the results it computed. Upstream: validateDeviceRequest."""
         number = self._request_numbers[request]
         for index, expression in enumerate(request.selectors):
             if expression is None:
@@ -265,7 +266,7 @@ class DeviceAllocator:
             return self._allocate_all(indices, request_data)
         return self._allocate_exact_count((claim, entry, alternative, device, chosen), request_data)
 
-    def _state(self, indices: _DeviceIndices) -> object:
+    def _state(self, indices: DeviceIndices) -> object:
         """The position of the search and the devices allocated so far, by their signatures."""
         allocated = tuple(
             tuple(
@@ -291,7 +292,7 @@ class DeviceAllocator:
             )
         return False
 
-    def _allocate_all(self, indices: _DeviceIndices, request_data: RequestData) -> bool:
+    def _allocate_all(self, indices: DeviceIndices, request_data: RequestData) -> bool:
         claim, entry, alternative, device, chosen = indices
         candidate = request_data.all_devices[device]
         if not self._allocate_device(claim, request_data, candidate, must=True):
@@ -306,7 +307,7 @@ class DeviceAllocator:
                 self._deallocate_device(claim, request_data, candidate)
         return allocated
 
-    def _allocate_exact_count(self, indices: _DeviceIndices, request_data: RequestData) -> bool:
+    def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> bool:
         """Allocates the first device with which all that follow can be allocated too."""
         claim, entry, alternative, device, chosen = indices
         state = self._state(indices) if self._view.interchangeable else None

@@ -8,9 +8,12 @@ Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from ksched_cli.plugins.dynamic_resources.pools import Pool
+from ksched_cli.framework.shared_devices import SharedDevices
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.plugins.dynamic_resources.counters import Counters
+from ksched_cli.plugins.dynamic_resources.pool_devices import Pool
 from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative
 from ksched_cli.plugins.dynamic_resources.view import PoolSignature
 
@@ -21,11 +24,15 @@ class NodePools:
 
     signatures: each pool as the demand sees it
     in_use:     per pool, a bit for every device in use
+    shared:     what claims consume of devices that they share
+    counters:   per pool, what is left of its counters; None where it has none
     """
 
     pools: Sequence[Pool]
     signatures: Sequence[PoolSignature]
     in_use: Sequence[int]
+    shared: SharedDevices = field(default_factory=SharedDevices)
+    counters: Sequence[Counters | None] = ()
 
 
 @dataclass(slots=True)
@@ -53,11 +60,13 @@ class RequestData:
 
 @dataclass(frozen=True, slots=True)
 class DeviceResult:
-    """An allocated device. pool: an index into the node's pools; index: into the pool's devices.
+    """An allocated device. Upstream: internalDeviceResult.
 
-    Upstream: internalDeviceResult.
+    pool:     an index into the node's pools; index: into the pool's devices
+    consumed: of a device that is shared, what the share consumes; else None
     """
 
     request: RequestAlternative
     pool: int
     index: int
+    consumed: tuple[tuple[str, Quantity], ...] | None = None

@@ -23,8 +23,11 @@ from ksched_cli.framework.resource_claims import (
 )
 
 
-def claims_of(pod: PodInfo, store: ClaimStore) -> list[ResourceClaim]:
-    """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim."""
+def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[ResourceClaim]:
+    """A pod's claims, in its order. Raises ClaimError. Upstream: foreachPodResourceClaim.
+
+    pod_kind: what messages call a pod
+    """
     claims = []
     for reference in pod.spec.resource_claims:
         name, must_own = claim_name(pod, reference)
@@ -38,7 +41,8 @@ def claims_of(pod: PodInfo, store: ClaimStore) -> list[ResourceClaim]:
         owner = claim.metadata.controller
         if must_own and (owner is None or owner.uid != pod.uid):
             raise ClaimError(
-                f"ResourceClaim {claim.key} was not created for pod {pod.key} (pod is not owner)"
+                f"ResourceClaim {claim.key} was not created for {pod_kind} {pod.key} "
+                f"({pod_kind} is not owner)"
             )
         claims.append(claim)
     return claims

@@ -47,26 +47,32 @@ class ConstraintState:
 
 
 class DistinctState(ConstraintState):
-    """distinctAttribute where values are compared. values: of the devices added, in their order."""
+    """distinctAttribute where values are compared. values: per request, of its last device."""
 
     __slots__ = ("values",)
 
     def __init__(self, constraint: Constraint) -> None:
         super().__init__(constraint)
-        self.values: list[AttributeValue] = []
+        self.values: dict[str, AttributeValue] = {}
 
     def add(self, request: RequestAlternative, value: AttributeValue | None) -> bool:
+        """Upstream keeps one value per request: of more devices, only the last one's counts."""
         if not self.constraint.applies_to(request):
             return True
-        if value is None or (self.values and value[0] == "") or value in self.values:
+        if value is None or (self.count and not self._is_distinct(value)):
             return False
-        self.values.append(value)
+        self.values[request.base_name] = value
+        self.count += 1
         return True
 
+    def _is_distinct(self, value: AttributeValue) -> bool:
+        values = self.values.values()
+        return value not in values and (value[0] != "" or not values)
+
     def remove(self, request: RequestAlternative) -> None:
-        """Devices are taken back in the reverse order."""
         if self.constraint.applies_to(request):
-            self.values.pop()
+            self.values.pop(request.base_name, None)
+            self.count -= 1
 
 
 def constraint_state(constraint: Constraint, compares_distinct_values: bool) -> ConstraintState:

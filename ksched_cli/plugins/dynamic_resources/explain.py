@@ -8,8 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ksched_cli.framework.resource_claims import ClaimStore, DeviceID
+from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.plugins.dynamic_resources.candidates import NodePools
+from ksched_cli.plugins.dynamic_resources.capacity import fits
+from ksched_cli.plugins.dynamic_resources.pool_devices import PoolDevice
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ClaimDemand,
@@ -17,8 +20,10 @@ from ksched_cli.plugins.dynamic_resources.requests import (
     RequestAlternative,
 )
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorRejection
+from ksched_cli.plugins.dynamic_resources.taints import untolerated_taint
 from ksched_cli.plugins.dynamic_resources.view import (
     BINDING_CONDITIONS,
+    OUT_OF_REACH,
     DemandView,
     DeviceSignature,
 )
@@ -33,12 +38,14 @@ class _DeviceCounts:
     free:       the signatures of the free devices
     in_use:     devices that match, but are allocated to other claims
     rejections: by selector, how many it rejects
+    shortages:  by what bars devices that match, how many
     """
 
     total: int = 0
     free: list[DeviceSignature] = field(default_factory=list)
     in_use: list[DeviceID] = field(default_factory=list)
     rejections: Counter[SelectorRejection] = field(default_factory=Counter)
+    shortages: Counter[str] = field(default_factory=Counter)
 
 
 class AllocationExplanation:
@@ -79,21 +86,21 @@ class AllocationExplanation:
             if pool.invalid:
                 yield f"pool {pool.key} is invalid: {pool.invalid}"
             if pool.incomplete:
-                slice_count = pool.devices[0].slice.spec.pool.resource_slice_count
-                slices = {device.slice.name for device in pool.devices}
                 yield (
-                    f"pool {pool.key} is incomplete: {len(slices)} of {slice_count} slices of "
-                    f"generation {pool.generation}"
+                    f"pool {pool.key} is incomplete: {pool.slice_count} of "
+                    f"{pool.resource_slice_count} slices of generation {pool.generation}"
                 )
 
     def _count_devices(self, request: RequestAlternative) -> _DeviceCounts:
         counts = _DeviceCounts()
         request_number = self._view.demand.requests.index(request)
-        for pool, pool_signature, in_use in zip(
-            self._node_pools.pools,
-            self._node_pools.signatures,
-            self._node_pools.in_use,
-            strict=True,
+        for number, (pool, pool_signature, in_use) in enumerate(
+            zip(
+                self._node_pools.pools,
+                self._node_pools.signatures,
+                self._node_pools.in_use,
+                strict=True,
+            )
         ):
             for index, (device, signature_id) in enumerate(
                 zip(pool.devices, pool_signature.signatures, strict=True)
@@ -105,9 +112,30 @@ class AllocationExplanation:
                     counts.rejections[rejection] += 1
                 elif in_use >> index & 1 and not request.admin_access:
                     counts.in_use.append(device.id)
+                elif shortage := self._shortage(request, device, number):
+                    counts.shortages[shortage] += 1
                 elif not signature.consumes_counters:
                     counts.free.append(signature)
         return counts
+
+    def _shortage(self, request: RequestAlternative, device: PoolDevice, pool: int) -> str:
+        """What bars a device that the selectors match, taken alone."""
+        traits, shared = device.traits, self._node_pools.shared
+        taint = untolerated_taint(traits.taints, request.tolerations)
+        if taint is not None:
+            value = f"={taint.value}" if taint.value else ""
+            return f"the taint {taint.key}{value}:{taint.effect}"
+        if traits.has_capacity and not fits(
+            traits.capacities, request.capacity, shared.consumed(device.id)
+        ):
+            return "capacity that the request asks for and they do not have left"
+        counters = self._node_pools.counters[pool] if self._node_pools.counters else None
+        if counters is None or (traits.is_shared and shared.has_consumed(device.id)):
+            return ""
+        consumption = dict(traits.consumption)
+        if any(amount < consumption.get(key, 0) for key, amount in counters.items()):
+            return "counters of their pool that are used up"
+        return ""
 
     def _request_line(self, request: RequestAlternative, counts: _DeviceCounts) -> str:
         requested = "all" if request.mode == ALL else str(request.count)
@@ -120,6 +148,10 @@ class AllocationExplanation:
         parts += [
             f"{count} turned away by {_rejection_text(rejection, request)}"
             for rejection, count in counts.rejections.most_common()
+        ]
+        parts += [
+            f"{count} turned away by {shortage}"
+            for shortage, count in counts.shortages.most_common()
         ]
         return ", ".join(parts)
 
@@ -164,7 +196,7 @@ class AllocationExplanation:
 
 def _is_enough(request: RequestAlternative, counts: _DeviceCounts) -> bool:
     if request.mode == ALL:
-        return bool(counts.free) and not counts.in_use
+        return bool(counts.free) and not counts.in_use and not counts.shortages
     return len(counts.free) >= request.count
 
 
@@ -179,6 +211,8 @@ def _constrained_requests(constraint: Constraint) -> str:
 def _rejection_text(rejection: SelectorRejection, request: RequestAlternative) -> str:
     if rejection is BINDING_CONDITIONS:
         return "their binding conditions, which kube-scheduler does not wait for by default"
+    if rejection is OUT_OF_REACH:
+        return "what their slice says about the nodes that reach each"
     owner = f"class {request.class_name}" if rejection.from_class else "the request"
     failed = f", which fails: {rejection.failure.text}" if rejection.failure else ""
     return f"selector #{rejection.index} of {owner}, {rejection.expression}{failed}"

@@ -17,15 +17,16 @@ from ksched_cli.cluster.objects import (
     ResourceSlice,
 )
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
 from ksched_cli.plugins.dynamic_resources.selectors import SelectorFailure, compile_selector
 
 MAX_SUBJECTS = 3
 
 
-def device_problems(state: ClusterState) -> list[str]:
+def device_problems(state: ClusterState, features: AllocatorFeatures = NO_FEATURES) -> list[str]:
     """One line per distinct problem, with the first MAX_SUBJECTS objects that have it."""
     subjects_by_problem: dict[tuple[str, str], list[str]] = {}
-    for subject, field, problem in _problems(state):
+    for subject, field, problem in _problems(state, features):
         subjects_by_problem.setdefault((field, problem), []).append(subject)
     return [
         f"{_subject_text(subjects)}: {field}: {problem}"
@@ -38,42 +39,43 @@ def _subject_text(subjects: list[str]) -> str:
     return ", ".join(subjects[:MAX_SUBJECTS]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _problems(state: ClusterState) -> Iterator[tuple[str, str, str]]:
+def _problems(state: ClusterState, features: AllocatorFeatures) -> Iterator[tuple[str, str, str]]:
     """Object, field, problem."""
+    shares = features.consumable_capacity
     for device_class in state.device_classes.values():
-        for field, problem in _selector_problems(device_class.spec.selectors, "spec"):
+        for field, problem in _selector_problems(device_class.spec.selectors, "spec", shares):
             yield f"DeviceClass {device_class.name}", field, problem
     for claim in state.resource_claims.values():
-        for field, problem in _claim_problems(claim.spec, "spec", state):
+        for field, problem in _claim_problems(claim.spec, "spec", state, shares):
             yield f"ResourceClaim {claim.key}", field, problem
     for template in state.resource_claim_templates.values():
-        for field, problem in _claim_problems(template.spec.spec, "spec.spec", state):
+        for field, problem in _claim_problems(template.spec.spec, "spec.spec", state, shares):
             yield f"ResourceClaimTemplate {template.key}", field, problem
-    yield from _slice_problems(state)
+    yield from _slice_problems(state, features.partitionable_devices)
 
 
 def _selector_problems(
-    selectors: tuple[DeviceSelector, ...], path: str
+    selectors: tuple[DeviceSelector, ...], path: str, shares_devices: bool
 ) -> Iterator[tuple[str, str]]:
     for index, selector in enumerate(selectors):
         field = f"{path}.selectors[{index}].cel"
         if selector.cel is None:
             yield field, "is missing; no other kind of selector is known"
             continue
-        program = compile_selector(selector.cel.expression)
+        program = compile_selector(selector.cel.expression, shares_devices)
         if isinstance(program, SelectorFailure):
             yield f"{field}.expression", program.text.split("\n", 1)[0]
 
 
 def _claim_problems(
-    spec: ResourceClaimSpec, path: str, state: ClusterState
+    spec: ResourceClaimSpec, path: str, state: ClusterState, shares_devices: bool
 ) -> Iterator[tuple[str, str]]:
     for index, request in enumerate(spec.devices.requests):
         field = f"{path}.devices.requests[{index}]"
         if request.exactly is None and not request.first_available:
             yield field, "has neither exactly nor firstAvailable"
         for request_path, subrequest in _subrequests(request, field):
-            yield from _selector_problems(subrequest.selectors, request_path)
+            yield from _selector_problems(subrequest.selectors, request_path, shares_devices)
             name = subrequest.device_class_name
             if name not in state.device_classes:
                 yield (
@@ -92,24 +94,26 @@ def _subrequests(request: DeviceRequest, path: str) -> Iterator[tuple[str, Devic
         yield f"{path}.firstAvailable[{index}]", subrequest
 
 
-def _slice_problems(state: ClusterState) -> Iterator[tuple[str, str, str]]:
+def _slice_problems(state: ClusterState, partitionable: bool) -> Iterator[tuple[str, str, str]]:
     nodes = {node.name for node in state.nodes}
     pools: dict[tuple[str, str], list[ResourceSlice]] = {}
     for resource_slice in state.resource_slices.values():
         pools.setdefault((resource_slice.spec.driver, resource_slice.spec.pool.name), []).append(
             resource_slice
         )
-        for field, problem in _node_selection_problems(resource_slice, nodes):
+        for field, problem in _node_selection_problems(resource_slice, nodes, partitionable):
             yield f"ResourceSlice {resource_slice.name}", f"spec.{field}", problem
     for slices in pools.values():
         yield from _pool_problems(slices)
 
 
 def _node_selection_problems(
-    resource_slice: ResourceSlice, nodes: set[str]
+    resource_slice: ResourceSlice, nodes: set[str], partitionable: bool
 ) -> Iterator[tuple[str, str]]:
     spec = resource_slice.spec
-    if spec.per_device_node_selection is not None:
+    if partitionable and (spec.shared_counters or spec.per_device_node_selection):
+        return
+    if spec.per_device_node_selection is not None and not partitionable:
         yield "perDeviceNodeSelection", "is behind a gate that is off: its devices do not count"
     elif spec.node_name:
         if spec.node_name not in nodes:

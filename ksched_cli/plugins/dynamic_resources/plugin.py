@@ -96,6 +96,7 @@ class DynamicResources(
         timeout = args.filter_timeout if args is not None else None
         self._seconds = (timeout or 0) / NANOSECONDS
         self._handle = handle
+        self._pod_kind = "Pod" if handle.release.rules.names_owner_kind else "pod"
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if pod.spec.resource_claims else Scope.NODE
@@ -111,7 +112,7 @@ class DynamicResources(
         if not pod.spec.resource_claims:
             return SUCCESS
         try:
-            claims_of(pod, self._store)
+            claims_of(pod, self._store, self._pod_kind)
         except ClaimError as error:
             return Status.unresolvable(str(error))
         return SUCCESS
@@ -124,7 +125,7 @@ class DynamicResources(
         claims_state = ClaimsState()
         state.write(STATE_KEY, claims_state)
         try:
-            claims = claims_of(pod, self._store)
+            claims = claims_of(pod, self._store, self._pod_kind)
         except ClaimError as error:
             return None, Status.unresolvable(str(error))
         if not claims:

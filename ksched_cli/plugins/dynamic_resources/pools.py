@@ -11,71 +11,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import (
     Device,
-    DeviceAttribute,
     NodeSelector,
     NodeSelectorRequirement,
-    NodeSelectorTerm,
     ResourceSlice,
     ResourceSliceSpec,
 )
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.topology.node_selection import matches_any
-from ksched_cli.framework.resource_claims import DeviceID
-from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules, release_of
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceKind:
-    """A device as selectors and constraints see it; many devices are of one kind.
-
-    has_binding_conditions, consumes_counters: the gates for these are off, so it is not allocated
-    """
-
-    driver: str
-    attributes: tuple[tuple[str, DeviceAttribute], ...]
-    capacity: tuple[tuple[str, Quantity], ...]
-    has_binding_conditions: bool
-    consumes_counters: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PoolDevice:
-    """kind: an index into DevicePools.kinds."""
-
-    id: DeviceID
-    kind: int
-    device: Device
-    slice: ResourceSlice
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pool:
-    """The slices of one pool that a node, or several, can reach. Compared by identity.
-
-    number:     its index in DevicePools.pools
-    incomplete: not all slices of its newest generation are within reach; in later minors, are there
-    invalid:    the error that makes it invalid, or ""
-    """
-
-    number: int
-    driver: str
-    name: str
-    devices: tuple[PoolDevice, ...]
-    generation: int
-    incomplete: bool
-    invalid: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.driver}/{self.name}"
+from ksched_cli.plugins.dynamic_resources.features import NO_FEATURES, AllocatorFeatures
+from ksched_cli.plugins.dynamic_resources.pool_devices import (
+    DeviceKind,
+    Pool,
+    PoolDevice,
+    duplicate_device_error,
+    kind_of,
+)
 
 
 class DevicePools:
@@ -86,47 +43,58 @@ class DevicePools:
     rows_of: per pool, the rows that reach it
     kinds:   the kinds of devices, by the number that PoolDevice has
     error:   of an invalid node selector of a slice, which fails every node; or ""
+    ambiguous_names: of pools of several drivers that have counters, see PartitionedPools
     """
 
+    ambiguous_names: frozenset[str] = frozenset()
+
     def __init__(
-        self, snapshot: Snapshot, slices: Iterable[ResourceSlice], rules: Rules | None = None
+        self,
+        snapshot: Snapshot,
+        slices: Iterable[ResourceSlice],
+        rules: Rules | None = None,
+        features: AllocatorFeatures = NO_FEATURES,
     ) -> None:
         """rules: of the release; of the oldest where they are left out."""
         rules = rules or release_of().rules
         slices = list(slices)
+        self._features = features
         self._checks_cluster = rules.skips_unusable_pools
         self._generations = _count_generations(slices) if rules.skips_unusable_pools else {}
         self.pools: list[Pool] = []
         self.kinds: list[DeviceKind] = []
         self.error = ""
         self._kind_numbers: dict[DeviceKind, int] = {}
-        self._pool_cache: dict[tuple[int, ...], Pool] = {}
-        # The gate DRAPartitionableDevices is off: upstream ignores every slice with
-        # perDeviceNodeSelection, even if it is false.
-        self._slices = sorted(
-            (
-                resource_slice
-                for resource_slice in slices
-                if resource_slice.spec.per_device_node_selection is None
-                and not (self._checks_cluster and resource_slice.spec.shared_counters)
-            ),
-            key=lambda resource_slice: resource_slice.name,
+        self._pool_cache: dict[object, Pool] = {}
+        self._slices = sorted(filter(self._is_counted, slices), key=lambda item: item.name)
+        self.of_row: list[tuple[int, ...]] = self._gather(snapshot)
+        self.rows_of: list[list[int]] = [[] for _ in self.pools]
+        for row, pool_numbers in enumerate(self.of_row):
+            for number in pool_numbers:
+                self.rows_of[number].append(row)
+
+    def _is_counted(self, resource_slice: ResourceSlice) -> bool:
+        """The gate DRAPartitionableDevices is off: upstream ignores every slice with
+        perDeviceNodeSelection, even if it is false."""
+        spec = resource_slice.spec
+        return spec.per_device_node_selection is None and not (
+            self._checks_cluster and spec.shared_counters
         )
+
+    def _gather(self, snapshot: Snapshot) -> list[tuple[int, ...]]:
+        """Per row, the numbers of its pools."""
         slices_of_row: list[list[int]] = [[] for _ in snapshot.names]
         for number, resource_slice in enumerate(self._slices):
             for row in self._rows(snapshot, resource_slice).tolist():
                 slices_of_row[row].append(number)
         pools_by_slices: dict[tuple[int, ...], tuple[int, ...]] = {}
-        self.of_row: list[tuple[int, ...]] = []
+        of_row = []
         for numbers in slices_of_row:
             key = tuple(numbers)
             if key not in pools_by_slices:
                 pools_by_slices[key] = self._gather_pools(key)
-            self.of_row.append(pools_by_slices[key])
-        self.rows_of: list[list[int]] = [[] for _ in self.pools]
-        for row, pool_numbers in enumerate(self.of_row):
-            for number in pool_numbers:
-                self.rows_of[number].append(row)
+            of_row.append(pools_by_slices[key])
+        return of_row
 
     def _rows(self, snapshot: Snapshot, resource_slice: ResourceSlice) -> Rows:
         spec = resource_slice.spec
@@ -161,7 +129,7 @@ class DevicePools:
             if not self._is_obsolete(newest := self._newest_generation(pool_slices))
         ]
         # Pools with binding conditions come last.
-        pools.sort(key=lambda pool: any(d.device.binding_conditions for d in pool.devices))
+        pools.sort(key=lambda pool: pool.has_binding_conditions)
         return tuple(pool.number for pool in pools)
 
     def _newest_generation(self, numbers: list[int]) -> tuple[int, ...]:
@@ -200,28 +168,25 @@ class DevicePools:
             spec.pool.name,
             devices,
             spec.pool.generation,
+            len(slices),
+            spec.pool.resource_slice_count,
             self._is_incomplete(numbers),
-            _duplicate_device_error(devices),
+            duplicate_device_error(devices),
         )
         self.pools.append(pool)
         return pool
 
-    def _device(self, device: Device, resource_slice: ResourceSlice) -> PoolDevice:
+    def _device(
+        self, device: Device, resource_slice: ResourceSlice, is_reachable: bool = True
+    ) -> PoolDevice:
         spec = resource_slice.spec
-        kind = DeviceKind(
-            spec.driver,
-            tuple(sorted(device.attributes.items(), key=lambda item: item[0])),
-            tuple(sorted((name, capacity.value) for name, capacity in device.capacity.items())),
-            bool(device.binding_conditions),
-            bool(device.consumes_counters),
-        )
+        kind = kind_of(spec.driver, device, self._features, is_reachable)
         number = self._kind_numbers.get(kind)
         if number is None:
             number = self._kind_numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
-        return PoolDevice(
-            (spec.driver, spec.pool.name, device.name), number, device, resource_slice
-        )
+        device_id = (spec.driver, spec.pool.name, device.name)
+        return PoolDevice(device_id, number, device, resource_slice, kind.traits)
 
 
 def _go_text(selector: NodeSelector) -> str:
@@ -257,56 +222,3 @@ def _count_generations(
 
 def _has_conditions(spec: ResourceSliceSpec) -> bool:
     return any(device.binding_conditions for device in spec.devices)
-
-
-def _duplicate_device_error(devices: tuple[PoolDevice, ...]) -> str:
-    ids: set[DeviceID] = set()
-    for device in devices:
-        if device.id in ids:
-            return f"duplicate device name {device.device.name}"
-        ids.add(device.id)
-    return ""
-
-
-def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
-    """The nodes that can use an allocation of these devices; None: all. Raises ValueError.
-
-    Upstream: createNodeSelector.
-    """
-    expressions: list[NodeSelectorRequirement] = []
-    fields: list[NodeSelectorRequirement] = []
-    for device in devices:
-        spec = device.slice.spec
-        if spec.node_name is not None or device.device.binds_to_node:
-            this_node = NodeSelectorRequirement(
-                key="metadata.name", operator="In", values=(node_name,)
-            )
-            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this_node,)),))
-        terms = spec.node_selector.node_selector_terms if spec.node_selector else ()
-        if len(terms) > 1:
-            raise ValueError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
-        for term in terms:
-            _add_new(fields, term.match_fields)
-            _add_new(expressions, term.match_expressions)
-    if not expressions and not fields:
-        return None
-    term = NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields))
-    return NodeSelector(node_selector_terms=(term,))
-
-
-def _add_new(
-    requirements: list[NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
-) -> None:
-    for requirement in added:
-        if not any(_equal_requirements(requirement, other) for other in requirements):
-            requirements.append(requirement)
-
-
-def _equal_requirements(
-    requirement: NodeSelectorRequirement, other: NodeSelectorRequirement
-) -> bool:
-    return (requirement.key, requirement.operator, set(requirement.values)) == (
-        other.key,
-        other.operator,
-        set(other.values),
-    )

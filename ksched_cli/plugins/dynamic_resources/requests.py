@@ -15,9 +15,11 @@ from ksched_cli.cluster.objects import (
     DeviceRequest,
     DeviceSelector,
     DeviceSubRequest,
+    DeviceToleration,
     ExactDeviceRequest,
     ResourceClaim,
 )
+from ksched_cli.plugins.dynamic_resources.capacity import CapacityRequests
 
 EXACT_COUNT, ALL = "ExactCount", "All"
 MATCH_ATTRIBUTE, DISTINCT_ATTRIBUTE = "matchAttribute", "distinctAttribute"
@@ -35,7 +37,7 @@ class RequestAlternative:
     parent:    the name of the request that a subrequest belongs to, or ""
     selectors: their CEL expressions; None for a selector without one
     mode:      EXACT_COUNT or ALL, or a mode that upstream does not support
-    requests_capacity: needs the gate DRAConsumableCapacity, which is off
+    capacity:  what it asks for of each device, by name; None where it does not ask
     """
 
     name: str
@@ -45,7 +47,8 @@ class RequestAlternative:
     mode: str
     count: int
     admin_access: bool
-    requests_capacity: bool
+    capacity: CapacityRequests = None
+    tolerations: tuple[DeviceToleration, ...] = ()
 
     @property
     def result_name(self) -> str:
@@ -133,6 +136,7 @@ def _alternatives(request: DeviceRequest) -> RequestAlternatives:
 
 
 def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> RequestAlternative:
+    capacity = subrequest.capacity
     return RequestAlternative(
         name,
         parent,
@@ -141,7 +145,8 @@ def _alternative(name: str, parent: str, subrequest: DeviceSubRequest) -> Reques
         subrequest.allocation_mode,
         subrequest.count,
         isinstance(subrequest, ExactDeviceRequest) and subrequest.admin_access,
-        subrequest.capacity is not None,
+        None if capacity is None else tuple(sorted(capacity.requests.items())),
+        subrequest.tolerations,
     )
 
 

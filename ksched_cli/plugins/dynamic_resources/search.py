@@ -17,9 +17,10 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.resource_claims import ClaimStore, claim_uid
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.dynamic_resources.allocation_reach import node_selector
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
@@ -28,7 +29,7 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
 )
 from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
 from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
-from ksched_cli.plugins.dynamic_resources.pools import node_selector
+from ksched_cli.plugins.dynamic_resources.incubating_allocator import IncubatingAllocator
 from ksched_cli.plugins.dynamic_resources.requests import demand_of
 from ksched_cli.plugins.dynamic_resources.usage import Devices
 
@@ -51,6 +52,9 @@ class DeviceSearch:
         self._seconds = seconds
         self._devices = handle.service(Devices)
         self._devices.in_use.refresh()
+        self._allocator_type = (
+            IncubatingAllocator if self._devices.features.any_enabled else DeviceAllocator
+        )
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}
 
@@ -101,7 +105,7 @@ class DeviceSearch:
         return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
 
     def _allocate(self, node_kind: int, row: int) -> Status:
-        allocator = DeviceAllocator(
+        allocator = self._allocator_type(
             self._view,
             self._node_pools(row),
             self._claim_names,
@@ -116,13 +120,18 @@ class DeviceSearch:
             for claim, device_results in zip(self._claims, results, strict=True):
                 self._allocation(claim, device_results, row)
         except TimedOutError:
-            return TIMED_OUT
+            return self._timed_out(row)
         except InvalidPoolsError:
             return INVALID_POOLS
         except AllocationError as error:
             return Status.error(str(error))
         self._results[node_kind] = results
         return SUCCESS
+
+    def _timed_out(self, row: int) -> Status:
+        if not self._devices.rules.filter_timeout_is_error:
+            return TIMED_OUT
+        return Status.error(f"node {self._node_names[row]}: {TIMED_OUT.message}")
 
     def _node_pools(self, row: int) -> NodePools:
         numbers = self._devices.pools.of_row[row]
@@ -131,6 +140,8 @@ class DeviceSearch:
             [self._devices.pools.pools[number] for number in numbers],
             [view.pool_signatures[view.pool_signature_id(number)] for number in numbers],
             [self._devices.in_use.masks[number] for number in numbers],
+            self._devices.in_use.shared,
+            [self._devices.in_use.counters(number) for number in numbers],
         )
 
     def _allocation(
@@ -149,8 +160,13 @@ class DeviceSearch:
                 pool=device.id[1],
                 device=device.id[2],
                 admin_access=result.request.admin_access,
+                tolerations=result.request.tolerations,
+                binding_conditions=device.device.binding_conditions,
+                binding_failure_conditions=device.device.binding_failure_conditions,
+                share_id=None if result.consumed is None else f"{claim_uid(claim)}-{index}",
+                consumed_capacity=dict(result.consumed or ()),
             )
-            for result, device in zip(device_results, devices, strict=True)
+            for index, (result, device) in enumerate(zip(device_results, devices, strict=True))
         )
         try:
             selector = node_selector(devices, self._node_names[row])

@@ -18,7 +18,7 @@ from ksched_cli.cel.interpretable import DeviceInput
 from ksched_cli.cel.interpreter import Program
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.cluster.objects import DeviceAttribute, DeviceClass
-from ksched_cli.plugins.dynamic_resources.pools import DeviceKind
+from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind
 from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative, expressions
 
 
@@ -58,8 +58,15 @@ MatchResult: TypeAlias = bool | SelectorFailure
 class DeviceSelectors:
     """Caches, for a whole run, which kinds of devices each expression matches."""
 
-    def __init__(self, kinds: Sequence[DeviceKind], classes: Mapping[str, DeviceClass]) -> None:
+    def __init__(
+        self,
+        kinds: Sequence[DeviceKind],
+        classes: Mapping[str, DeviceClass],
+        shares_devices: bool = False,
+    ) -> None:
+        """shares_devices: the gate DRAConsumableCapacity is on."""
         self._kinds = kinds
+        self._shares_devices = shares_devices
         self._classes = classes
         self._device_inputs: dict[int, DeviceInput | SelectorFailure] = {}
         self._results: dict[tuple[str, int], MatchResult] = {}
@@ -91,7 +98,7 @@ class DeviceSelectors:
         return result
 
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
-        program = compile_selector(expression)
+        program = compile_selector(expression, self._shares_devices)
         if isinstance(program, SelectorFailure):
             return program
         device = self._device_inputs.get(kind)
@@ -106,9 +113,10 @@ class DeviceSelectors:
 
 
 @lru_cache(maxsize=4096)
-def compile_selector(expression: str) -> Program | SelectorFailure:
+def compile_selector(expression: str, shares_devices: bool = False) -> Program | SelectorFailure:
+    """shares_devices: the gate DRAConsumableCapacity is on."""
     try:
-        checked = check(expression)
+        checked = check(expression, shares_devices)
         check_literals(checked)
         return Program(checked)
     except (CelCompileError, CelUnavailableError) as error:
@@ -127,7 +135,10 @@ def _device_input(kind: DeviceKind) -> DeviceInput | SelectorFailure:
     for name, amount in kind.capacity:
         domain, identifier = _domain_and_identifier(name, kind.driver)
         capacity.setdefault(domain, {})[identifier] = amount
-    return DeviceInput(kind.driver, attributes, capacity)
+    traits = kind.traits
+    return DeviceInput(
+        kind.driver, attributes, capacity, traits.is_shared if traits.has_capacity else None
+    )
 
 
 def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:

@@ -17,13 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import DeviceAttribute
-from ksched_cli.plugins.dynamic_resources.pools import DeviceKind, DevicePools
+from ksched_cli.plugins.dynamic_resources.capacity import Capacities, fits
+from ksched_cli.plugins.dynamic_resources.counters import Consumption
+from ksched_cli.plugins.dynamic_resources.pool_devices import PLAIN, DeviceKind
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import ALL, Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorRejection
+from ksched_cli.plugins.dynamic_resources.taints import untolerated_taint
 
 NOT_COMPUTED = -1
-# Devices with binding conditions need the gate DRADeviceBindingConditions, which is off.
+# Devices with binding conditions, where the gate DRADeviceBindingConditions is off.
 BINDING_CONDITIONS = SelectorRejection(False, -1, "")
+# Devices of a slice with perDeviceNodeSelection that the node does not reach.
+OUT_OF_REACH = SelectorRejection(False, -2, "")
 
 AttributeValue: TypeAlias = tuple[str, object]
 """The type and the value; the type is "" where the attribute has none."""
@@ -35,20 +41,40 @@ class DeviceSignature:
 
     rejections: per request of the demand, the selector that rejects the device; None: none does
     attributes: per claim and constraint, the value compared; None where the device has none
+    tainted:    per request, whether it does not tolerate a taint of the device
+    too_small:  per request, whether the device could not give it the capacity that it asks for if
+                nobody used any of it
+    sharing:    the capacities of a device that claims may share
     """
 
     rejections: tuple[SelectorRejection | None, ...]
     attributes: tuple[tuple[AttributeValue | None, ...], ...]
     consumes_counters: bool
+    tainted: tuple[bool, ...] = ()
+    too_small: tuple[bool, ...] = ()
+    consumption: Consumption = ()
+    sharing: Capacities | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a claim has all of it or nothing, and takes nothing from others by it."""
+        return not self.consumption and self.sharing is None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSignature:
-    """A pool as a demand sees it. signatures: per device, an index into DemandView.signatures."""
+    """A pool as a demand sees it.
+
+    signatures:   per device, an index into DemandView.signatures
+    is_plain:     all of its devices are
+    counter_name: the pool's, where its counters may be taken for another driver's; else ""
+    """
 
     signatures: tuple[int, ...]
     incomplete: bool
     invalid: bool
+    counter_name: str = ""
+    is_plain: bool = True
 
 
 class DemandView:
@@ -90,7 +116,14 @@ class DemandView:
         if pool_id is None:
             pool = self._pools.pools[number]
             device_ids = tuple(self.device_signature_id(device.kind) for device in pool.devices)
-            signature = PoolSignature(device_ids, pool.incomplete, bool(pool.invalid))
+            counter_name = pool.name if pool.name in self._pools.ambiguous_names else ""
+            signature = PoolSignature(
+                device_ids,
+                pool.incomplete,
+                bool(pool.invalid),
+                counter_name,
+                all(self.signatures[device_id].is_plain for device_id in device_ids),
+            )
             pool_id = self._pool_ids.setdefault(signature, len(self.pool_signatures))
             if pool_id == len(self.pool_signatures):
                 self.pool_signatures.append(signature)
@@ -110,19 +143,31 @@ class DemandView:
 
     def _signature(self, kind: int) -> DeviceSignature:
         device_kind = self._pools.kinds[kind]
-        rejections = (self._selectors.rejection(request, kind) for request in self.demand.requests)
-        return DeviceSignature(
-            tuple(BINDING_CONDITIONS for _ in self.demand.requests)
-            if device_kind.has_binding_conditions
-            else tuple(rejections),
+        requests, traits = self.demand.requests, device_kind.traits
+        attributes = tuple(
             tuple(
-                tuple(
-                    lookup_attribute(device_kind, constraint.attribute)
-                    for constraint in claim.constraints
-                )
-                for claim in self.demand.claims
-            ),
+                lookup_attribute(device_kind, constraint.attribute)
+                for constraint in claim.constraints
+            )
+            for claim in self.demand.claims
+        )
+        if device_kind.has_binding_conditions:
+            rejections: tuple[SelectorRejection | None, ...] = (BINDING_CONDITIONS,) * len(requests)
+        else:
+            reach = None if traits.is_reachable else OUT_OF_REACH
+            rejections = tuple(self._selectors.rejection(r, kind) or reach for r in requests)
+        if traits is PLAIN:
+            return DeviceSignature(rejections, attributes, device_kind.consumes_counters)
+        return DeviceSignature(
+            rejections,
+            attributes,
             device_kind.consumes_counters,
+            tuple(bool(untolerated_taint(traits.taints, r.tolerations)) for r in requests),
+            tuple(
+                traits.has_capacity and not fits(traits.capacities, r.capacity) for r in requests
+            ),
+            traits.consumption,
+            traits.capacities if traits.is_shared else None,
         )
 
 

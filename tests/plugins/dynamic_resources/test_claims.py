@@ -19,7 +19,9 @@ from tests.narrowing import present
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
 
 
-def store_of(claims: dict[str, Any], pods: None = None) -> tuple[ClaimStore, PodInfo]:
+def store_of(
+    claims: dict[str, Any], pods: dict[str, Any] | None = None
+) -> tuple[ClaimStore, PodInfo]:
     state = state_of({"claims": claims, "pods": pods or {"p": list(claims)}})
     run = simulation(state)
     return ClaimStore(run.frameworks["default-scheduler"].handle), find(run, "p")
@@ -53,3 +55,10 @@ def test_a_claim_that_cannot_be_used_is_an_error(
     with pytest.raises(ClaimError) as error:
         claims_of(pod, ClaimStore(simulation(state).frameworks["default-scheduler"].handle))
     assert str(error.value) == message
+
+
+def test_from_1_36_on_a_pod_is_written_in_capitals() -> None:
+    store, _ = store_of({"one": "gpu"})
+    _, pod = store_of({"one": "gpu"}, {"p": [{"template": "t", "made": "one"}]})
+    with pytest.raises(ClaimError, match=r"not created for Pod default/p \(Pod is not owner\)"):
+        claims_of(pod, store, "Pod")

@@ -11,7 +11,7 @@ from ksched_cli.plugins.dynamic_resources.requests import (
 
 
 def request(name: str, parent: str = "") -> RequestAlternative:
-    return RequestAlternative(name, parent, "gpu", (), EXACT_COUNT, 1, False, False)
+    return RequestAlternative(name, parent, "gpu", (), EXACT_COUNT, 1, False)
 
 
 def test_matching_devices_have_one_value() -> None:

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 from ksched_cli.testing import explanation
 from tests.devices import GPU, state_of
+from tests.plugins.dynamic_resources.test_incubating_allocator import simulation_of
 
 MODEL = f'device.attributes["{GPU}"].model == "big"'
 
@@ -146,3 +150,40 @@ def test_a_claim_that_is_allocated_elsewhere_is_told_with_the_nodes_it_is_for() 
         f"claim default/one is allocated already: {GPU}/b/g0, to be used on nodes with "
         "metadata.name In b"
     ]
+
+
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        (
+            {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+            "1 turned away by the taint k=v:NoSchedule",
+        ),
+        (
+            {"capacity": {"memory": {"value": "1"}}},
+            "1 turned away by capacity that the request asks for and they do not have left",
+        ),
+        (
+            {"consumesCounters": [{"counterSet": "card", "counters": {"m": {"value": "2"}}}]},
+            "1 turned away by counters of their pool that are used up",
+        ),
+    ],
+)
+def test_what_turns_matching_devices_away_from_1_36_on(device: dict[str, Any], text: str) -> None:
+    pool = {"name": "p", "resourceSliceCount": 2}
+    counters = [{"name": "card", "counters": {"m": {"value": "1"}}}]
+    request = {"capacity": {"requests": {"memory": "2"}}} if "capacity" in device else {}
+    run = simulation_of(
+        {
+            "slices": [
+                {"pool": pool, "sharedCounters": counters},
+                {"pool": pool, "devices": [{"name": "a", **device}]},
+            ],
+            "claims": {"c": {"requests": {"r": request}}},
+        }
+    )
+    handle = run.frameworks["default-scheduler"].handle
+    search = DeviceSearch(handle, list(run.state.resource_claims.values()), 0.0)
+    search.verdicts(Nodes(run.snapshot))
+    (line,) = search.lines(0, handle.service(ClaimStore))
+    assert line == f"claim default/c, request r: wants 1 of class any; of 1 device 0 free, {text}"

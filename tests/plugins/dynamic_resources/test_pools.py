@@ -1,13 +1,11 @@
-"""Pools of devices per node, and the node selectors of allocations."""
+"""Pools of devices per node."""
 
 from typing import Any
 
-import pytest
-
-from ksched_cli.plugins.dynamic_resources.pools import DevicePools, Pool, node_selector
+from ksched_cli.plugins.dynamic_resources.pool_devices import Pool
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.testing import simulation
 from tests.devices import GPU, state_of
-from tests.narrowing import present
 
 
 def pools_of(
@@ -54,25 +52,3 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
 def test_devices_with_equal_attributes_are_of_one_kind() -> None:
     pools = pools_of({"node": "a", "devices": {"g0": {"m": 1}, "g1": {"m": 1}, "g2": {"m": 2}}})
     assert [device.kind for device in pools.pools[0].devices] == [0, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("given", "selector"),
-    [
-        ({"reach": "all", "pool": "p"}, None),
-        ({"node": "a"}, ("match_fields", "metadata.name", ("a",))),
-        ({"reach": {"zone": "z"}, "pool": "p"}, ("match_expressions", "zone", ("z",))),
-    ],
-)
-def test_an_allocation_can_be_used_where_its_devices_are(
-    given: dict[str, Any], selector: tuple[str, str, tuple[str]] | None
-) -> None:
-    nodes = [{"name": "a", "labels": {"zone": "z"}}]
-    (pool,) = pools_of({**given, "devices": {"g0": {}}}, nodes=nodes).pools
-    result = node_selector(pool.devices, "a")
-    if selector is None:
-        assert result is None
-    else:
-        field, key, values = selector
-        (requirement,) = getattr(present(result).node_selector_terms[0], field)
-        assert (requirement.key, requirement.values) == (key, values)

@@ -1,9 +1,14 @@
 """Allocations of a pod's claims on every node."""
 
+from dataclasses import replace
 from typing import Any, cast
+
+import pytest
 
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
+from ksched_cli.framework.status import Code
+from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.search import NOT_ALLOCATABLE, DeviceSearch
 from ksched_cli.testing import simulation
 from tests.devices import GPU, state_of
@@ -49,3 +54,21 @@ def test_an_error_of_a_claim_is_every_nodes() -> None:
     verdicts = search.verdicts(nodes)
     (status,) = {verdicts.statuses[index].message for index in verdicts.ids}
     assert "device class unknown" in status
+
+
+@pytest.mark.parametrize(
+    ("minor", "message", "code"),
+    [
+        ("1.35", "timed out trying to allocate devices", Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        ("1.36", "node a: timed out trying to allocate devices", Code.ERROR),
+    ],
+)
+def test_a_search_that_takes_too_long(minor: str, message: str, code: Code) -> None:
+    case = {"nodes": ["a"], "slices": [{"node": "a", "devices": {"g0": {}}}], "pods": {}}
+    state = state_of({**case, "claims": {"one": "gpu"}})
+    run = simulation(state)
+    handle = replace(run.frameworks["default-scheduler"].handle, release=release_of(minor))
+    handle.services.clear()
+    search = DeviceSearch(handle, list(state.resource_claims.values()), 1e-9)
+    status = search.verdicts(Nodes(run.snapshot)).statuses[-1]
+    assert (status.message, status.code) == (message, code)

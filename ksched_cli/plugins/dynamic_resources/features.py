@@ -1,0 +1,66 @@
+"""The features of the device allocator that a release's gates switch on.
+
+Upstream: dynamic-resource-allocation/structured/internal/types.go (Features), allocator.go
+(NewAllocator, which picks the allocator that has them); plugins/dynamicresources
+(AllocatorFeatures).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ksched_cli.kube.versions import Release, Rules
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorFeatures:
+    """consumable_capacity: devices may be shared by capacity
+    device_taints:           devices may have taints
+    partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
+    binding_conditions:      devices may have conditions to wait for before the pod is bound
+    """
+
+    consumable_capacity: bool = False
+    device_taints: bool = False
+    partitionable_devices: bool = False
+    binding_conditions: bool = False
+
+    @property
+    def any_enabled(self) -> bool:
+        return (
+            self.consumable_capacity
+            or self.device_taints
+            or self.partitionable_devices
+            or self.binding_conditions
+        )
+
+    @property
+    def needs_incubating(self) -> bool:
+        """Whether upstream's stable allocator does not do: the incubating one alone has distinct
+        attributes, and refuses requests for capacity where that is off."""
+        return self.consumable_capacity or self.binding_conditions
+
+
+NO_FEATURES = AllocatorFeatures()
+
+
+def features_of(release: Release) -> AllocatorFeatures:
+    has_status = release.enabled("DRAResourceClaimDeviceStatus")
+    return AllocatorFeatures(
+        consumable_capacity=release.enabled("DRAConsumableCapacity"),
+        device_taints=release.enabled("DRADeviceTaints"),
+        partitionable_devices=release.enabled("DRAPartitionableDevices"),
+        binding_conditions=has_status and release.enabled("DRADeviceBindingConditions"),
+    )
+
+
+def allocator_rules(release: Release) -> Rules:
+    """The rules of the allocator that upstream picks for the features of a release."""
+    rules, features = release.rules, features_of(release)
+    if not rules.picks_allocator:
+        return rules
+    return replace(
+        rules,
+        has_distinct_attributes=features.needs_incubating,
+        refuses_capacity_requests=features.needs_incubating and not features.consumable_capacity,
+    )

@@ -1,0 +1,119 @@
+"""Devices with taints, binding conditions, counters and shared capacity, as 1.36 allocates them.
+
+The cases are in incubating_allocator.yaml.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
+from ksched_cli.testing import cluster, node, pod
+from tests.devices import allocation, device_class, thing
+
+CASES = yaml.safe_load(Path(__file__).with_name("incubating_allocator.yaml").read_text())["cases"]
+
+
+def resource_slice(number: int, spec: dict[str, Any]) -> dict[str, Any]:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1, **spec.get("pool", {})}
+    has_place = "nodeName" in spec or "perDeviceNodeSelection" in spec
+    place = {} if has_place else {"allNodes": True}
+    return thing("ResourceSlice", f"s{number}", {"driver": "d", **place, **spec, "pool": pool})
+
+
+def claim(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    requests = [request(*each) for each in given.get("requests", {}).items()]
+    spec = {"requests": requests, "constraints": given.get("constraints", [])}
+    manifest = thing("ResourceClaim", name, {"devices": spec}, namespace="default")
+    if "allocated" in given:
+        status = {"allocation": allocation([], "n")}
+        status["allocation"]["devices"]["results"] = [
+            {"request": "r", "driver": "d", "pool": "p", **result} for result in given["allocated"]
+        ]
+        manifest["status"] = status
+    return manifest
+
+
+def request(name: str, given: Any) -> dict[str, Any]:
+    if isinstance(given, list):
+        return {"name": name, "firstAvailable": [exact(each) for each in given]}
+    return {"name": name, "exactly": exact(given)}
+
+
+def exact(given: dict[str, Any]) -> dict[str, Any]:
+    count = {} if given.get("allocationMode") == "All" else {"count": 1}
+    return {"deviceClassName": "any", "allocationMode": "ExactCount", **count, **given}
+
+
+def simulation_of(case: dict[str, Any], feature_gates: str = "") -> Simulation:
+    claims = case["claims"]
+    pending = [name for name, given in claims.items() if "allocated" not in given]
+    registry = registry_of(release_of("1.36", feature_gates))
+    pods = []
+    for number, (name, own) in enumerate(case.get("pods", {"pod": pending}).items()):
+        created = {"creationTimestamp": f"2026-01-01T00:00:{number:02d}Z"}
+        references = [{"name": each, "resourceClaimName": each} for each in own]
+        pods.append(pod(name, metadata=created, spec={"resourceClaims": references}))
+    state = cluster(
+        *map(node, case.get("nodes", ["n"])),
+        device_class("any", []),
+        *(resource_slice(*each) for each in enumerate(case["slices"])),
+        *(claim(*each) for each in claims.items()),
+        *pods,
+    )
+    configuration = load_configuration(None, "", registry)
+    return Simulation(state, configuration, registry, Options())
+
+
+def devices_of(run: RunRecord) -> dict[str, list[str]]:
+    return {
+        name: [text.replace("=d/", "=").replace("=e/", "=") for text in devices]
+        for attempt in run.attempts
+        for name, devices in attempt.claims.items()
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["shows"] for case in CASES])
+def test_allocation(case: dict[str, Any]) -> None:
+    run = simulation_of(case).run()
+    assert devices_of(run) == case.get("devices", {})
+    if "placed" in case:
+        assert {a.pod.partition("/")[2]: a.node for a in run.attempts if a.node} == case["placed"]
+    if "error" in case:
+        assert case["error"] in run.attempts[-1].why_not
+
+
+TAINTED = {"devices": [{"name": "a", "taints": [{"key": "k", "effect": "NoSchedule"}]}]}
+SHARED = {"devices": [{"name": "a", "allowMultipleAllocations": True}]}
+CONDITIONAL = {"devices": [{"name": "a", "bindingConditions": ["ready"]}]}
+SINGLE: dict[str, Any] = {"c": {"requests": {"r": {}}}}
+CAPACITY: dict[str, Any] = {"capacity": {"requests": {"memory": "1"}}}
+
+
+@pytest.mark.parametrize(
+    ("gate", "case", "devices"),
+    [
+        ("DRADeviceTaints", {"slices": [TAINTED], "claims": SINGLE}, {"c": ["r=p/a"]}),
+        ("DRADeviceBindingConditions", {"slices": [CONDITIONAL], "claims": SINGLE}, {}),
+        (
+            "DRAConsumableCapacity",
+            {"slices": [SHARED], "claims": {"c": {"requests": {"r": {}, "s": {}}}}},
+            {},
+        ),
+        (
+            "DRAConsumableCapacity",
+            {"slices": [SHARED], "claims": {"c": {"requests": {"r": CAPACITY}}}},
+            {},
+        ),
+    ],
+)
+def test_a_gate_that_is_off_has_no_such_devices(
+    gate: str, case: dict[str, Any], devices: dict[str, list[str]]
+) -> None:
+    assert devices_of(simulation_of(case, f"{gate}=false").run()) == devices
