@@ -203,7 +203,7 @@ def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str
     if not fits_width(*_ranking_cells(shown, scores), limit):
         alike = {plugin: points[0] for plugin, points in scores.items() if len(set(points)) == 1}
         scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
-        equal = ", ".join(f"{_short(plugin)} {points}" for plugin, points in alike.items())
+        equal = ", ".join(f"{short_name(plugin)} {points}" for plugin, points in alike.items())
         note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
     headers, rows = _ranking_cells(fitting, {p: [_points(n, p) for n in fitting] for p in scores})
     text = cut_columns(headers, rows, limit.first(most), "that fit")
@@ -213,7 +213,7 @@ def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str
 def _ranking_cells(
     nodes: Sequence[NodeExplanation], scores: dict[str, list[int | str]]
 ) -> tuple[list[str], list[list[object]]]:
-    headers = ["RANK", "NODE", "TOTAL", *(_short(plugin) for plugin in scores)]
+    headers = ["RANK", "NODE", "TOTAL", *(short_name(plugin) for plugin in scores)]
     rows: list[list[object]] = [
         [node.rank, node.node, node.total, *(points[i] for points in scores.values())]
         for i, node in enumerate(nodes)
@@ -226,7 +226,7 @@ def _points(node: NodeExplanation, plugin: str) -> int | str:
     return node.scores[plugin].weighted if plugin in node.scores else "-"
 
 
-def _short(plugin: str) -> str:
+def short_name(plugin: str) -> str:
     """Of an extender's URL the end of its path, or the host."""
     name = plugin.rstrip("/").rpartition("/")[2] if "://" in plugin else plugin
     return SHORT_NAMES.get(name, name[:LONGEST_NAME])
@@ -237,7 +237,7 @@ def _breakdown(node: NodeExplanation, limit: Limit) -> str:
     headers = ["PLUGIN", "RAW", "0-100", "WEIGHT", "POINTS", ""]
     rows = _score_rows(node)
     if not fits_width(headers, rows, limit):
-        rows = [[_short(str(row[0])), *row[1:]] for row in rows]
+        rows = [[short_name(str(row[0])), *row[1:]] for row in rows]
     return paragraph(f"its points on {node.node}:", limit) + "\n" + columns(headers, rows, limit)
 
 

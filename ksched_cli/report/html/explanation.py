@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.report.explanation import short_name
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, coded, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Pair, Section, Table, Tile
@@ -193,7 +194,7 @@ def _columns(nodes: Sequence[Node], plugins: Sequence[str]) -> list[dict[str, An
         column("Total", [node["total"] for node in nodes], Kind.NUMBER),
     ]
     columns += [
-        column(plugin, [_weighted(node, plugin) for node in nodes], Kind.NUMBER)
+        column(short_name(plugin), [_weighted(node, plugin) for node in nodes], Kind.NUMBER)
         for plugin in plugins
     ]
     if any(node["rejections"] for node in nodes):

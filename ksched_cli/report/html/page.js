@@ -122,7 +122,7 @@
     longest(column) {
       const values = column.terms || column.values;
       const step = Math.max(1, Math.floor(values.length / 400));
-      let most = column.title.length * 1.1 + 2;
+      let most = Math.min(column.title.length * 1.1 + 2, column.kind === "text" ? 60 : 16);
       for (let i = 0; i < values.length; i += step) {
         most = Math.max(most, String(shown(column.kind, values[i])).length);
       }

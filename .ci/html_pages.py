@@ -1,0 +1,345 @@
+"""Opens the pages of -o html in a browser: no error, no request, accessible in light and dark, and what they
+show is what the JSON of the same command says.
+
+--screenshots FOLDER keeps a picture of every page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).parent.parent
+FIRST = "examples/first-cluster/cluster.yaml"
+WHAT_IF = "examples/what-if/cluster.yaml"
+PREEMPTION = "examples/preemption/cluster.yaml"
+EVIL = "<script>alert(1)</script>"
+LARGEST = 5_000_000  # bytes
+MANY_NODES, MANY_PODS = 5_000, 30_000
+
+Check = Callable[[Page, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command whose page is opened. dark: also in dark; picture: its file's name, or none"""
+
+    name: str
+    command: list[str]
+    check: Check
+    answers: tuple[int, ...] = (0, 1)
+
+
+def manifest(kind: str, name: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    metadata = {"name": name, "uid": name, **more.pop("metadata", {})}
+    if kind == "Pod":
+        metadata["namespace"] = "default"
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec, **more}
+
+
+def node(name: str, cpu: int, zone: str = "x") -> dict[str, Any]:
+    amounts = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+    metadata = {"labels": {"topology.kubernetes.io/zone": zone}}
+    return manifest("Node", name, {}, metadata=metadata, status={"allocatable": amounts})
+
+
+def pod(name: str, cpu: str, on: str = "", **status: Any) -> dict[str, Any]:
+    requests = {"requests": {"cpu": cpu, "memory": "100Mi"}}
+    spec = {"containers": [{"name": "c", "image": "i", "resources": requests}]}
+    return manifest("Pod", name, spec | ({"nodeName": on} if on else {}), status=status)
+
+
+def write(path: Path, objects: list[dict[str, Any]]) -> str:
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return str(path)
+
+
+def large_state(folder: Path) -> str:
+    """5,000 nodes in three zones, 30,000 pods of which 200 wait."""
+    nodes = [node(f"ip-10-{i // 256}-{i % 256}.eu-west-1.compute.internal", (8, 16, 32)[i % 3],
+                  f"eu-west-1{'abc'[i % 3]}") for i in range(MANY_NODES)]  # fmt: skip
+    names = [manifest["metadata"]["name"] for manifest in nodes]
+    pods = []
+    for i in range(MANY_PODS):
+        name = f"service-{i % 300}-5d4f8c7b9d-{i:05x}"
+        waits = i % 150 == 0
+        cpu = "40" if waits and i % 300 else f"{100 + 37 * i % 900}m"
+        pods.append(pod(name, cpu, "" if waits else names[i * 7 % MANY_NODES]))
+    return write(folder / "large.json", [*nodes, *pods])
+
+
+# -- what each page must show -----------------------------------------------------------------------
+
+
+def counter(page: Page, grid: str) -> str:
+    return page.locator(f'[data-grid="{grid}"] [role=status]').inner_text()
+
+
+def first_cells(page: Page, grid: str, index: int, count: int) -> list[str]:
+    rows = page.locator(f'[data-grid="{grid}"] tbody tr:not(.spacer)')
+    return [rows.nth(i).locator("td").nth(index).inner_text() for i in range(count)]
+
+
+def tiles(page: Page) -> dict[str, str]:
+    names = page.locator(".tile dt").all_inner_texts()
+    return dict(zip(names, page.locator(".tile dd").all_inner_texts(), strict=True))
+
+
+def rows_text(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def schedule(page: Page, document: dict[str, Any]) -> None:
+    summary, shown = document["summary"], tiles(page)
+    for key in ("placed", "pending"):
+        assert shown[key] == f"{summary[key]:,}", (key, shown)
+    nodes = len(document["nodes"])
+    assert counter(page, "nodes") == rows_text(nodes)
+    assert page.locator("#map [role=option]").count() == nodes
+    check_filter(page, summary["pending"], summary["placed"])
+    check_map(page, document)
+
+
+def check_filter(page: Page, pending: int, placed: int) -> None:
+    """As one types, by a column, and by a header."""
+    box = page.get_by_label("Filter table of pods")
+    total = int(counter(page, "pods").split()[0].replace(",", ""))
+    for state, count in (("pending", pending), ("placed", placed)):
+        box.fill(f"state={state}")
+        expected = rows_text(count) if count == total else f"{count:,} of {total:,} rows"
+        assert counter(page, "pods") == expected, (counter(page, "pods"), expected)
+    box.fill("no pod has this name")
+    assert counter(page, "pods").startswith("0 of ")
+    box.fill("")
+    header = page.locator('[data-grid="pods"] th').nth(5)
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "descending"
+    header.locator("button").click()
+    assert header.get_attribute("aria-sort") == "ascending"
+    page.locator('[data-grid="pods"] th').nth(0).locator("button").click()
+    names = first_cells(page, "pods", 0, min(total, 5))
+    assert names == sorted(names), names
+
+
+def check_map(page: Page, document: dict[str, Any]) -> None:
+    """Arrow keys walk over the cells; what is on a node shows; a click leads to its pods."""
+    listbox = page.locator("#map [role=listbox]")
+    listbox.focus()
+    first = page.locator("#map h3").inner_text()
+    page.keyboard.press("ArrowRight")
+    second = page.locator("#map h3").inner_text()
+    assert len(document["nodes"]) < 2 or first != second
+    page.keyboard.press("Home")
+    assert page.locator("#map h3").inner_text() == first
+    option = page.locator("#map [role=option][aria-selected=true]")
+    assert option.get_attribute("id") == listbox.get_attribute("aria-activedescendant")
+    usage = next(usage for usage in document["nodes"] if usage["name"] == first)
+    on_it = page.locator("#map .pods li:not(.evicted)").count()
+    assert on_it == usage["pods"], (first, on_it, usage["pods"])
+    labels = {"before": "", "after": ""}
+    for when in labels:
+        page.locator("#map").get_by_role("button", name=when).click()
+        labels[when] = page.locator("#map [role=listbox]").inner_html()
+    changed = any(usage["name"] in document["placements"].values() for usage in document["nodes"])
+    assert (labels["before"] != labels["after"]) or not changed
+    page.get_by_label("Group by").select_option("nothing")
+    assert page.locator("#map [role=group] > [role=presentation]").count() == 1
+    if usage["pods"]:
+        page.locator("#map .about button").click()
+        assert counter(page, "pods").startswith(f"{usage['pods']:,} of ")
+
+
+def explain(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["fit"] == f"{document['feasible']:,}"
+    assert counter(page, "nodes") == rows_text(len(document["nodes"]))
+    if len(document["nodes"]) > 5:
+        page.get_by_label("Filter table of nodes").fill("fits=yes")
+        shown = counter(page, "nodes")
+        assert shown.startswith(f"{document['feasible']:,} "), shown
+    nodes = sorted(document["nodes"], key=lambda item: item["node"])
+    for scored in (nodes[0], nodes[-1]):
+        page.get_by_label("Node", exact=True).fill(scored["node"])
+        text = page.locator("#pair").inner_text()
+        if scored["total"] is None:
+            assert "does not fit" in text and scored["rejections"][0]["reasons"][0] in text, text
+        else:
+            assert f"{scored['total']:,} points" in text, text
+
+
+def pending(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["pending"] == f"{document['summary']['pending']:,}"
+    assert page.locator("details.group").count() == len(document["groups"])
+    assert counter(page, "pods") == rows_text(document["summary"]["pending"])
+
+
+def preempt(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["evicted"] == f"{len(document['victims']):,}"
+    assert counter(page, "candidates") == rows_text(len(document["candidates"]))
+    assert first_cells(page, "candidates", 1, 1) == [document["candidates"][0]["node"]]
+
+
+def capacity(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["fit"] == f"{document['count']:,}"
+    assert counter(page, "nodes") == rows_text(len(document["nodes"]))
+
+
+def compare(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["differ"] == f"{len(document['pods']):,}"
+    assert counter(page, "pods") == rows_text(len(document["pods"]))
+
+
+def drift(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["running"] == f"{document['summary']['running']:,}"
+    assert counter(page, "pods") == rows_text(len(document["pods"]))
+
+
+def audit(page: Page, document: dict[str, Any]) -> None:
+    assert tiles(page)["differ"] == f"{len(document['differ']):,}" != "0"
+    assert counter(page, "differ") == rows_text(len(document["differ"]))
+
+
+def config(page: Page, document: dict[str, Any]) -> None:
+    for name, profile in document["profiles"].items():
+        section = page.locator("section", has_text=f"Profile {name}").first
+        assert section.locator("tbody tr").count() == len(profile)
+
+
+def validate(page: Page, document: dict[str, Any]) -> None:
+    assert page.locator("details.group").count() == len(document["findings"]) > 0
+
+
+def evil(page: Page, document: dict[str, Any]) -> None:
+    assert f"default/{EVIL}" in document["placements"]
+    assert page.evaluate("document.scripts.length") == 2
+    page.get_by_label("Filter table of pods").fill("alert(1)")
+    assert first_cells(page, "pods", 0, 1) == [f"default/{EVIL}"]
+
+
+# -- opening them -----------------------------------------------------------------------------------
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    config_file = folder / "wrong.yaml"
+    config_file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\nparallelism: -1\n"
+    )
+    nodes = [node("a", 4), node("b", 8, EVIL)]
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
+    before = write(folder / "before.json", [*nodes, pod("p", "2")])
+    after = write(folder / "after.json", [*nodes, pod("p", "2", "a", conditions=[bound])])
+    few = [pod(f"p{i}", "100m") for i in range(7)]
+    strange = write(folder / "evil.json", [*nodes, *few, pod(EVIL, "1")])
+    large = large_state(folder)
+    yield Case("schedule", ["schedule", "--state", FIRST], schedule)
+    yield Case("explain", ["explain", "web-1", "--state", FIRST], explain)
+    yield Case("explain-nowhere", ["explain", "too-big", "--state", FIRST], explain)
+    yield Case("pending", ["explain", "--pending", "--state", FIRST], pending)
+    yield Case("preempt", ["preempt", "checkout", "--state", PREEMPTION], preempt)
+    yield Case("capacity", ["capacity", "web-1", "--state", FIRST], capacity)
+    yield Case("compare", ["compare", "--change", "drain node-1", "--state", WHAT_IF], compare)
+    yield Case("drift", ["drift", "--state", WHAT_IF], drift)
+    yield Case("audit", ["audit", "--before", before, "--after", after], audit)
+    yield Case("config", ["config", "show"], config)
+    yield Case("validate", ["validate", str(config_file)], validate)
+    yield Case("plugins", ["plugins"], lambda page, document: None)
+    yield Case("evil", ["schedule", "--state", strange], evil)
+    yield Case("schedule-5000", ["schedule", "--state", large], schedule)
+    yield Case("explain-5000", ["explain", "service-0-5d4f8c7b9d-00000", "--state", large], explain)
+
+
+def answer(ksched: str, case: Case, form: str) -> str:
+    run = subprocess.run(
+        [ksched, *case.command, "-o", form], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode in case.answers, run.stderr
+    return run.stdout
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, scheme: str) -> Iterator[Page]:
+    """The page, which must neither complain nor ask for anything."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url in (file.as_uri(), "data:,")
+            else problems.append(f"request: {request.url}")
+        ),
+    )
+    page.goto(file.as_uri())
+    yield page
+    context.close()
+    assert not problems, problems
+
+
+def violations(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{item['id']}: {item['nodes'][0]['html'][:160]}" for item in found]
+
+
+def check(browser: Browser, case: Case, ksched: str, folder: Path, pictures: Path | None) -> None:
+    file = folder / f"{case.name}.html"
+    file.write_text(answer(ksched, case, "html"))
+    document = json.loads(answer(ksched, case, "json"))
+    size = file.stat().st_size
+    assert size < LARGEST, size
+    start = time.monotonic()
+    with opened(browser, file, "light") as page:
+        seconds = time.monotonic() - start
+        if pictures:
+            page.screenshot(path=pictures / f"{case.name}.png", full_page=True)
+        assert not violations(page), violations(page)
+        case.check(page, document)
+        assert not violations(page), violations(page)
+    with opened(browser, file, "dark") as page:
+        assert not violations(page), violations(page)
+        page.emulate_media(media="print")
+    print(f"{case.name}: {size:,} bytes, opened in {seconds:.2f} s", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ksched", default=str(ROOT / ".venv/bin/ksched"))
+    parser.add_argument("--browser", default="/usr/bin/chromium")
+    parser.add_argument("--screenshots", type=Path)
+    parser.add_argument("names", nargs="*", help="of pages; all without")
+    arguments = parser.parse_args()
+    failures = 0
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        browser = playwright.chromium.launch(
+            executable_path=arguments.browser, args=["--no-sandbox"]
+        )
+        for case in cases(folder):
+            if arguments.names and case.name not in arguments.names:
+                continue
+            try:
+                check(browser, case, arguments.ksched, folder, arguments.screenshots)
+            except AssertionError as error:
+                failures += 1
+                print(f"{case.name}: {error or 'a check failed'}", file=sys.stderr, flush=True)
+        browser.close()
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
