@@ -1,5 +1,5 @@
-"""Opens the pages of -o html in a browser: no error, no request, accessible in light and dark, and what they
-show is what the JSON of the same command says.
+"""Opens the pages of -o html in a browser: no error, no request, accessible in light and dark, and
+what they show is what the JSON of the same command says.
 
 --screenshots FOLDER keeps a picture of every page.
 """
@@ -34,7 +34,7 @@ Check = Callable[[Page, dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Case:
-    """A command whose page is opened. dark: also in dark; picture: its file's name, or none"""
+    """A command whose page is opened, and what it must show. answers: its exit codes"""
 
     name: str
     command: list[str]
@@ -80,7 +80,7 @@ def large_state(folder: Path) -> str:
     return write(folder / "large.json", [*nodes, *pods])
 
 
-# -- what each page must show -----------------------------------------------------------------------
+# -- what each page must show ----------------------------------------------------------------------
 
 
 def counter(page: Page, grid: str) -> str:
@@ -173,7 +173,8 @@ def explain(page: Page, document: dict[str, Any]) -> None:
         page.get_by_label("Node", exact=True).fill(scored["node"])
         text = page.locator("#pair").inner_text()
         if scored["total"] is None:
-            assert "does not fit" in text and scored["rejections"][0]["reasons"][0] in text, text
+            assert "does not fit" in text, text
+            assert scored["rejections"][0]["reasons"][0] in text, text
         else:
             assert f"{scored['total']:,} points" in text, text
 
@@ -227,7 +228,7 @@ def evil(page: Page, document: dict[str, Any]) -> None:
     assert first_cells(page, "pods", 0, 1) == [f"default/{EVIL}"]
 
 
-# -- opening them -----------------------------------------------------------------------------------
+# -- opening them ----------------------------------------------------------------------------------
 
 
 def cases(folder: Path) -> Iterator[Case]:
@@ -240,8 +241,8 @@ def cases(folder: Path) -> Iterator[Case]:
     bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
     before = write(folder / "before.json", [*nodes, pod("p", "2")])
     after = write(folder / "after.json", [*nodes, pod("p", "2", "a", conditions=[bound])])
-    few = [pod(f"p{i}", "100m") for i in range(7)]
-    strange = write(folder / "evil.json", [*nodes, *few, pod(EVIL, "1")])
+    small = [pod(f"p{i}", "100m") for i in range(7)]
+    strange = write(folder / "evil.json", [*nodes, *small, pod(EVIL, "1")])
     large = large_state(folder)
     yield Case("schedule", ["schedule", "--state", FIRST], schedule)
     yield Case("explain", ["explain", "web-1", "--state", FIRST], explain)
@@ -292,8 +293,8 @@ def opened(browser: Browser, file: Path, scheme: str) -> Iterator[Page]:
 
 
 def violations(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
-    return [f"{item['id']}: {item['nodes'][0]['html'][:160]}" for item in found]
+    items = Axe().run(page).response["violations"]
+    return [f"{item['id']}: {item['nodes'][0]['html'][:160]}" for item in items]
 
 
 def check(browser: Browser, case: Case, ksched: str, folder: Path, pictures: Path | None) -> None:
