@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast ksched's own loop is on one state: pods per second, memory.
 
-    run.py STATE [--percentage N] [--no-memory] [--profile]
+    run.py STATE [--kubernetes-version MINOR] [--percentage N] [--no-memory] [--profile]
 
 The time is that of the loop over the pending pods alone, as the oracle's `bench` counts it; reading
 the state is reported separately. Prints JSON.
@@ -17,7 +17,8 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.discovery import discover
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import MINORS, OLDEST, release_of
+from ksched_cli.plugins import IN_TREE, registry_of
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -27,9 +28,12 @@ percentageOfNodesToScore: {percentage}
 MIB = 1024
 
 
-def measure(state: str, percentage: int, cache_answers: bool = True) -> dict[str, Any]:
+def measure(
+    state: str, percentage: int, cache_answers: bool = True, minor: str = OLDEST
+) -> dict[str, Any]:
     """percentage: 0 adapts to the number of nodes, 100 scores them all."""
-    registry = discover(IN_TREE).registry
+    foreign = [entry for entry in discover(IN_TREE).registry.values() if entry.is_foreign]
+    registry = registry_of(release_of(minor), foreign)
     text = CONFIGURATION.format(percentage=percentage)
     configuration = load_configuration(text, "benchmark", registry)
     start = time.perf_counter()
@@ -63,15 +67,22 @@ def main() -> None:
     parser.add_argument(
         "--profile", action="store_true", help="where the time goes, by step and function"
     )
+    parser.add_argument("--kubernetes-version", choices=MINORS, default=OLDEST)
     options = parser.parse_args()
+    arguments = (
+        options.state,
+        options.percentage,
+        not options.no_memory,
+        options.kubernetes_version,
+    )
     if not options.profile:
-        print(json.dumps(measure(options.state, options.percentage, not options.no_memory)))
+        print(json.dumps(measure(*arguments)))
         return
     import cProfile
     import pstats
 
     with cProfile.Profile() as profile:
-        measure(options.state, options.percentage, not options.no_memory)
+        measure(*arguments)
     stats = pstats.Stats(profile)
     stats.sort_stats("cumulative").print_stats("ksched_cli/(engine|framework)", 40)
     stats.sort_stats("tottime").print_stats(30)
