@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from ksched_cli.kube.versions import MINORS
+
 HERE = Path(__file__).parent
 CASES = os.environ.get("KSCHED_ORACLE", "")
 
@@ -28,9 +30,11 @@ def run(script: str, *args: str) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
 
 
-def test_oracle_agrees_with_every_conformance_case() -> None:
-    run("check_oracle.py", "-v")
+@pytest.mark.parametrize("minor", MINORS)
+def test_oracle_agrees_with_every_conformance_case(minor: str) -> None:
+    run("check_oracle.py", "--kubernetes-version", minor, "-v")
 
 
-def test_ksched_agrees_with_the_oracle_on_random_cases() -> None:
-    run("fuzz.py", "--count", CASES, "--no-save", "--shrink", "20")
+@pytest.mark.parametrize("minor", MINORS)
+def test_ksched_agrees_with_the_oracle_on_random_cases(minor: str) -> None:
+    run("fuzz.py", "--kubernetes-version", minor, "--count", CASES, "--no-save", "--shrink", "20")
