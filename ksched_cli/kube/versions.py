@@ -235,11 +235,13 @@ def _parsed(text: str) -> dict[str, bool]:
 def _switched(
     gates: Mapping[str, Gate], settings: Mapping[str, bool], rules: Rules
 ) -> Mapping[str, bool]:
-    """featureGate.SetFromMap. Upstream's order of errors is a map's; ours is by name."""
+    """featureGate.SetFromMap, which stops at an unknown gate. Upstream's order is a map's; ours is
+    by name."""
     errors: list[str] = []
     for name in sorted(settings):
         if name not in gates:
-            raise _refused(f"unrecognized feature gate: {name}", _near(name, gates))
+            errors.append(f"unrecognized feature gate: {name}")
+            raise _refused(aggregate(errors), _near(name, gates))
         gate, on = gates[name], settings[name]
         if gate.locked and gate.default != on:
             default = str(gate.default).lower()

@@ -43,6 +43,13 @@ def test_the_newest_minor_that_is_known_counts() -> None:
     ("minor", "gates", "message"),
     [
         ("1.34", "NoSuchGate=true", "unrecognized feature gate: NoSuchGate"),
+        (
+            "1.35",
+            "DynamicResourceAllocation=false,SidecarContainers=false,Unknown=true",
+            "[cannot set feature gate DynamicResourceAllocation to false, feature is locked to"
+            " true, cannot set feature gate SidecarContainers to false, feature is locked to true,"
+            " unrecognized feature gate: Unknown]",
+        ),
         ("1.34", "SchedulerAsyncAPICall=true", "did you mean SchedulerAsyncAPICalls?"),
         ("1.34", "DRAAdminAccess", "missing bool value for DRAAdminAccess"),
         (
