@@ -86,6 +86,13 @@ def _refuse_idle(values: Mapping[str, Any]) -> None:
         return
     if options.everything and options.output not in (Form.TABLE, Form.WIDE):
         raise UsageError(f"--all does nothing with -o {options.output.value}")
+    if options.live and options.state:
+        raise UsageError("--live and --state exclude each other")
+    for option, value in (("--context", options.context), ("--kubeconfig", options.kubeconfig)):
+        if value and not options.live:
+            raise UsageError(f"{option} does nothing without --live")
+    if options.live:
+        return  # where not all namespaces may be listed, it is of the one that is
     names = values.get("pod") or values.get("traced") or options.change or options.scenario
     if options.namespace and not names:
         raise UsageError("-n does nothing here: it is the namespace of POD and of names in changes")

@@ -29,6 +29,7 @@ from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
 from ksched_cli.commands.schedule import schedule
+from ksched_cli.commands.snapshot import snapshot
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
 
@@ -41,6 +42,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     compare,
     drift,
     audit,
+    snapshot,
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)

@@ -37,6 +37,31 @@ State = Annotated[
     ),
     Before("plugin"),
 ]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="The cluster that your kubeconfig names, as it is now."),
+    Before("plugin"),
+]
+Context = Annotated[
+    str,
+    typer.Option(
+        "--context",
+        metavar="NAME",
+        help="With --live: a context of the kubeconfig, not its current one.",
+        show_default=False,
+    ),
+    Before("plugin"),
+]
+Kubeconfig = Annotated[
+    str,
+    typer.Option(
+        "--kubeconfig",
+        metavar="PATH",
+        help="With --live: instead of $KUBECONFIG, else ~/.kube/config.",
+        show_default=False,
+    ),
+    Before("plugin"),
+]
 Config = Annotated[
     str | None,
     typer.Option(
@@ -234,6 +259,9 @@ class StateOptions(CommonOptions):
     """What every command takes that asks about a cluster state."""
 
     state: State = None
+    live: Live = False
+    context: Context = ""
+    kubeconfig: Kubeconfig = ""
     config: Config = None
     change: ChangeOption = None
     scenario: ScenarioOption = None

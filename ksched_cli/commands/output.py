@@ -69,10 +69,11 @@ def show(report: Report, form: Form) -> None:
     elif form is Form.HTML and SETTINGS.browser:
         show_page(text)
     elif text or form is not Form.NAME:
-        _print(text)
+        print_text(text)
 
 
-def _print(text: str) -> None:
+def print_text(text: str) -> None:
+    """To where results are printed. Raises OutputError, ReaderGoneError."""
     try:
         print(text, file=results(), flush=True)
     except BrokenPipeError:
@@ -89,7 +90,7 @@ def _page(text: str) -> None:
     """As git does it: $PAGER, else less; plainly where that is empty, `cat` or missing."""
     command = shlex.split(os.environ.get("PAGER", "less"))
     if not command or command == ["cat"] or shutil.which(command[0]) is None:
-        _print(text)
+        print_text(text)
         return
     environment = {"LESS": LESS, **os.environ}
     subprocess.run(command, input=text + "\n", text=True, env=environment, check=False)

@@ -32,3 +32,15 @@ def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
                 bar.update(task, completed=placed, total=total)
 
         yield on_progress
+
+
+@contextmanager
+def of_objects() -> Iterator[Callable[[str, int], None] | None]:
+    """What is called with a kind and how many of its objects have been read; else as of_pods."""
+    if SETTINGS.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("reading the cluster") as status:
+        yield lambda kind, count: status.update(f"reading the cluster: {kind} {count:,}")

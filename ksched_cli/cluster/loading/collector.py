@@ -53,12 +53,22 @@ _ZERO_BY_MAP = {
 }
 
 
+_NOTHING = msgspec.Raw(b"{}")
+
+
+class _Snapshot(msgspec.Struct):
+    """What `ksched snapshot` says of a cluster beside its objects (live/snapshot.py)."""
+
+    warnings: tuple[str, ...] = ()
+
+
 class _Header(PodParts, rename="camel", gc=False):
-    """An object's kind and parts; of a list, its items."""
+    """An object's kind and parts; of a list, its items, and what is said of a snapshot's."""
 
     kind: str | None = None
     api_version: str | None = None
     items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
+    snapshot: msgspec.Raw = _NOTHING
 
 
 class _TypeMeta(msgspec.Struct, rename="camel", gc=False):
@@ -96,6 +106,7 @@ class Collector:
         self._objects["priority_classes"].update(priority_classes or {})
         self._skipped: dict[str, int] = {}
         self._repeated: list[str] = []
+        self._of_snapshots: list[str] = []
         self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
@@ -120,6 +131,7 @@ class Collector:
         fields["others"] = Others(self._custom_objects)
         state = ClusterState(**fields, skipped=self._skipped)
         warnings += (
+            *self._of_snapshots,
             *self._repeated_warning(),
             *self._fields.warnings(),
             *state_warnings(state),
@@ -141,6 +153,9 @@ class Collector:
             name = header.kind or name
             if header.items is not msgspec.UNSET and name.endswith("List"):
                 self._add_items(header, header.items or [], location)
+                if not location.path:
+                    about = msgspec.json.decode(header.snapshot, type=_Snapshot)
+                    self._of_snapshots += about.warnings
             else:
                 version = header.api_version or implied.api_version or ""
                 self._add_object(name, version, header, data, location)

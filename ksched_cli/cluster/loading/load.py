@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -28,16 +28,32 @@ def load_state(
 
     Raises InputError for what cannot be read or is no state, UsageError where there is no default.
     """
+    files = StateFiles(paths or [default_state_path()], stdin or sys.stdin.buffer)
+    return load_sources(files.sources(), reads, files.warnings, files.passed_over.append)
+
+
+def load_sources(
+    sources: Iterable[Source],
+    reads: Container[str],
+    warnings: Callable[[], Iterable[str]],
+    on_passed_over: Callable[[str], None] = lambda name: None,
+) -> ClusterState:
+    """The state of all objects in all the sources.
+
+    warnings: about the sources, once all have been read
+    on_passed_over: called with the name of a folder's file that holds no object
+
+    Raises InputError.
+    """
     with gc_paused():
         collector = Collector(reads)
-        files = StateFiles(paths or [default_state_path()], stdin or sys.stdin.buffer)
-        for source in files.sources():
+        for source in sources:
             if not source.in_folder:
                 for document in documents(source):
                     collector.add(document)
             elif not _add_folder_file(collector, source):
-                files.passed_over.append(source.name)
-        return collector.finish(tuple(files.warnings()))
+                on_passed_over(source.name)
+        return collector.finish(tuple(warnings()))
 
 
 class _Typed(msgspec.Struct):

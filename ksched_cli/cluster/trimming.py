@@ -1,0 +1,142 @@
+"""Objects without what nobody reads here: environment, commands, configuration, managed fields,
+annotations of others.
+
+What stays is what the types of cluster/objects have, so that a field that a plugin begins to read
+stays from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+
+from ksched_cli.cluster.loading.kinds import KINDS, find_kind
+from ksched_cli.cluster.objects import (
+    ContainerStatus,
+    KubeObject,
+    ObjectMeta,
+    PodCondition,
+    PodSpec,
+    StatefulSetSpec,
+    Volume,
+)
+
+Plain = dict[str, Any]
+Trim = Callable[[Any], Any]
+
+# The annotations that plugins and changes read; the last is the scheduler's own, for audits.
+READ_ANNOTATIONS = frozenset((
+    "controller.kubernetes.io/pod-deletion-cost",
+    "kubernetes.io/config.mirror",
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "storage.alpha.kubernetes.io/migrated-plugins",
+    "volume.beta.kubernetes.io/storage-class",
+    "volume.kubernetes.io/selected-node",
+))  # fmt: skip
+
+# Fields that are read from the JSON rather than from the decoded object.
+_MORE_FIELDS: Mapping[type, tuple[str, ...]] = {
+    PodSpec: ("nodeName",),
+    PodCondition: ("lastTransitionTime",),
+    ContainerStatus: ("restartCount",),
+    StatefulSetSpec: ("ordinals",),
+}
+_RAW = "raw"  # an object's JSON, which is no field of it
+_BETA = "/v1beta1"
+
+
+def trimmed(obj: Plain) -> Plain:
+    """The object with what is read of it. One of a kind that ksched does not read is the same but
+    for its managed fields and annotations."""
+    version, name = obj.get("apiVersion") or "", obj.get("kind") or ""
+    kind = find_kind(version, name)
+    if kind is None:
+        return _unmanaged(obj)
+    if kind.upgrade is not None and version.endswith(_BETA):
+        kind.upgrade(obj)
+        version = f"{kind.group}/v1"
+    trim = _trim_of_kind(kind.name)
+    return {"apiVersion": version, "kind": name, **trim(obj)}
+
+
+def _unmanaged(obj: Plain) -> Plain:
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        return obj
+    hidden = ("managedFields", "annotations")
+    return {**obj, "metadata": {k: v for k, v in metadata.items() if k not in hidden}}
+
+
+@cache
+def _trim_of_kind(name: str) -> Trim:
+    kind: type[KubeObject] = KINDS[name].decoder.type
+    return _trim_of_struct(kind)
+
+
+@cache
+def _trim_of_struct(struct: type[Struct]) -> Trim:
+    """Keeps the fields of a type, and of what it holds."""
+    trims: dict[str, Trim | None] = dict.fromkeys(_MORE_FIELDS.get(struct, ()))
+    for field in msgspec.structs.fields(struct):
+        if field.name != _RAW:
+            trims[field.encode_name] = _trim_of_type(field.type)
+    if struct is ObjectMeta:
+        trims["annotations"] = _read_annotations
+    if struct is Volume:
+        trims["emptyDir"] = _presence
+
+    def trim(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        rest = {}
+        for key, item in value.items():
+            if key in trims:
+                inner = trims[key]
+                rest[key] = item if inner is None else inner(item)
+        return rest
+
+    return trim
+
+
+def _trim_of_type(kind: Any) -> Trim | None:
+    """None where values of the type stay as they are."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        (first, *others) = [arg for arg in args if arg is not NoneType]
+        return None if others else _trim_of_type(first)
+    if origin in (tuple, list):
+        item = _trim_of_type(args[0])
+        return None if item is None else _each(item)
+    if origin is dict:
+        value = _trim_of_type(args[1])
+        return None if value is None else _each_value(value)
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return _trim_of_struct(kind)
+    return None
+
+
+def _each(item: Trim) -> Trim:
+    return lambda value: [item(part) for part in value] if isinstance(value, list) else value
+
+
+def _each_value(item: Trim) -> Trim:
+    def trim(value: Any) -> Any:
+        return {k: item(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    return trim
+
+
+def _read_annotations(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: text for key, text in value.items() if key in READ_ANNOTATIONS}
+
+
+def _presence(value: Any) -> Any:
+    return {} if isinstance(value, dict) else value

@@ -1,0 +1,130 @@
+"""GET requests to an API server, with what a kubeconfig says of the way to it.
+
+The Kubernetes client is imported when a connection is made, and not before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
+
+from ksched_cli.live.errors import ClusterError, KubeconfigError, StatusError
+
+if TYPE_CHECKING:
+    from kubernetes.client.configuration import Configuration
+
+# Of an API server that answers, the first byte of a page of objects comes within seconds.
+_CONNECT_SECONDS = 10.0
+_READ_SECONDS = 60.0
+# How often a request is sent again that the server puts off (429, 503 with Retry-After).
+_RETRIES = 3
+_OK = 200
+# What urllib3's messages begin with.
+_CONNECTION = re.compile(
+    r"^(<[^>]*>|HTTPS?Connection(Pool)?\([^)]*\)): (Failed to [^:]*: )?(\[Errno -?\d+\] )?"
+)
+_UNAUTHORIZED = 401
+
+
+class Identity(Struct, frozen=True):
+    """Where the connection's settings come from.
+
+    source: "context NAME of PATH", or "the cluster that this runs in"
+    namespace: of the context, or of the service account
+    """
+
+    source: str
+    namespace: str
+
+
+class ApiServer:
+    """GET requests to one API server, over kept connections. url: as in the kubeconfig."""
+
+    def __init__(self, configuration: Configuration, identity: Identity) -> None:
+        from kubernetes.client.rest import RESTClientObject
+        from urllib3 import disable_warnings
+        from urllib3.exceptions import InsecureRequestWarning
+        from urllib3.util import Retry
+
+        # Where certificates are not checked, the kubeconfig says so.
+        disable_warnings(InsecureRequestWarning)
+        self.identity = identity
+        self.url: str = configuration.host
+        self._configuration = configuration
+        self._retries = Retry(
+            connect=0,
+            read=0,
+            redirect=0,
+            other=0,
+            status=_RETRIES,
+            status_forcelist=(429, 503),
+            backoff_factor=0.2,
+            respect_retry_after_header=True,
+            raise_on_status=False,
+        )
+        try:
+            self._rest = RESTClientObject(configuration)
+        except Exception as error:  # unreadable certificates, a proxy's scheme that it cannot
+            raise KubeconfigError(f"{identity.source} cannot be used: {error}") from None
+
+    def get(self, path: str, parameters: Mapping[str, str] | None = None, what: str = "") -> bytes:
+        """The body of a successful answer. what: what is read, for errors.
+
+        Raises StatusError for any other, ClusterError where there is none.
+        """
+        import urllib3
+
+        url = f"{self.url}{path}" + (f"?{urlencode(parameters)}" if parameters else "")
+        try:
+            response = self._rest.pool_manager.request(
+                "GET",
+                url,
+                headers=self._headers(),
+                retries=self._retries,
+                timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=_READ_SECONDS),
+            )
+            body: bytes = response.data
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            reading = f" while {what} were read" if what else ""
+            raise ClusterError(
+                f"the API server at {self.url} does not answer{reading}: {_cause(error)}"
+                f" ({self.identity.source})"
+            ) from None
+        if response.status != _OK:
+            raise self._status_error(path, response.status, body)
+        return body
+
+    def _headers(self) -> dict[str, str]:
+        """With a token as fresh as the kubeconfig's plugin makes it."""
+        token = self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+        headers = {"Accept": "application/json", "Accept-Encoding": "gzip", "User-Agent": "ksched"}
+        return {**headers, "Authorization": token} if token else headers
+
+    def _status_error(self, path: str, status: int, body: bytes) -> ClusterError:
+        try:
+            reason = str(msgspec.json.decode(body)["message"])
+        except (msgspec.DecodeError, KeyError, TypeError):
+            reason = body[:200].decode("utf-8", "replace").strip() or "no reason given"
+        if status == _UNAUTHORIZED:
+            return ClusterError(
+                f"the API server at {self.url} does not accept the credentials of "
+                f"{self.identity.source}: {status} {reason}"
+            )
+        return StatusError(self.url, path, status, reason)
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason of an error of urllib3, without the connection that it names first."""
+    reason = getattr(error, "reason", None)
+    if not isinstance(reason, BaseException):
+        reason = next((part for part in error.args if isinstance(part, BaseException)), None)
+    if reason is not None:
+        return _cause(reason)
+    text = error.strerror or "" if isinstance(error, OSError) else ""
+    text = text or str(error)
+    return _CONNECTION.sub("", text) or type(error).__name__

@@ -1,0 +1,95 @@
+"""Whole lists of objects, read in pages.
+
+Upstream: k8s.io/client-go/tools/pager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ksched_cli.live.client import ApiServer
+from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.resources import Resource
+
+# What kubectl asks for at once.
+PAGE = 500
+# Of a list whose continue token has expired: so many times in pages, then once in a whole.
+_PAGED_TRIES = 2
+_GONE = 410
+
+
+class ObjectList(Struct, frozen=True):
+    """items: JSON, one object each. namespace: "" for those of all. resource_version: of the
+    list's first page, which all further ones are of too."""
+
+    resource: Resource
+    namespace: str
+    items: list[bytes]
+    resource_version: str
+
+
+class _ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class _Page(Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[Raw] | None = None
+
+
+_page = msgspec.json.Decoder(_Page)
+
+
+def read_list(
+    server: ApiServer,
+    resource: Resource,
+    namespace: str,
+    convert: Callable[[Raw], bytes],
+    on_items: Callable[[int], None] | None = None,
+) -> ObjectList:
+    """All objects of a resource. convert: what is kept of an object's JSON; on_items: called with
+    how many have been read.
+
+    Begins again where the continue token expires (410). Raises StatusError, ClusterError.
+    """
+    for attempt in range(_PAGED_TRIES + 1):
+        try:
+            limit = PAGE if attempt < _PAGED_TRIES else 0
+            return _read_pages(server, resource, namespace, limit, convert, on_items)
+        except StatusError as error:
+            if error.status != _GONE or not limit:
+                raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _read_pages(
+    server: ApiServer,
+    resource: Resource,
+    namespace: str,
+    limit: int,
+    convert: Callable[[Raw], bytes],
+    on_items: Callable[[int], None] | None,
+) -> ObjectList:
+    path, items = resource.path(namespace), []
+    parameters = {"limit": str(limit)} if limit else {}
+    version = ""
+    while True:
+        page = _decoded(server.get(path, parameters, f"objects of kind {resource.kind}"), resource)
+        version = version or page.metadata.resource_version
+        items += [convert(item) for item in page.items or ()]
+        if on_items is not None:
+            on_items(len(items))
+        if not page.metadata.continue_:
+            return ObjectList(resource, namespace, items, version)
+        parameters["continue"] = page.metadata.continue_
+
+
+def _decoded(body: bytes, resource: Resource) -> _Page:
+    try:
+        return _page.decode(body)
+    except msgspec.DecodeError as error:
+        raise ClusterError(f"the list of {resource.plural} is no list: {error}") from None

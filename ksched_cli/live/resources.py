@@ -1,0 +1,129 @@
+"""Which resources an API server has of the kinds that a scheduler reads, and in which version.
+
+Upstream: the discovery of k8s.io/client-go (ServerPreferredResources).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ksched_cli.cluster.loading.field_tables import field_tables
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.live.client import ApiServer
+from ksched_cli.live.errors import ClusterError, StatusError
+
+_NOT_FOUND = 404
+
+Answer = TypeVar("Answer")
+
+
+class Resource(Struct, frozen=True):
+    """kind: with version and namespaces as the API server has it. plural: in paths, as "pods"."""
+
+    kind: str
+    api_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "") -> str:
+        """Of the list, of all namespaces or of one."""
+        base = "/apis" if "/" in self.api_version else "/api"
+        scope = f"/namespaces/{namespace}" if namespace else ""
+        return f"{base}/{self.api_version}{scope}/{self.plural}"
+
+
+class _GroupVersion(Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(Struct, rename="camel"):
+    name: str
+    versions: list[_GroupVersion] = []
+    preferred_version: _GroupVersion | None = None
+
+
+class _Groups(Struct):
+    groups: list[_Group] = []
+
+
+class _Entry(Struct):
+    name: str
+    kind: str
+    namespaced: bool = False
+    verbs: list[str] = []
+
+
+class _Entries(Struct):
+    resources: list[_Entry] = []
+
+
+def kinds_to_read(reads: Iterable[str] = ()) -> dict[str, str]:
+    """Kind → its group, in the order in which they are read. reads: kinds of plugins from
+    outside, as "PodGroup.scheduling.x-k8s.io"."""
+    kinds = {kind.name: kind.group for kind in KINDS.values()}
+    for name in reads:
+        kind, _, group = name.partition(".")
+        kinds.setdefault(kind, group)
+    return kinds
+
+
+def discover(server: ApiServer, kinds: dict[str, str]) -> dict[str, Resource | None]:
+    """Kind → its resource in the version that the server prefers, of those that ksched knows; None
+    where the server has none. Raises ClusterError."""
+    groups = _decoded(server.get("/apis", what="its API groups"), _Groups).groups
+    versions = {"": ["v1"], **{group.name: list(_versions(group)) for group in groups}}
+    entries: dict[str, dict[str, _Entry]] = {}
+    return {
+        kind: _resource(server, kind, versions.get(group, []), entries)
+        for kind, group in kinds.items()
+    }
+
+
+def _versions(group: _Group) -> Iterator[str]:
+    """The preferred one first."""
+    if group.preferred_version is not None:
+        yield group.preferred_version.group_version
+    for version in group.versions:
+        if version != group.preferred_version:
+            yield version.group_version
+
+
+def _resource(
+    server: ApiServer, kind: str, versions: list[str], entries: dict[str, dict[str, _Entry]]
+) -> Resource | None:
+    """entries: group and version → kind → what the server says of it, read so far."""
+    for version in versions:
+        if kind in KINDS and f"{version}/{kind}" not in field_tables().kinds:
+            continue
+        if version not in entries:
+            entries[version] = _read_entries(server, version)
+        entry = entries[version].get(kind)
+        if entry is not None:
+            return Resource(kind, version, entry.name, entry.namespaced)
+    return None
+
+
+def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:
+    path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    try:
+        body = server.get(path, what=f"the resources of {version}")
+    except StatusError as error:
+        # A server behind the API server that is down still has its group listed.
+        if error.status == _NOT_FOUND or error.status >= 500:
+            return {}
+        raise
+    resources = _decoded(body, _Entries).resources
+    return {
+        entry.kind: entry for entry in resources if "list" in entry.verbs and "/" not in entry.name
+    }
+
+
+def _decoded(body: bytes, kind: type[Answer]) -> Answer:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise ClusterError(f"not an answer of an API server: {error}") from None

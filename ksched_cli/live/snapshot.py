@@ -1,0 +1,177 @@
+"""A cluster's objects as lists of one moment, as nearly as an API server gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.live.absent_kinds import (
+    forbidden_warning,
+    namespace_warning,
+    unserved_warnings,
+)
+from ksched_cli.live.client import ApiServer
+from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.lists import ObjectList, read_list
+from ksched_cli.live.resources import Resource, discover, kinds_to_read
+
+_FORBIDDEN = 403
+_NOT_FOUND = 404
+
+OnProgress = Callable[[str, int], None]
+
+
+class ListedKind(Struct, frozen=True, rename="camel"):
+    """A list that was read. namespace: "" for all."""
+
+    kind: str
+    api_version: str
+    namespace: str
+    objects: int
+    resource_version: str
+
+
+class ClusterSnapshot(Struct, frozen=True, rename="camel"):
+    """What was read of a cluster, beside the objects themselves; a file of them has it too.
+
+    server:        the API server's URL; "" where it is not told
+    serverVersion: as v1.34.1
+    taken:         when reading began, as 2026-01-31T12:00:00Z
+    """
+
+    server: str
+    server_version: str
+    taken: str
+    lists: tuple[ListedKind, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def revisions_apart(self) -> int | None:
+        """How far the resourceVersions of the lists are apart; None where they are no numbers,
+        as an API server may have them."""
+        versions = [entry.resource_version for entry in self.lists if entry.resource_version]
+        if not all(version.isdecimal() for version in versions):
+            return None
+        numbers = [int(version) for version in versions]
+        return max(numbers) - min(numbers) if numbers else 0
+
+
+class ClusterReader:
+    """Reads lists of all kinds; `snapshot` tells of them once they all have been read."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        *,
+        reads: Iterable[str] = (),
+        namespace: str = "",
+        whole: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> None:
+        """reads: kinds of plugins from outside, as "PodGroup.scheduling.x-k8s.io".
+        namespace: to list where those of all namespaces are forbidden, else the context's.
+        whole: objects as the API server has them, not only what is read of them.
+        on_progress: called with a kind and how many of its objects have been read."""
+        self._server = server
+        self._reads = tuple(reads)
+        self._namespace = namespace or server.identity.namespace
+        self._convert: Callable[[Resource, Raw], bytes] = _whole if whole else _trimmed
+        self._on_progress = on_progress
+        self._lists: list[ListedKind] = []
+        self._forbidden: list[str] = []
+        self._of_namespace: list[str] = []
+        self._unserved: list[str] = []
+        self._version = ""
+        self._taken = ""
+
+    def lists(self) -> Iterator[ObjectList]:
+        """The objects of each kind. Raises ClusterError, also where nothing may be read at all."""
+        self._taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._version = self._read_version()
+        for kind, resource in discover(self._server, kinds_to_read(self._reads)).items():
+            if resource is None:
+                self._unserved.append(kind)
+                continue
+            objects = self._list(resource)
+            if objects is not None:
+                self._lists.append(_listed(objects))
+                yield objects
+        if not self._lists:
+            reasons = "; ".join(self._forbidden[:1]) or "the API server has none of their kinds"
+            raise ClusterError(f"nothing could be read of {self._server.url}: {reasons}")
+
+    @property
+    def snapshot(self) -> ClusterSnapshot:
+        warnings = [*self._forbidden, *unserved_warnings(self._unserved)]
+        if self._of_namespace:
+            warnings.append(namespace_warning(self._of_namespace, self._namespace))
+        return ClusterSnapshot(
+            self._server.url, self._version, self._taken, tuple(self._lists), tuple(warnings)
+        )
+
+    def _read_version(self) -> str:
+        try:
+            return str(msgspec.json.decode(self._server.get("/version"))["gitVersion"])
+        except (StatusError, msgspec.DecodeError, KeyError, TypeError):
+            return ""
+
+    def _list(self, resource: Resource) -> ObjectList | None:
+        """None where they may not be listed, in no namespace either."""
+        try:
+            return self._read(resource, "")
+        except StatusError as error:
+            if error.status == _NOT_FOUND:
+                self._unserved.append(resource.kind)
+                return None
+            if error.status != _FORBIDDEN:
+                raise
+            reason = error.reason
+        if resource.namespaced:
+            try:
+                objects = self._read(resource, self._namespace)
+                self._of_namespace.append(resource.kind)
+                return objects
+            except StatusError as error:
+                if error.status not in (_FORBIDDEN, _NOT_FOUND):
+                    raise
+        self._forbidden.append(forbidden_warning(resource.kind, reason))
+        return None
+
+    def _read(self, resource: Resource, namespace: str) -> ObjectList:
+        notify = self._on_progress
+        return read_list(
+            self._server,
+            resource,
+            namespace,
+            lambda item: self._convert(resource, item),
+            None if notify is None else lambda count: notify(resource.kind, count),
+        )
+
+
+def _listed(objects: ObjectList) -> ListedKind:
+    resource = objects.resource
+    return ListedKind(
+        resource.kind,
+        resource.api_version,
+        objects.namespace,
+        len(objects.items),
+        objects.resource_version,
+    )
+
+
+def _typed(resource: Resource, item: Raw) -> dict[str, object]:
+    """Items of a list do not repeat their kind."""
+    plain: dict[str, object] = msgspec.json.decode(item)
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **plain}
+
+
+def _trimmed(resource: Resource, item: Raw) -> bytes:
+    return msgspec.json.encode(trimmed(_typed(resource, item)))
+
+
+def _whole(resource: Resource, item: Raw) -> bytes:
+    return msgspec.json.encode(_typed(resource, item))

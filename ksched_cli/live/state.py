@@ -1,0 +1,24 @@
+"""A live cluster as a state: what a snapshot's file would hold, without the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ksched_cli.cluster.loading.load import load_sources
+from ksched_cli.cluster.loading.sources import Source
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.live.lists import ObjectList
+from ksched_cli.live.snapshot import ClusterReader
+
+
+def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> ClusterState:
+    """reads: kinds to keep for plugins, besides those that ksched knows. name: of the cluster, for
+    errors. Raises KschedError."""
+    return load_sources(
+        _sources(reader.lists(), name), frozenset(reads), lambda: reader.snapshot.warnings
+    )
+
+
+def _sources(lists: Iterable[ObjectList], name: str) -> Iterator[Source]:
+    for objects in lists:
+        yield Source(name, b"[" + b",".join(objects.items) + b"]")

@@ -1,0 +1,115 @@
+"""`ksched snapshot`, and `--live` in all other commands."""
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
+from tests.live.fake_api_server import ApiServer, write_kubeconfig
+from tests.report.schemas import conforms
+
+OBJECTS = (node("n"), pod("p", namespace="web"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A cluster that the kubeconfig names; it ends with the test."""
+    server = ApiServer(OBJECTS)
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.chdir(tmp_path)
+    yield server
+    server.close()
+
+
+def test_a_snapshot_is_a_state(ksched: Ksched, cluster: ApiServer, tmp_path: Path) -> None:
+    code, out, err = ksched("snapshot", "cluster.json.gz", "-o", "json")
+    assert (code, err) == (0, "")
+    result = conforms(json.loads(out), "snapshot_result")
+    assert result["bytes"] == (tmp_path / "cluster.json.gz").stat().st_size
+    assert gzip.decompress((tmp_path / "cluster.json.gz").read_bytes())
+    code, out, _ = ksched("schedule", "--state", "cluster.json.gz", "-o", "json")
+    assert json.loads(out)["placements"] == {"web/p": "n"}
+
+
+def test_without_a_file_it_is_printed(ksched: Ksched, cluster: ApiServer) -> None:
+    for arguments in ((), ("-",)):
+        _, out, _ = ksched("snapshot", *arguments)
+        assert [item["kind"] for item in json.loads(out)["items"]] == ["Node", "Pod"]
+
+
+def test_the_summary_is_no_part_of_what_is_printed(ksched: Ksched, cluster: ApiServer) -> None:
+    code, _, err = ksched("snapshot", "-o", "json")
+    assert (code, "-o json is of the summary, which needs FILE" in err) == (2, True)
+
+
+@pytest.mark.parametrize("file", ["cluster.json", "-"])
+def test_a_server_that_dies_leaves_no_file(
+    file: str, ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.dies_after = 12
+    code, out, err = ksched("snapshot", file)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "does not answer while objects of kind" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+def test_a_context_that_is_not_there_is_an_error(ksched: Ksched, cluster: ApiServer) -> None:
+    code, _, err = ksched("snapshot", "a.json", "--context", "prod")
+    assert (code, err.endswith('no context "prod"; there are: here\n')) == (2, True)
+
+
+def test_warnings_are_printed_and_in_the_file(
+    ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.refused = {"/apis/storage.k8s.io/v1/csinodes": 403}
+    code, _, err = ksched("snapshot", "a.json")
+    assert (code, err.startswith("warning: CSINode: not listed: ")) == (0, True)
+    _, _, err = ksched("schedule", "--state", "a.json")
+    assert "warning: CSINode: not listed: " in err
+
+
+@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["drift"], ["capacity", "p"]])
+def test_every_command_about_a_state_answers_of_a_live_cluster(
+    command: list[str], ksched: Ksched, cluster: ApiServer
+) -> None:
+    live = ksched(*command, "--live", "-o", "json")
+    ksched("snapshot", "a.json")
+    assert live == ksched(*command, "--state", "a.json", "-o", "json")
+    assert live[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--live", "--state", "a"], "--live and --state exclude each other"),
+        (["--context", "a"], "--context does nothing without --live"),
+        (["--kubeconfig", "a"], "--kubeconfig does nothing without --live"),
+        (["--live", "--context", "a"], 'no context "a"; there are: here'),
+    ],
+)
+def test_options_of_live_clusters_are_refused_where_they_do_nothing(
+    arguments: list[str], message: str, ksched: Ksched, cluster: ApiServer
+) -> None:
+    code, _, err = ksched("schedule", *arguments)
+    assert (code, message in err) == (2, True)
+
+
+def test_a_state_in_a_file_loads_nothing_of_the_client(write_state: WriteState) -> None:
+    program = (
+        f"import sys; sys.argv[1:] = ['schedule', '--state', {str(write_state(*OBJECTS))!r}]\n"
+        "from ksched_cli.commands.main import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as exit:\n"
+        "    assert exit.code == 0\n"
+        "assert not {'kubernetes', 'requests', 'ksched_cli.live.snapshot'} & set(sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr.decode()

@@ -1,0 +1,221 @@
+"""A small API server on the loopback address: lists in pages, and what may go wrong with them."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import yaml
+
+Manifest = dict[str, Any]
+
+# Group and version → kind → plural, and whether it has namespaces.
+SERVED: dict[str, dict[str, tuple[str, bool]]] = {
+    "v1": {
+        "Node": ("nodes", False),
+        "Pod": ("pods", True),
+        "Namespace": ("namespaces", False),
+        "PersistentVolume": ("persistentvolumes", False),
+        "PersistentVolumeClaim": ("persistentvolumeclaims", True),
+        "Service": ("services", True),
+        "ReplicationController": ("replicationcontrollers", True),
+    },
+    "apps/v1": {
+        "ReplicaSet": ("replicasets", True),
+        "StatefulSet": ("statefulsets", True),
+        "Deployment": ("deployments", True),
+        "DaemonSet": ("daemonsets", True),
+    },
+    "batch/v1": {"Job": ("jobs", True), "CronJob": ("cronjobs", True)},
+    "policy/v1": {"PodDisruptionBudget": ("poddisruptionbudgets", True)},
+    "scheduling.k8s.io/v1": {"PriorityClass": ("priorityclasses", False)},
+    "storage.k8s.io/v1": {
+        "StorageClass": ("storageclasses", False),
+        "CSINode": ("csinodes", False),
+        "CSIDriver": ("csidrivers", False),
+        "CSIStorageCapacity": ("csistoragecapacities", True),
+        "VolumeAttachment": ("volumeattachments", False),
+    },
+    "resource.k8s.io/v1": {
+        "ResourceClaim": ("resourceclaims", True),
+        "ResourceClaimTemplate": ("resourceclaimtemplates", True),
+        "ResourceSlice": ("resourceslices", False),
+        "DeviceClass": ("deviceclasses", False),
+    },
+}
+
+
+@dataclass
+class Faults:
+    """What goes wrong.
+
+    refused:   path → status of its lists, as 403
+    expired:   how many requests with a continue token are answered with 410
+    dies_after: the requests that are answered; then connections are closed without an answer
+    token:     what is needed to be let in; "" for nothing
+    """
+
+    refused: dict[str, int] = field(default_factory=dict)
+    expired: int = 0
+    dies_after: int | None = None
+    token: str = ""
+
+
+class ApiServer:
+    """objects: as they are served. requests: the paths with their queries, in order."""
+
+    def __init__(
+        self,
+        objects: Sequence[Manifest] = (),
+        *,
+        served: Mapping[str, Mapping[str, tuple[str, bool]]] | None = None,
+        tls: ssl.SSLContext | None = None,
+        page: int = 500,
+    ) -> None:
+        """page: the most objects that a page has, whatever limit is asked for"""
+        self.objects = list(objects)
+        self.served = dict(SERVED if served is None else served)
+        self.faults = Faults()
+        self.requests: list[str] = []
+        self.page = page
+        self._http = _QuietServer(("127.0.0.1", 0), self._handler())
+        if tls is not None:
+            self._http.socket = tls.wrap_socket(
+                self._http.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._http.server_address[1]}"
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def answer(self, target: str, token: str) -> tuple[int, Manifest]:
+        """Status and body."""
+        self.requests.append(target)
+        url = urlsplit(target)
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        if self.faults.token and token != f"Bearer {self.faults.token}":
+            return failure(401, "Unauthorized")
+        if url.path in self.faults.refused:
+            return failure(self.faults.refused[url.path], f"no access to {url.path}")
+        if url.path == "/version":
+            return 200, {"gitVersion": "v1.34.1"}
+        if url.path == "/apis":
+            return 200, {"kind": "APIGroupList", "groups": self._groups()}
+        return self._listed_or_resources(
+            url.path.removeprefix("/apis/").removeprefix("/api/"), query
+        )
+
+    def _groups(self) -> list[Manifest]:
+        groups: dict[str, list[Manifest]] = {}
+        for version in self.served:
+            if "/" in version:
+                groups.setdefault(version.split("/")[0], []).append({"groupVersion": version})
+        return [
+            {"name": name, "versions": versions, "preferredVersion": versions[0]}
+            for name, versions in groups.items()
+        ]
+
+    def _listed_or_resources(self, path: str, query: Mapping[str, str]) -> tuple[int, Manifest]:
+        for version, kinds in self.served.items():
+            if path == version:
+                resources = [
+                    {"name": plural, "kind": kind, "namespaced": namespaced, "verbs": ["list"]}
+                    for kind, (plural, namespaced) in kinds.items()
+                ]
+                return 200, {"kind": "APIResourceList", "resources": resources}
+            parts = path.removeprefix(f"{version}/").split("/")
+            for kind, (plural, _) in kinds.items():
+                if path.startswith(f"{version}/") and parts[-1] == plural:
+                    namespace = parts[1] if len(parts) == 3 else ""
+                    return self._page_of(kind, version, namespace, query)
+        return failure(404, "the server could not find the requested resource")
+
+    def _page_of(
+        self, kind: str, version: str, namespace: str, query: Mapping[str, str]
+    ) -> tuple[int, Manifest]:
+        if "continue" in query and self.faults.expired:
+            self.faults.expired -= 1
+            return failure(410, "The provided continue parameter is too old")
+        objects = [
+            {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+            for obj in self.objects
+            if obj["kind"] == kind and namespace in ("", obj["metadata"].get("namespace"))
+        ]
+        begin = int(query.get("continue", "0"))
+        size = min(int(query["limit"]), self.page) if "limit" in query else len(objects)
+        end = begin + size
+        metadata = {"resourceVersion": str(1000 + len(self.requests))}
+        if end < len(objects):
+            metadata["continue"] = str(end)
+        items = objects[begin:end] or None
+        return 200, {
+            "kind": f"{kind}List", "apiVersion": version, "metadata": metadata, "items": items,
+        }  # fmt: skip
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                after = server.faults.dies_after
+                if after is not None and len(server.requests) >= after:
+                    self.close_connection = True
+                    return
+                status, body = server.answer(self.path, self.headers.get("Authorization", ""))
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+class _QuietServer(ThreadingHTTPServer):
+    """Clients that go away, and handshakes that fail, are no errors here."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
+def failure(status: int, message: str) -> tuple[int, Manifest]:
+    return status, {"kind": "Status", "status": "Failure", "message": message, "code": status}
+
+
+def write_kubeconfig(
+    path: Path,
+    server: str,
+    *,
+    user: Mapping[str, Any] | None = None,
+    cluster: Mapping[str, Any] | None = None,
+    namespace: str = "",
+) -> Path:
+    """A kubeconfig of one context, "here". user, cluster: further fields."""
+    context = {"cluster": "c", "user": "u", **({"namespace": namespace} if namespace else {})}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": context}],
+        "clusters": [{"name": "c", "cluster": {"server": server, **(cluster or {})}}],
+        "users": [{"name": "u", "user": dict(user or {})}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path

@@ -1,0 +1,29 @@
+"""What comes out less exact without a kind."""
+
+import pytest
+
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.live.absent_kinds import (
+    forbidden_warning,
+    namespace_warning,
+    unserved_warnings,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_consequence(kind: str) -> None:
+    assert forbidden_warning(kind, "no access").startswith(f"{kind}: not listed: ")
+
+
+def test_kinds_of_a_group_that_the_server_does_not_have_are_one_line() -> None:
+    lines = unserved_warnings(["ResourceClaim", "ResourceSlice", "CSINode"])
+    assert lines == [
+        "the API server has no ResourceClaim, ResourceSlice (resource.k8s.io): pods with resource "
+        "claims find none; pods with resource claims find no device",
+        "the API server has no CSINode (storage.k8s.io): nodes have no limit of volumes",
+    ]
+
+
+def test_pods_of_one_namespace_leave_nodes_emptier() -> None:
+    assert "nodes look emptier" in namespace_warning(["Pod", "Service"], "web")
+    assert namespace_warning(["Service"], "web") == "only of namespace web could be listed: Service"

@@ -1,0 +1,106 @@
+"""Requests to an API server, and one message for each way in which they fail."""
+
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+import trustme
+
+from ksched_cli.live.errors import ClusterError, StatusError
+from tests.live.fixtures import Connect, Serve
+
+
+def test_an_answer_is_its_body(serve: Serve, connected: Connect) -> None:
+    assert b"v1.34.1" in connected(serve()).get("/version")
+
+
+def test_a_token_goes_with_each_request(serve: Serve, connected: Connect) -> None:
+    server = serve()
+    server.faults.token = "t1"
+    assert connected(server, user={"token": "t1"}).get("/version")
+
+
+def test_credentials_that_are_not_accepted_are_named_by_their_context(
+    serve: Serve, connected: Connect
+) -> None:
+    server = serve()
+    server.faults.token = "t1"
+    with pytest.raises(ClusterError, match=r"credentials of context here of .*: 401 Unauthorized"):
+        connected(server, user={"token": "t2"}).get("/version")
+
+
+def test_a_refusal_has_the_status_and_the_reason_of_the_server(
+    serve: Serve, connected: Connect
+) -> None:
+    server = serve()
+    server.faults.refused = {"/version": 403}
+    with pytest.raises(StatusError, match="403 no access to /version") as error:
+        connected(server).get("/version")
+    assert error.value.status == 403
+
+
+def test_a_server_that_is_not_there_does_not_answer(serve: Serve, connected: Connect) -> None:
+    server = serve()
+    client = connected(server)
+    server.close()
+    with pytest.raises(ClusterError, match=r"does not answer: Connection refused \(context here"):
+        client.get("/version")
+
+
+def test_a_host_that_there_is_not_does_not_answer(
+    serve: Serve, connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connected(serve())
+
+    def unresolved(*_: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unresolved)
+    with pytest.raises(ClusterError, match=r"does not answer: .*Name or service not known"):
+        client.get("/version")
+
+
+def test_a_server_that_goes_away_names_what_was_read(serve: Serve, connected: Connect) -> None:
+    server = serve()
+    server.faults.dies_after = 0
+    with pytest.raises(ClusterError, match=r"does not answer while pods were read: Remote end"):
+        connected(server).get("/version", what="pods")
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def tls_context(authority: trustme.CA, *, asks_for_certificate: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    if asks_for_certificate:
+        context.verify_mode = ssl.CERT_REQUIRED
+        authority.configure_trust(context)
+    return context
+
+
+def test_a_client_certificate_lets_in(
+    serve: Serve, connected: Connect, authority: trustme.CA, tmp_path: Path
+) -> None:
+    server = serve(tls=tls_context(authority, asks_for_certificate=True))
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    cluster = {"certificate-authority": "ca.pem"}
+    certificate = authority.issue_cert("user@example.com")
+    certificate.private_key_pem.write_to_path(str(tmp_path / "user.key"))
+    certificate.cert_chain_pems[0].write_to_path(str(tmp_path / "user.pem"))
+    user = {"client-certificate": "user.pem", "client-key": "user.key"}
+    assert connected(server, cluster=cluster, user=user).get("/version")
+    with pytest.raises(ClusterError, match=r"does not answer: .*(certificate|EOF|reset)"):
+        connected(server, cluster=cluster).get("/version")
+
+
+def test_a_certificate_of_nobody_we_know_is_an_error(
+    serve: Serve, connected: Connect, authority: trustme.CA
+) -> None:
+    server = serve(tls=tls_context(authority, asks_for_certificate=False))
+    with pytest.raises(ClusterError, match=r"does not answer: .*certificate verify failed"):
+        connected(server).get("/version")
+    assert connected(server, cluster={"insecure-skip-tls-verify": True}).get("/version")

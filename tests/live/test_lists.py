@@ -1,0 +1,74 @@
+"""Lists in pages."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.lists import ObjectList, read_list
+from ksched_cli.live.resources import Resource
+from ksched_cli.testing import pod
+from tests.live.fake_api_server import ApiServer
+from tests.live.fixtures import Connect, Serve
+
+PODS = Resource("Pod", "v1", "pods", True)
+PATH = "/api/v1/pods?limit=500"
+
+
+@pytest.fixture
+def server(serve: Serve) -> ApiServer:
+    """Five pods, two on a page."""
+    return serve(*(pod(f"p{number}", namespace="web") for number in range(5)), page=2)
+
+
+def names(objects: ObjectList) -> list[str]:
+    return [msgspec.json.decode(item)["metadata"]["name"] for item in objects.items]
+
+
+def read(client: Any, **options: Any) -> ObjectList:
+    return read_list(client, PODS, "", bytes, **options)
+
+
+def test_all_pages_are_one_list(server: ApiServer, connected: Connect) -> None:
+    counts: list[int] = []
+    objects = read(connected(server), on_items=counts.append)
+    assert names(objects) == ["p0", "p1", "p2", "p3", "p4"]
+    assert counts == [2, 4, 5]
+    assert objects.resource_version == "1001"
+    assert server.requests == [PATH, f"{PATH}&continue=2", f"{PATH}&continue=4"]
+
+
+def test_a_continue_token_that_has_expired_begins_the_list_again(
+    server: ApiServer, connected: Connect
+) -> None:
+    server.faults.expired = 1
+    assert names(read(connected(server))) == ["p0", "p1", "p2", "p3", "p4"]
+    assert server.requests[:3] == [PATH, f"{PATH}&continue=2", PATH]
+
+
+def test_tokens_that_always_expire_end_in_one_list_without_pages(
+    server: ApiServer, connected: Connect
+) -> None:
+    server.faults.expired = 99
+    assert len(read(connected(server)).items) == 5
+    assert server.requests[-1] == "/api/v1/pods"
+
+
+def test_a_refusal_is_left_to_the_caller(server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {"/api/v1/pods": 403}
+    with pytest.raises(StatusError) as error:
+        read(connected(server))
+    assert error.value.status == 403
+
+
+def test_a_server_that_dies_between_pages_is_an_error(
+    server: ApiServer, connected: Connect
+) -> None:
+    server.faults.dies_after = 2
+    with pytest.raises(ClusterError, match="while objects of kind Pod were read"):
+        read(connected(server))
+
+
+def test_no_objects_are_an_empty_list(serve: Serve, connected: Connect) -> None:
+    assert read(connected(serve())).items == []

@@ -1,0 +1,42 @@
+"""Which resources a server has, in which version."""
+
+from ksched_cli.cluster.loading.kinds import KINDS
+from ksched_cli.live.resources import discover, kinds_to_read
+from tests.live.fake_api_server import SERVED
+from tests.live.fixtures import Connect, Serve
+
+
+def test_every_kind_that_ksched_reads_is_looked_for(serve: Serve, connected: Connect) -> None:
+    resources = discover(connected(serve()), kinds_to_read())
+    assert list(resources) == list(KINDS)
+    assert None not in resources.values()
+
+
+def test_kinds_of_plugins_are_looked_for_too(serve: Serve, connected: Connect) -> None:
+    group = "scheduling.x-k8s.io"
+    served = {**SERVED, f"{group}/v1alpha1": {"PodGroup": ("podgroups", True)}}
+    server = connected(serve(served=served))
+    resource = discover(server, kinds_to_read([f"PodGroup.{group}"]))["PodGroup"]
+    assert resource is not None
+    assert resource.path("web") == f"/apis/{group}/v1alpha1/namespaces/web/podgroups"
+
+
+def test_the_version_is_the_preferred_of_those_that_can_be_read(
+    serve: Serve, connected: Connect
+) -> None:
+    kinds = SERVED["resource.k8s.io/v1"]
+    rest = {version: kinds for version, kinds in SERVED.items() if "resource" not in version}
+    alpha, beta = {"resource.k8s.io/v1alpha3": kinds}, {"resource.k8s.io/v1beta1": kinds}
+    resources = discover(connected(serve(served={**rest, **alpha, **beta})), kinds_to_read())
+    assert resources["DeviceClass"] is not None
+    assert resources["DeviceClass"].api_version == "resource.k8s.io/v1beta1"
+    resources = discover(connected(serve(served={**rest, **alpha})), kinds_to_read())
+    assert resources["DeviceClass"] is None
+
+
+def test_a_group_whose_server_is_down_has_nothing(serve: Serve, connected: Connect) -> None:
+    server = serve()
+    server.faults.refused = {"/apis/resource.k8s.io/v1": 500}
+    assert discover(connected(server), {"ResourceClaim": "resource.k8s.io"}) == {
+        "ResourceClaim": None
+    }

@@ -1,0 +1,102 @@
+"""Everything that may be read of a cluster, and what is said of the rest."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ksched_cli.live.client import ApiServer as Client
+from ksched_cli.live.errors import ClusterError
+from ksched_cli.live.snapshot import ClusterReader
+from ksched_cli.testing import node, pod
+from tests.live.fake_api_server import SERVED, ApiServer
+from tests.live.fixtures import Connect, Serve
+
+POD_LIST = "/api/v1/pods"
+WEB_LIST = "/api/v1/namespaces/web/pods"
+
+
+@pytest.fixture
+def server(serve: Serve) -> ApiServer:
+    secret = pod("q", namespace="db")
+    secret["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "hunter2"}]
+    return serve(node("n"), pod("p", namespace="web"), secret)
+
+
+def read(client: Client, **options: Any) -> tuple[list[dict[str, Any]], ClusterReader]:
+    reader = ClusterReader(client, **options)
+    return [json.loads(item) for objects in reader.lists() for item in objects.items], reader
+
+
+def names(objects: list[dict[str, Any]]) -> list[str]:
+    return [obj["metadata"]["name"] for obj in objects]
+
+
+def test_objects_have_their_kinds_and_not_their_secrets(
+    server: ApiServer, connected: Connect
+) -> None:
+    objects, reader = read(connected(server))
+    assert [obj["kind"] for obj in objects] == ["Node", "Pod", "Pod"]
+    assert "hunter2" not in json.dumps(objects)
+    assert reader.snapshot.warnings == ()
+    assert reader.snapshot.server_version == "v1.34.1"
+
+
+def test_objects_are_whole_where_that_is_asked_for(server: ApiServer, connected: Connect) -> None:
+    objects, _ = read(connected(server), whole=True)
+    assert "hunter2" in json.dumps(objects)
+
+
+def test_the_lists_tell_how_far_they_are_apart(server: ApiServer, connected: Connect) -> None:
+    _, reader = read(connected(server))
+    versions = [int(entry.resource_version) for entry in reader.snapshot.lists]
+    assert reader.snapshot.revisions_apart == versions[-1] - versions[0] > 0
+
+
+def test_a_forbidden_kind_is_a_warning_and_the_rest_is_read(
+    server: ApiServer, connected: Connect
+) -> None:
+    server.faults.refused = {"/apis/storage.k8s.io/v1/csinodes": 403}
+    objects, reader = read(connected(server))
+    assert len(objects) == 3
+    (line,) = reader.snapshot.warnings
+    assert line.startswith("CSINode: not listed: nodes have no limit of volumes (no access to ")
+
+
+def test_rights_in_one_namespace_are_enough_for_it(server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {POD_LIST: 403}
+    objects, reader = read(connected(server), namespace="web")
+    assert names(objects) == ["n", "p"]
+    (line,) = reader.snapshot.warnings
+    assert line.startswith("only of namespace web could be listed: Pod: nodes look emptier")
+    objects, _ = read(connected(server, namespace="db"))
+    assert names(objects) == ["n", "q"]
+
+
+def test_rights_in_no_namespace_are_a_warning(server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {POD_LIST: 403, WEB_LIST: 403}
+    objects, reader = read(connected(server), namespace="web")
+    assert names(objects) == ["n"]
+    assert reader.snapshot.warnings[0].startswith("Pod: not listed: ")
+
+
+def test_kinds_that_the_server_does_not_have_are_a_warning(
+    serve: Serve, connected: Connect
+) -> None:
+    served = {version: kinds for version, kinds in SERVED.items() if "resource" not in version}
+    _, reader = read(connected(serve(node("n"), served=served)))
+    (line,) = reader.snapshot.warnings
+    assert line.startswith("the API server has no ResourceClaim, ResourceClaimTemplate, ")
+
+
+def test_no_rights_at_all_are_an_error(serve: Serve, connected: Connect) -> None:
+    server = serve(served={"v1": {"Node": ("nodes", False)}})
+    server.faults.refused = {"/api/v1/nodes": 403}
+    with pytest.raises(ClusterError, match=r"nothing could be read of http.*: Node: not listed"):
+        read(connected(server))
+
+
+def test_a_server_that_breaks_is_an_error(server: ApiServer, connected: Connect) -> None:
+    server.faults.refused = {POD_LIST: 500}
+    with pytest.raises(ClusterError, match="500 no access"):
+        read(connected(server))

@@ -1,0 +1,79 @@
+"""A snapshot's file: whole or not at all, and read as any state is."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.errors import UsageError
+from ksched_cli.live.snapshot import ClusterSnapshot
+from ksched_cli.live.snapshot_file import check_suffix, snapshot_text, written_aside
+from ksched_cli.testing import node
+
+ABOUT = ClusterSnapshot("", "v1.34.1", "2026-01-01T00:00:00Z", (), ("Pod: not listed: nothing",))
+
+
+def test_a_file_is_a_list_with_a_line_for_each_object() -> None:
+    objects = [json.dumps(node(name)).encode() for name in ("a", "b")]
+    text = b"".join(snapshot_text(objects, lambda: ABOUT))
+    assert text.count(b"\n") == 4
+    document = json.loads(text)
+    assert [item["metadata"]["name"] for item in document["items"]] == ["a", "b"]
+    assert document["snapshot"]["serverVersion"] == "v1.34.1"
+
+
+def test_who_reads_the_file_is_warned_as_who_wrote_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_bytes(b"".join(snapshot_text([json.dumps(node("a")).encode()], lambda: ABOUT)))
+    state = load_state([str(path)])
+    assert "Pod: not listed: nothing" in state.warnings
+    assert not state.skipped
+
+
+def test_a_file_is_gzipped_by_name(tmp_path: Path) -> None:
+    with written_aside(str(tmp_path / "a.json.gz")) as file:
+        file.write(b"text")
+    assert gzip.decompress((tmp_path / "a.json.gz").read_bytes()) == b"text"
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+
+    def write() -> None:
+        with written_aside(str(path)) as file:
+            file.write(b"new")
+            raise ValueError("midway")
+
+    with pytest.raises(ValueError, match="midway"):
+        write()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
+    assert path.read_text() == "old"
+
+
+def test_a_private_file_is_the_owners_only(tmp_path: Path) -> None:
+    for name, private in (("a", False), ("b", True)):
+        with written_aside(str(tmp_path / name), private=private) as file:
+            file.write(b"text")
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o600
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+@pytest.mark.parametrize("path", ["missing/a.json", "."])
+def test_a_file_that_cannot_be_written_is_a_usage_error(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"cannot be written|is a folder"), written_aside(path):
+        pass
+
+
+def test_a_name_of_yaml_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"a snapshot is JSON; name it \*\.json"):
+        check_suffix("cluster.yaml")
+    check_suffix("cluster.json.gz")
