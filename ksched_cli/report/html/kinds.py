@@ -49,6 +49,7 @@ COMMANDS = {
     "PluginList": "plugins",
     "PreemptionResult": "preempt",
     "ScheduleResult": "schedule",
+    "SnapshotResult": "snapshot",
     "TestResult": "test",
     "ValidationResult": "validate",
     "ValidationResults": "validate",
