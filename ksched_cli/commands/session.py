@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ksched_cli.commands import progress
 from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.effective import Configuration
@@ -151,28 +150,12 @@ def load_base_state(options: StateOptions, registry: Registry) -> ClusterState:
     from ksched_cli.scenario.workloads import with_workloads
 
     if options.live:
-        state = _live_state(options, registry)
+        from ksched_cli.commands.live_cluster import read_live_state
+
+        state = read_live_state(options, registry)
     else:
         state = load_state(options.state or [_default_state_path()], reads=registry.reads)
     return state if options.no_workloads else with_workloads(state)
-
-
-def _live_state(options: StateOptions, registry: Registry) -> ClusterState:
-    """Raises KschedError."""
-    from ksched_cli.live.kubeconfig import ClusterOptions, connect
-    from ksched_cli.live.snapshot import ClusterReader
-    from ksched_cli.live.state import live_state
-
-    server = connect(ClusterOptions(options.kubeconfig, options.context))
-    with progress.of_objects() as on_progress:
-        reader = ClusterReader(
-            server,
-            reads=registry.reads,
-            namespace=options.namespace,
-            whole=True,
-            on_progress=on_progress,
-        )
-        return live_state(reader, registry.reads, server.url)
 
 
 def changed_state(state: ClusterState, options: StateOptions) -> ClusterState:

@@ -1,4 +1,4 @@
-"""`ksched snapshot`, and `--live` in all other commands."""
+"""`ksched snapshot` from the command line."""
 
 import gzip
 import json
@@ -73,32 +73,6 @@ def test_warnings_are_printed_and_in_the_file(
     assert (code, err.startswith("warning: CSINode: not listed: ")) == (0, True)
     _, _, err = ksched("schedule", "--state", "a.json")
     assert "warning: CSINode: not listed: " in err
-
-
-@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["drift"], ["capacity", "p"]])
-def test_every_command_about_a_state_answers_of_a_live_cluster(
-    command: list[str], ksched: Ksched, cluster: ApiServer
-) -> None:
-    live = ksched(*command, "--live", "-o", "json")
-    ksched("snapshot", "a.json")
-    assert live == ksched(*command, "--state", "a.json", "-o", "json")
-    assert live[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--live", "--state", "a"], "--live and --state exclude each other"),
-        (["--context", "a"], "--context does nothing without --live"),
-        (["--kubeconfig", "a"], "--kubeconfig does nothing without --live"),
-        (["--live", "--context", "a"], 'no context "a"; there are: here'),
-    ],
-)
-def test_options_of_live_clusters_are_refused_where_they_do_nothing(
-    arguments: list[str], message: str, ksched: Ksched, cluster: ApiServer
-) -> None:
-    code, _, err = ksched("schedule", *arguments)
-    assert (code, message in err) == (2, True)
 
 
 def test_a_state_in_a_file_loads_nothing_of_the_client(write_state: WriteState) -> None:

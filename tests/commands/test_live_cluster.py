@@ -1,0 +1,48 @@
+"""`--live` in all commands that take a state."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched
+from tests.live.fake_api_server import ApiServer, write_kubeconfig
+
+OBJECTS = (node("n"), pod("p", namespace="web"))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A cluster that the kubeconfig names; it ends with the test."""
+    server = ApiServer(OBJECTS)
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    monkeypatch.chdir(tmp_path)
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("command", [["schedule"], ["explain", "p"], ["drift"], ["capacity", "p"]])
+def test_every_command_about_a_state_answers_of_a_live_cluster(
+    command: list[str], ksched: Ksched, cluster: ApiServer
+) -> None:
+    live = ksched(*command, "--live", "-o", "json")
+    ksched("snapshot", "a.json")
+    assert live == ksched(*command, "--state", "a.json", "-o", "json")
+    assert live[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--live", "--state", "a"], "--live and --state exclude each other"),
+        (["--context", "a"], "--context does nothing without --live"),
+        (["--kubeconfig", "a"], "--kubeconfig does nothing without --live"),
+        (["--live", "--context", "a"], 'no context "a"; there are: here'),
+    ],
+)
+def test_options_of_live_clusters_are_refused_where_they_do_nothing(
+    arguments: list[str], message: str, ksched: Ksched, cluster: ApiServer
+) -> None:
+    code, _, err = ksched("schedule", *arguments)
+    assert (code, message in err) == (2, True)
