@@ -78,7 +78,7 @@ def _read(path: str) -> _Kubeconfig:
         return _Kubeconfig(path, contexts, str(merged.get("current-context") or ""))
     except Exception as error:  # the library raises whatever a broken file leads it to
         shown = path.replace(os.pathsep, ", ")
-        raise KubeconfigError(f"{shown}: not a kubeconfig: {_one_line(error)}") from None
+        raise KubeconfigError(f"{shown}: not a kubeconfig: {_flattened(error)}") from None
 
 
 def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
@@ -96,7 +96,7 @@ def _of_context(kubeconfig: _Kubeconfig, context: str) -> ApiServer:
         try:
             config.load_kube_config(kubeconfig.path, name, configuration)
         except Exception as error:  # as above
-            errors.append(_one_line(error))
+            errors.append(_flattened(error))
     if errors:
         raise KubeconfigError(f"{shown}: context {name} cannot be used: {'; '.join(errors)}")
     namespace = str(kubeconfig.contexts[name].get("namespace") or "default")
@@ -120,7 +120,7 @@ def _in_cluster(missing: str) -> ApiServer:
     return ApiServer(configuration, Identity(IN_CLUSTER, namespace))
 
 
-def _one_line(error: Exception) -> str:
+def _flattened(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 

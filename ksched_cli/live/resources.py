@@ -16,7 +16,7 @@ from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.live.client import ApiServer
 from ksched_cli.live.errors import ClusterError, StatusError
 
-_NOT_FOUND = 404
+_ABSENT = 404
 
 Answer = TypeVar("Answer")
 
@@ -113,7 +113,7 @@ def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:
         body = server.get(path, what=f"the resources of {version}")
     except StatusError as error:
         # A server behind the API server that is down still has its group listed.
-        if error.status == _NOT_FOUND or error.status >= 500:
+        if error.status == _ABSENT or error.status >= 500:
             return {}
         raise
     resources = _decoded(body, _Entries).resources

@@ -20,7 +20,7 @@ from ksched_cli.live.lists import ObjectList, read_list
 from ksched_cli.live.resources import Resource, discover, kinds_to_read
 
 _FORBIDDEN = 403
-_NOT_FOUND = 404
+_ABSENT = 404
 
 OnProgress = Callable[[str, int], None]
 
@@ -124,7 +124,7 @@ class ClusterReader:
         try:
             return self._read(resource, "")
         except StatusError as error:
-            if error.status == _NOT_FOUND:
+            if error.status == _ABSENT:
                 self._unserved.append(resource.kind)
                 return None
             if error.status != _FORBIDDEN:
@@ -136,7 +136,7 @@ class ClusterReader:
                 self._of_namespace.append(resource.kind)
                 return objects
             except StatusError as error:
-                if error.status not in (_FORBIDDEN, _NOT_FOUND):
+                if error.status not in (_FORBIDDEN, _ABSENT):
                     raise
         self._forbidden.append(forbidden_warning(resource.kind, reason))
         return None
