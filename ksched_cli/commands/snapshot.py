@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,13 +12,13 @@ from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.live.lists import ObjectList
-    from ksched_cli.live.snapshot import ClusterReader
+    from ksched_cli.commands.snapshot_origin import Origin
+    from ksched_cli.framework.registry import Registry
 
 STDOUT = "-"
 
 
-def snapshot(
+def snapshot(  # noqa: PLR0913  # a parameter per option
     options: CommonOptions,
     file: Annotated[
         str,
@@ -58,6 +57,12 @@ def snapshot(
             show_default=False,
         ),
     ] = "",
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--state", metavar="PATH", help="Not a cluster, but what is in these files; repeatable."
+        ),
+    ] = None,
     full: Annotated[
         bool,
         typer.Option(
@@ -66,45 +71,45 @@ def snapshot(
             "managed fields. Secrets may be among them.",
         ),
     ] = False,
+    redact: Annotated[
+        bool,
+        typer.Option(
+            "--redact",
+            help="Rename whatever has a name, so that all decisions stay the same; checks that "
+            "they do.",
+        ),
+    ] = False,
+    redact_key: Annotated[
+        str,
+        typer.Option(
+            "--redact-key",
+            metavar="FILE",
+            help="Keep there what was renamed to what, for you alone; used again where it exists.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> ExitCode:
     """What the plugins read, from a live cluster to one file.
 
     Nodes, pods, and whatever else scheduling depends on, without environment, commands,
     configuration and annotations that nobody reads. A kind that may not be listed is a warning that
     says what comes out less exact. `ksched schedule --state FILE` and all other commands read the
-    file. Exit code 0 when it is written, 2 when the cluster does not answer; then there is no file.
+    file. Exit code 0 when it is written, 1 when pods of the redacted state end up elsewhere, 2 when
+    the cluster does not answer; then there is no file.
     """
-    from ksched_cli.commands import progress, session
-    from ksched_cli.commands.output import limit, show, warn
-    from ksched_cli.live.kubeconfig import ClusterOptions, connect
-    from ksched_cli.live.snapshot import ClusterReader
-    from ksched_cli.report import snapshot as renderer
-    from ksched_cli.report.forms import Report
+    from ksched_cli.commands import session
+    from ksched_cli.commands.redaction import write_redacted
+    from ksched_cli.commands.snapshot_origin import Origin
 
-    to_stdout = _is_stdout(file, options.output)
+    path = "" if _is_stdout(file, options.output) else file
+    origin = Origin(state or (), context, kubeconfig, namespace, full)
+    origin.check()
+    if full and (redact or redact_key):
+        raise UsageError("--full and --redact exclude each other")
     registry = session.usable_plugins(options.plugin)
-    server = connect(ClusterOptions(kubeconfig, context))
-    with progress.of_objects() as on_progress:
-        reader = ClusterReader(
-            server,
-            reads=registry.reads,
-            namespace=namespace,
-            whole=full,
-            on_progress=on_progress,
-        )
-        size = _write(reader, "" if to_stdout else file)
-    for line in reader.snapshot.warnings:
-        warn(line)
-    if not to_stdout:
-        written = renderer.Written(file, size, server.identity.source, reader.snapshot)
-        show(
-            Report(
-                document=lambda: renderer.document(written),
-                table=lambda: renderer.table(written, limit()),
-            ),
-            options.output,
-        )
-    return ExitCode.YES
+    if redact or redact_key:
+        return write_redacted(options, origin, registry, path, redact_key)
+    return _write_plain(options, origin, registry, path)
 
 
 def _is_stdout(file: str, form: Form) -> bool:
@@ -126,23 +131,14 @@ def _is_stdout(file: str, form: Form) -> bool:
     return True
 
 
-def _write(reader: ClusterReader, file: str) -> int:
-    """To standard output, whole or not at all, where there is no file. Returns the file's size."""
-    import os
+def _write_plain(options: CommonOptions, origin: Origin, registry: Registry, path: str) -> ExitCode:
+    from ksched_cli.commands.output import warn
+    from ksched_cli.commands.snapshot_origin import show_written, write_snapshot
 
-    from ksched_cli.commands.output import print_text
-    from ksched_cli.live.snapshot_file import snapshot_text, written_aside
-
-    parts = snapshot_text(_objects(reader.lists()), lambda: reader.snapshot)
-    if not file:
-        print_text(b"".join(parts).decode().rstrip("\n"))
-        return 0
-    with written_aside(file) as out:
-        for part in parts:
-            out.write(part)
-    return os.path.getsize(file)
-
-
-def _objects(lists: Iterable[ObjectList]) -> Iterator[bytes]:
-    for objects in lists:
-        yield from objects.items
+    with origin.objects(registry) as objects:
+        size = write_snapshot(objects.items, objects.about, path)
+    for line in objects.about().warnings:
+        warn(line)
+    if path:
+        show_written(options.output, path, size, objects.source, objects.about())
+    return ExitCode.YES

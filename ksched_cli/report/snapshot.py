@@ -54,16 +54,15 @@ def table(written: Written, limit: Limit) -> str:
         for entry in snapshot.lists
         if entry.objects
     ]
-    return "\n\n".join(
-        (
-            paragraph(_headline(written), limit),
-            columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows, limit),
-            paragraph(_moments(snapshot), limit),
-        )
+    parts = (
+        paragraph(headline(written), limit),
+        columns(("KIND", "OBJECTS", "NAMESPACES", "RESOURCE VERSION"), rows, limit),
+        paragraph(_moments(snapshot), limit),
     )
+    return "\n\n".join(part for part in parts if part)
 
 
-def _headline(written: Written) -> str:
+def headline(written: Written) -> str:
     snapshot = written.snapshot
     count = sum(entry.objects for entry in snapshot.lists)
     version = f", Kubernetes {snapshot.server_version}" if snapshot.server_version else ""
@@ -79,6 +78,8 @@ def _size(count: int) -> str:
 
 def _moments(snapshot: ClusterSnapshot) -> str:
     apart = snapshot.revisions_apart
+    if not snapshot.taken:
+        return ""
     if apart is None:
         return "The lists were read one after the other."
     if apart == 0:

@@ -1,0 +1,44 @@
+"""The objects of a state's files as plain data, one by one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+
+from ksched_cli.cluster.loading.files import StateFiles
+from ksched_cli.cluster.loading.sources import documents
+from ksched_cli.errors import InputError
+
+Plain = dict[str, Any]
+
+_LIST = "List"
+
+
+def plain_objects(paths: Sequence[str], stdin: BinaryIO | None = None) -> Iterator[Plain]:
+    """Each with its apiVersion and kind, those of lists too; what is no object is left out, as
+    `load_state` warns of it. Raises InputError."""
+    for source in StateFiles(paths, stdin or sys.stdin.buffer).sources():
+        try:
+            for document in documents(source):
+                yield from _objects(msgspec.json.decode(document.data), "", "")
+        except InputError:
+            if not source.in_folder:
+                raise
+
+
+def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:
+    """version, kind: of items whose list has them, and that do not repeat them"""
+    if isinstance(value, list):
+        for item in value:
+            yield from _objects(item, version, kind)
+    if not isinstance(value, dict):
+        return
+    version, kind = value.get("apiVersion") or version, value.get("kind") or kind
+    if "items" in value and kind.endswith(_LIST):
+        for item in value["items"] or ():
+            yield from _objects(item, version, kind.removesuffix(_LIST))
+    elif kind:
+        yield {**value, "apiVersion": version, "kind": kind}

@@ -1,0 +1,81 @@
+"""Codes in place of the parts of names, in the same order: a code is before another exactly where
+the part that it stands for is.
+
+A name's parts are what is between its dots, dashes and slashes, which stay. These are before every
+letter and digit, so that whole names keep their order too. Between any two codes there is room for
+another: parts that come later get codes that fit in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+# Without vowels, so that no bad words come about, as in names that Kubernetes generates.
+ALPHABET = "bcdfghjklmnpqrstvwxz"
+# A single underscore is part of a part; two separate the zones of a volume's label.
+PART = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
+
+_DIGIT = {letter: digit for digit, letter in enumerate(ALPHABET)}
+
+
+class Codebook:
+    """The code of each part."""
+
+    def __init__(self, codes: Mapping[str, str] | None = None) -> None:
+        """codes: of a key that exists; they stay"""
+        self._codes = dict(codes or {})
+        self._new: set[str] = set()
+
+    def collect(self, text: str) -> None:
+        """Parts of a text that `assign` gives codes."""
+        self._new.update(PART.findall(text))
+
+    def assign(self) -> None:
+        """Codes for all parts that were collected and have none."""
+        parts = sorted(self._new.difference(self._codes))
+        bounds = [("", ""), *sorted(self._codes.items())]
+        begin = 0
+        for (_, low), (following, high) in zip(bounds, [*bounds[1:], ("", "")], strict=True):
+            end = begin
+            while end < len(parts) and (not following or parts[end] < following):
+                end += 1
+            self._spread(parts[begin:end], low, high)
+            begin = end
+        self._new.clear()
+
+    def _spread(self, parts: list[str], low: str, high: str) -> None:
+        """Codes between two others, the middle part's first, so that all are short."""
+        if not parts:
+            return
+        middle = len(parts) // 2
+        code = self._codes[parts[middle]] = code_between(low, high)
+        self._spread(parts[:middle], low, code)
+        self._spread(parts[middle + 1 :], code, high)
+
+    def renamed(self, text: str, public: frozenset[str] = frozenset()) -> str:
+        """The text with codes for its parts; public: parts that stay. A part without a code
+        stays too."""
+        codes = self._codes
+        return PART.sub(
+            lambda match: match[0] if match[0] in public else codes.get(match[0], match[0]), text
+        )
+
+    def as_mapping(self) -> dict[str, str]:
+        return {part: self._codes[part] for part in sorted(self._codes)}
+
+
+def code_between(low: str, high: str) -> str:
+    """A short code after `low` and before `high`; "" for no bound. No code ends in the first
+    letter, before which there would be no room."""
+    code = ""
+    while True:
+        place = len(code)
+        least = _DIGIT[low[place]] if place < len(low) else 0
+        most = _DIGIT[high[place]] if place < len(high) else (0 if high else len(ALPHABET))
+        middle = (least + most) // 2
+        if middle > least:
+            return code + ALPHABET[middle]
+        code += ALPHABET[least]
+        if least < most:
+            high = ""  # what follows is before it in any case

@@ -1,0 +1,96 @@
+"""`ksched snapshot --redact`: the objects renamed, the key kept, and the decisions compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ksched_cli.analysis.redaction_check import redaction_differences
+from ksched_cli.cluster.loading.load import load_sources
+from ksched_cli.cluster.loading.sources import Source
+from ksched_cli.cluster.redaction.key import key_text, read_key
+from ksched_cli.cluster.redaction.redact import object_names, redacted
+from ksched_cli.cluster.redaction.renamer import Renamer
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.commands import session
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.output import note, warn
+from ksched_cli.commands.snapshot_origin import Origin, show_written, write_snapshot
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.registry import Registry
+from ksched_cli.live.snapshot import ClusterSnapshot
+from ksched_cli.live.snapshot_file import written_aside
+
+_MAX_LISTED = 3
+_REASON = re.compile(r" \([^()]*\)$")
+
+
+def write_redacted(
+    options: CommonOptions, origin: Origin, registry: Registry, path: str, key_path: str
+) -> ExitCode:
+    """path: "" for standard output; key_path: "" where no key is kept. Raises KschedError."""
+    codebook = read_key(key_path)
+    with origin.objects(registry) as read:
+        objects = list(read.items)
+    for line in read.about().warnings:
+        warn(line)
+    renamed, renamer = redacted(objects, codebook)
+    differing = _differing_pods(options, registry, objects, renamed, renamer)
+    if key_path:
+        with written_aside(key_path, private=True) as file:
+            file.write(key_text(codebook, object_names(objects, renamer)))
+    about = _redacted_about(read.about(), renamer)
+    size = write_snapshot(renamed, lambda: about, path)
+    if path:
+        show_written(options.output, path, size, read.source, read.about())
+    if differing:
+        names = ", ".join(differing[:_MAX_LISTED]) + (", …" if differing[_MAX_LISTED:] else "")
+        pods = "1 pod ends" if len(differing) == 1 else f"{len(differing)} pods end"
+        warn(f"{pods} up elsewhere in the redacted state than in the original: {names}")
+        return ExitCode.NO
+    note("checked: every pod of the redacted state ends up where the original has it")
+    return ExitCode.YES
+
+
+def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot:
+    """Without the server, reasons, which name users, and namespaces."""
+    warnings = [_REASON.sub("", line) for line in about.warnings]
+    for namespace in {entry.namespace for entry in about.lists if entry.namespace}:
+        code = renamer.namespace(namespace)
+        warnings = [
+            line.replace(f"of namespace {namespace} ", f"of namespace {code} ") for line in warnings
+        ]
+    lists = (
+        replace(entry, namespace=entry.namespace and renamer.namespace(entry.namespace))
+        for entry in about.lists
+    )
+    return replace(about, server="", lists=tuple(lists), warnings=tuple(warnings))
+
+
+def _differing_pods(
+    options: CommonOptions,
+    registry: Registry,
+    objects: Sequence[bytes],
+    renamed: Sequence[bytes],
+    renamer: Renamer,
+) -> list[str]:
+    """Both states run with the default configuration."""
+    state, redacted_state = _state(objects), _state(renamed)
+    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
+    registry = session.registry_in_release(options, registry, kubelets)
+    configuration = session.read_configuration(None, registry)
+    runs = [Simulation(each, configuration, registry).run() for each in (state, redacted_state)]
+
+    def pod_key(key: str) -> str:
+        namespace, _, name = key.partition("/")
+        return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
+
+    return redaction_differences(*runs, pod_key, renamer.name)
+
+
+def _state(objects: Sequence[bytes]) -> ClusterState:
+    text = b"[" + b",".join(objects) + b"]"
+    return load_sources([Source("the snapshot", text)], (), tuple)

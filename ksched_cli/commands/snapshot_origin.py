@@ -1,0 +1,114 @@
+"""Where the objects of a snapshot come from, and how its file is written and summed up."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.commands import progress
+from ksched_cli.commands.output import limit, print_text, show
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.registry import Registry
+from ksched_cli.live.kubeconfig import ClusterOptions, connect
+from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind
+from ksched_cli.live.snapshot_file import snapshot_text, written_aside
+from ksched_cli.report import snapshot as renderer
+from ksched_cli.report.forms import Form, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """items: JSON, to be read once. about: what was read, complete after the last of them.
+    source: where they are from, for the summary."""
+
+    items: Iterator[bytes]
+    about: Callable[[], ClusterSnapshot]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Files (state), else a cluster. namespace: to list where those of all are forbidden. full:
+    objects as they are there."""
+
+    state: Sequence[str]
+    context: str
+    kubeconfig: str
+    namespace: str
+    full: bool
+
+    def check(self) -> None:
+        """Raises UsageError for options that do nothing with --state."""
+        options = {
+            "--context": self.context,
+            "--kubeconfig": self.kubeconfig,
+            "-n": self.namespace,
+        }
+        for option, value in options.items():
+            if value and self.state:
+                raise UsageError(f"{option} does nothing with --state")
+
+    @contextmanager
+    def objects(self, registry: Registry) -> Iterator[Objects]:
+        """Raises KschedError, also while they are read."""
+        if self.state:
+            yield self._of_files()
+            return
+        server = connect(ClusterOptions(self.kubeconfig, self.context))
+        with progress.of_objects() as on_progress:
+            reader = ClusterReader(
+                server,
+                reads=registry.reads,
+                namespace=self.namespace,
+                whole=self.full,
+                on_progress=on_progress,
+            )
+            items = (item for objects in reader.lists() for item in objects.items)
+            yield Objects(items, lambda: reader.snapshot, server.identity.source)
+
+    def _of_files(self) -> Objects:
+        counts: Counter[tuple[str, str]] = Counter()
+
+        def items() -> Iterator[bytes]:
+            for obj in plain_objects(self.state):
+                counts[obj["kind"], obj["apiVersion"]] += 1
+                yield msgspec.json.encode(obj if self.full else trimmed(obj))
+
+        def about() -> ClusterSnapshot:
+            lists = (ListedKind(*kind, "", count, "") for kind, count in counts.items())
+            return ClusterSnapshot("", "", "", tuple(lists), ())
+
+        return Objects(items(), about, ", ".join(self.state))
+
+
+def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot], path: str) -> int:
+    """To standard output, whole or not at all, where there is no path. Returns the file's size.
+    Raises UsageError, OutputError."""
+    parts = snapshot_text(items, about)
+    if not path:
+        print_text(b"".join(parts).decode().rstrip("\n"))
+        return 0
+    with written_aside(path) as file:
+        for part in parts:
+            file.write(part)
+    return os.path.getsize(path)
+
+
+def show_written(form: Form, path: str, size: int, source: str, about: ClusterSnapshot) -> None:
+    """Prints the summary of a file."""
+    written = renderer.Written(path, size, source, about)
+    show(
+        Report(
+            document=lambda: renderer.document(written),
+            table=lambda: renderer.table(written, limit()),
+            headline=lambda: renderer.headline(written),
+        ),
+        form,
+    )

@@ -1,0 +1,62 @@
+"""Codes are in the order of what they stand for."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ksched_cli.cluster.redaction.codebook import ALPHABET, Codebook, code_between
+
+PARTS = st.text("ab19Z_", min_size=1, max_size=4).filter(
+    lambda text: "_" not in (text[0], text[-1]) and "__" not in text
+)
+BATCHES = st.lists(st.lists(PARTS, max_size=20), min_size=1, max_size=3)
+NAMES = st.lists(PARTS, min_size=1, max_size=4).map("-".join)
+
+
+@given(BATCHES)
+def test_codes_have_the_order_of_their_parts_and_those_that_come_later_fit_in(
+    batches: list[list[str]],
+) -> None:
+    codebook = Codebook()
+    for batch in batches:
+        before = codebook.as_mapping()
+        for part in batch:
+            codebook.collect(part)
+        codebook.assign()
+        mapping = codebook.as_mapping()
+        codes = list(mapping.values())
+        assert codes == sorted(set(codes))
+        assert mapping.items() >= before.items()
+        assert all(set(code) <= set(ALPHABET) for code in codes)
+
+
+@given(st.lists(NAMES, min_size=2, max_size=8))
+def test_whole_names_keep_their_order(names: list[str]) -> None:
+    codebook = Codebook()
+    for name in names:
+        codebook.collect(name)
+    codebook.assign()
+    ordered = sorted(set(names))
+    renamed = [codebook.renamed(name) for name in ordered]
+    assert renamed == sorted(renamed)
+    assert len(set(renamed)) == len(ordered)
+
+
+def test_what_separates_parts_stays() -> None:
+    codebook = Codebook({"a": "x", "b_c": "z"})
+    assert codebook.renamed("a-b_c.a/a:a@b_c__a") == "x-z.x/x:x@z__x"
+
+
+def test_public_parts_and_parts_without_a_code_stay() -> None:
+    assert Codebook({"a": "x"}).renamed("a:latest") == "x:latest"
+    assert Codebook({"a": "x", "latest": "z"}).renamed("a:latest", frozenset(["latest"])) == (
+        "x:latest"
+    )
+
+
+def test_there_is_always_room_between_two_codes() -> None:
+    low, high = "", ""
+    for _ in range(50):
+        low = code_between(low, high)
+        high = code_between(low, high)
+        assert low < high
+    assert code_between("bc", "bd") > "bc"

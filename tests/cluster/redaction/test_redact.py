@@ -1,0 +1,118 @@
+"""A renamed state tells nothing, and is decided as the one it was made of."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.analysis.redaction_check import redaction_differences
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.redaction.codebook import Codebook
+from ksched_cli.cluster.redaction.redact import object_names, redacted
+from ksched_cli.cluster.redaction.renamer import Renamer
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.registry import Registry
+from ksched_cli.plugins import IN_TREE
+from ksched_cli.testing import node, pod
+
+CASES = Path(__file__).parents[2] / "conformance/cases"
+# The last case of each family.
+STATES = [
+    max(family.rglob("state.*"))
+    for family in sorted(CASES.iterdir())
+    if any(family.rglob("state.*"))
+]
+
+
+def redact(*objects: dict[str, Any]) -> tuple[list[dict[str, Any]], Renamer]:
+    changed, renamer = redacted([json.dumps(obj).encode() for obj in objects], Codebook())
+    return [json.loads(obj) for obj in changed], renamer
+
+
+def decided(path: Path) -> Any:
+    registry = Registry(IN_TREE)
+    return Simulation(
+        load_state([str(path)]), load_configuration(None, "", registry), registry
+    ).run()
+
+
+@pytest.mark.parametrize("path", STATES, ids=lambda path: str(path.relative_to(CASES)))
+def test_every_decision_is_the_same(path: Path, tmp_path: Path) -> None:
+    objects = [json.dumps(obj, default=str).encode() for obj in plain_objects([str(path)])]
+    changed, renamer = redacted(objects, Codebook())
+    copy = tmp_path / "redacted.json"
+    copy.write_bytes(b"[" + b",".join(changed) + b"]")
+
+    def pod_key(key: str) -> str:
+        namespace, _, name = key.partition("/")
+        return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
+
+    assert redaction_differences(decided(path), decided(copy), pod_key, renamer.name) == []
+
+
+def test_names_labels_images_and_hosts_are_gone() -> None:
+    secret = pod(
+        "acme-web-7",
+        namespace="acme-prod",
+        node="host-acme-1",
+        labels={"acme.example/team": "acme-red"},
+        node_selector={"acme.example/pool": "acme-blue"},
+    )
+    secret["metadata"]["uid"] = "acme-uid"
+    secret["spec"] |= {"schedulerName": "acme-scheduler", "priorityClassName": "acme-high"}
+    secret["spec"]["containers"][0] |= {
+        "name": "acme",
+        "image": "registry.acme.example/web:1",
+        "env": [{"name": "A", "value": "acme"}],
+    }
+    secret["status"]["conditions"] = [{"type": "PodScheduled", "message": "not on host-acme-1"}]
+    host = node("host-acme-1", labels={"acme.example/pool": "acme-blue"})
+    host["spec"]["providerID"] = "acme:///acme-1"
+    changed, _ = redact(host, secret, {"kind": "Acme", "apiVersion": "acme.example/v1"})
+    assert len(changed) == 2
+    assert not re.search("acme|host|example|registry|red|blue", json.dumps(changed))
+    assert changed[1]["spec"]["nodeName"] == changed[0]["metadata"]["name"]
+    (selector,) = changed[1]["spec"]["nodeSelector"].items()
+    assert selector in changed[0]["metadata"]["labels"].items()
+
+
+def test_what_is_compared_as_a_number_stays_one() -> None:
+    requirement = {"key": "acme/cores", "operator": "Gt", "values": ["8"]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    wants = pod("p")
+    wants["spec"]["affinity"] = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    }
+    (host, changed), _ = redact(node("n", labels={"acme/cores": "16", "acme/rack": "16"}), wants)
+    assert "8" in json.dumps(changed)
+    assert sorted(host["metadata"]["labels"].values())[0] == "16"
+    assert len(set(host["metadata"]["labels"].values())) == 2
+
+
+def test_pods_of_stateful_sets_keep_their_ordinals() -> None:
+    stateful_set = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "web", "namespace": "a"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    (owner, changed), _ = redact(stateful_set, pod("web-3", namespace="a"))
+    assert changed["metadata"]["name"] == f"{owner['metadata']['name']}-3"
+
+
+def test_the_names_of_objects_are_told_for_the_key() -> None:
+    obj = json.dumps(pod("p", namespace="a")).encode()
+    changed, renamer = redacted([obj], Codebook())
+    ((kind, after, before),) = object_names([obj], renamer)
+    metadata = json.loads(changed[0])["metadata"]
+    assert (kind, after, before) == ("Pod", f"{metadata['namespace']}/{metadata['name']}", "a/p")
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3])
+def test_what_is_of_another_shape_stays(value: object) -> None:
+    (changed,), _ = redact(node("n") | {"status": value})
+    assert changed["status"] == value

@@ -1,0 +1,74 @@
+"""`ksched snapshot --redact`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.commands import redaction
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
+from tests.report.schemas import conforms
+
+OBJECTS = (
+    node("acme-a", cpu=2),
+    node("acme-b", cpu=4),
+    pod("acme-web", namespace="acme-prod", cpu=1),
+    pod("acme-huge", namespace="acme-prod", cpu=64),
+)
+
+
+@pytest.fixture
+def state(write_state: WriteState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    return str(write_state(*OBJECTS))
+
+
+def test_a_redacted_file_tells_no_name_and_is_decided_alike(
+    ksched: Ksched, state: str, tmp_path: Path
+) -> None:
+    code, out, err = ksched(
+        "snapshot", "red.json", "--state", state, "--redact-key", "key.json", "-o", "json"
+    )
+    assert (code, "checked: every pod" in err) == (0, True)
+    conforms(json.loads(out), "snapshot_result")
+    assert "acme" not in (tmp_path / "red.json").read_text()
+    key = json.loads((tmp_path / "key.json").read_text())
+    _, out, _ = ksched("schedule", "--state", "red.json", "-o", "json")
+    placements = {
+        key["names"]["Pod"][placed]: key["names"]["Node"][host]
+        for placed, host in json.loads(out)["placements"].items()
+    }
+    assert placements == {"acme-prod/acme-web": "acme-b"}
+
+
+def test_a_key_that_exists_is_used_again(ksched: Ksched, state: str, tmp_path: Path) -> None:
+    for name in ("first.json", "second.json"):
+        ksched("snapshot", name, "--state", state, "--redact-key", "key.json")
+    texts = [(tmp_path / name).read_bytes() for name in ("first.json", "second.json")]
+    assert texts[0] == texts[1]
+    assert (tmp_path / "key.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_decisions_that_differ_are_exit_code_1(
+    ksched: Ksched, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redaction, "redaction_differences", lambda *_: ["acme-prod/acme-web"])
+    code, _, err = ksched("snapshot", "red.json", "--state", state, "--redact")
+    assert code == 1
+    assert "warning: 1 pod ends up elsewhere in the redacted state than in the original: " in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--full", "--redact"], "--full and --redact exclude each other"),
+        (["--context", "a"], "--context does nothing with --state"),
+        (["-n", "a"], "-n does nothing with --state"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    arguments: list[str], message: str, ksched: Ksched, state: str
+) -> None:
+    code, _, err = ksched("snapshot", "a.json", "--state", state, *arguments)
+    assert (code, err) == (2, f"error: {message}\n")
