@@ -82,13 +82,14 @@ def _differing_pods(
     kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
     registry = session.registry_in_release(options, registry, kubelets)
     configuration = session.read_configuration(None, registry)
-    runs = [Simulation(each, configuration, registry).run() for each in (state, redacted_state)]
+    run = Simulation(state, configuration, registry).run()
+    redacted_run = Simulation(redacted_state, configuration, registry).run()
 
     def pod_key(key: str) -> str:
         namespace, _, name = key.partition("/")
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
-    return redaction_differences(*runs, pod_key, renamer.name)
+    return redaction_differences(run, redacted_run, pod_key, renamer.name)
 
 
 def _state(objects: Sequence[bytes]) -> ClusterState:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.cluster.loading.kinds import KINDS, find_kind
-from ksched_cli.cluster.objects import Device, PodSpec, ResourceAmount
+from ksched_cli.cluster.objects import Device, KubeObject, PodSpec, ResourceAmount
 from ksched_cli.cluster.objects.devices import CELDeviceSelector
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.fields import (
@@ -71,7 +71,8 @@ def _renamed(renamer: Renamer, obj: Plain) -> Plain:
 
 
 def _change_of(obj: Plain) -> Change:
-    return _of_struct(KINDS[obj["kind"]].decoder.type)
+    kind: type[KubeObject] = KINDS[obj["kind"]].decoder.type
+    return _of_struct(kind)
 
 
 @cache
