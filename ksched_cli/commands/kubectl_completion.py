@@ -1,7 +1,7 @@
 """`kubectl_complete-ksched`: what kubectl runs to complete `kubectl ksched …`.
 
-It is given the words after `kubectl ksched`, the last as far as it is typed, and prints a candidate a
-line, then a number that says what the shell does besides. Upstream: kubectl's pkg/cmd/plugin
+It is given the words after `kubectl ksched`, the last as far as it is typed, and prints a candidate
+a line, then a number that says what the shell does besides. Upstream: kubectl's pkg/cmd/plugin
 (SetupPluginCompletion), cobra's ShellCompDirective.
 """
 
