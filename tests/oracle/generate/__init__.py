@@ -9,6 +9,7 @@ from generate import (
     claims,
     configs,
     declared_features,
+    devices,
     everything,
     extenders,
     gates,
@@ -44,6 +45,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "configs": configs.generate,
     "batching": batching.generate,
     "declared_features": declared_features.generate,
+    "devices": devices.generate,
     "gates": gates.generate,
 }
 # Without `extenders`, which need a server.

@@ -150,7 +150,11 @@ def owned_claim(world: World, pod: Object, name: str) -> None:
 
 def allocate_some(world: World) -> None:
     """Gives a few claims devices beforehand, reserved for a running pod or for nobody."""
-    slices = [o for o in world.others if o["kind"] == "ResourceSlice" and "nodeName" in o["spec"]]
+    slices = [
+        o
+        for o in world.others
+        if o["kind"] == "ResourceSlice" and {"nodeName", "devices"} <= o["spec"].keys()
+    ]
     taken: set[tuple[str, str]] = set()
     for obj in world.others:
         if obj["kind"] != "ResourceClaim" or not slices or not world.draw.maybe(0.12):
