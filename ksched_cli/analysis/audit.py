@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ksched_cli.analysis.causes import PodViews, node_views
 from ksched_cli.analysis.decision_order import (
     Decision,
+    Departure,
     OrderSource,
     Placement,
     PreemptionDecision,
@@ -80,7 +82,10 @@ def audit(
     """
     best: _Auditor | None = None
     with gc_rare():
-        for refinement, decisions in refined_orders(history.decisions):
+        orders = refined_orders(history.decisions)
+        if history.order is OrderSource.LOG:
+            orders = islice(orders, 1)
+        for refinement, decisions in orders:
             limit = best.failures if best is not None else None
             auditor = _Auditor(open_simulation(), history, refinement, decisions, limit)
             auditor.run(on_progress)
@@ -89,7 +94,7 @@ def audit(
             if not best.failures:
                 break
         assert best is not None
-        if best.failures:
+        if best.failures and history.order is not OrderSource.LOG:
             limit = best.failures
             shifting = _Auditor(
                 open_simulation(), history, best.refinement, best.decisions, limit, shifts=True
@@ -137,7 +142,9 @@ class _Auditor:
         total = len(coming) + len(self.history.refused)
         while coming and not self._is_beyond_limit():
             decision = coming.pop(0)
-            if isinstance(decision, PreemptionDecision):
+            if isinstance(decision, Departure):
+                self.replay.depart(decision)
+            elif isinstance(decision, PreemptionDecision):
                 self._follow_preemption(decision)
             elif decision.judged:
                 del coming[: self._follow_placement(decision, coming)]
@@ -230,15 +237,18 @@ class _Auditor:
 
     def _follow_preemption(self, decision: PreemptionDecision) -> None:
         judgement = self.replay.judge_preemption(decision)
-        if judgement.grade is None:
+        if judgement.grade is not None:
+            self._agree(judgement)
+        else:
             earlier = self.replay.make_room_earlier(decision) if self.shifts else None
             if earlier is not None:
                 self._agree(earlier)
                 return
             self._differ(decision, judgement)
+        if self.history.order is OrderSource.LOG:
+            self.replay.promise(decision)
         else:
-            self._agree(judgement)
-        self.replay.make_room(decision)
+            self.replay.make_room(decision)
 
     # -- what is otherwise ------------------------------------------------------------------------
 

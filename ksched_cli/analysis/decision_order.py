@@ -21,8 +21,9 @@ MAX_SHIFT_SECONDS = 5.0
 
 
 class OrderSource(Enum):
-    """What the order of the decisions is taken from."""
+    """What the order of the decisions is taken from. LOG: the scheduler's, which is exact"""
 
+    LOG = "log"
     EVENTS = "events"
     RESOURCE_VERSIONS = "resourceVersions"
     QUEUE = "queue"
@@ -58,7 +59,16 @@ class PreemptionDecision:
     time: float
 
 
-Decision = Placement | PreemptionDecision
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A pod that left its node then; only a log tells when."""
+
+    pod: Pod
+    node: str
+    time: float
+
+
+Decision = Placement | PreemptionDecision | Departure
 
 
 def refined_orders(

@@ -8,7 +8,7 @@ each binding is there, and within one the order of the scheduling queue is the l
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -23,10 +23,12 @@ from ksched_cli.analysis.cluster_events import (
 )
 from ksched_cli.analysis.decision_order import (
     Decision,
+    Departure,
     OrderSource,
     Placement,
     PreemptionDecision,
 )
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
@@ -73,10 +75,13 @@ class History:
 
 
 def read_history(
-    before: ClusterState, after: ClusterState, scheduler_names: Container[str]
+    before: ClusterState,
+    after: ClusterState,
+    scheduler_names: Container[str],
+    log: Sequence[LogLine] = (),
 ) -> History:
-    """scheduler_names: of the profiles that are judged"""
-    return _Reader(before, after, scheduler_names).read()
+    """scheduler_names: of the profiles that are judged. log: the scheduler's"""
+    return _Reader(before, after, scheduler_names).read(log)
 
 
 class _Reader:
@@ -96,7 +101,7 @@ class _Reader:
         # By UID, as the scheduler was given them.
         self.unplaced: dict[str, Pod] = {}
 
-    def read(self) -> History:
+    def read(self, log: Sequence[LogLine]) -> History:
         for uid, pod in self.pods_after.items():
             earlier = self.pods_before.get(uid)
             if earlier is None or not earlier.node_name:
@@ -108,10 +113,16 @@ class _Reader:
         decisions: list[Decision] = [*self._in_order(placements, order)]
         for preemption in preemptions:
             index = next(
-                (i for i, decision in enumerate(decisions) if decision.time >= preemption.time),
+                (
+                    i
+                    for i, decision in enumerate(decisions)
+                    if decision.time >= preemption.time or decision.pod.uid == preemption.pod.uid
+                ),
                 len(decisions),
             )
             decisions.insert(index, preemption)
+        if log and (logged := self._in_order_of_log(decisions, log)):
+            order, decisions = OrderSource.LOG, logged
         self._note_gone_pods()
         state, newcomers = self._state()
         return History(
@@ -229,6 +240,39 @@ class _Reader:
 
         return sorted(placements, key=rank)
 
+    def _in_order_of_log(
+        self, decisions: Sequence[Decision], log: Sequence[LogLine]
+    ) -> list[Decision]:
+        """With the departures; none where the log lacks an attempt."""
+        attempts: dict[str, list[int]] = {}
+        for index, line in enumerate(log):
+            if line.event is LogEvent.ATTEMPT:
+                attempts.setdefault(line.pod, []).append(index)
+        ranked: list[tuple[int, Decision]] = []
+        # Backwards: a pod's last attempt placed it, the ones before made room for it.
+        backwards = list(decisions)
+        backwards.reverse()
+        backwards.sort(key=_is_preemption)
+        for decision in backwards:
+            remaining = attempts.get(decision.pod.key, [])
+            if not remaining:
+                return []
+            ranked.append((remaining.pop(), decision))
+        evicted = {
+            key: decision.node
+            for decision in decisions
+            if isinstance(decision, PreemptionDecision)
+            for key in decision.victims
+        }
+        left = self.departed | evicted
+        pods = {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())}
+        for index, line in enumerate(log):
+            node = left.get(line.pod)
+            if line.event is LogEvent.DEPARTURE and node is not None and line.pod in pods:
+                ranked.append((index, Departure(pods[line.pod], node, 0.0)))
+                self.departed.pop(line.pod, None)
+        return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
+
     # -- the rest ---------------------------------------------------------------------------------
 
     def _refused(self, decisions: list[Decision]) -> Iterator[LastRefusal]:
@@ -263,6 +307,10 @@ class _Reader:
         }
         merged["resource_claims"] = claims
         return replace(self.before, **merged, pods=tuple(pods.values())), newcomers
+
+
+def _is_preemption(decision: Decision) -> bool:
+    return isinstance(decision, PreemptionDecision)
 
 
 def _as_given(pod: Pod, earlier: Pod | None) -> Pod:

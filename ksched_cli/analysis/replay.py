@@ -18,6 +18,7 @@ import numpy as np
 from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
+    Departure,
     Placement,
     PreemptionDecision,
 )
@@ -205,6 +206,25 @@ class Replay:
             self.placed.append((placement, row))
         else:
             self.placed.clear()
+
+    def promise(self, decision: PreemptionDecision) -> None:
+        """The node is promised to the pod; promises to lesser pods lapse. The victims leave later,
+        each in a departure of its own."""
+        nominator, pod = self.simulation.nominator, self.info(decision.pod)
+        for other in nominator.on_node(decision.node):
+            if other.priority < pod.priority:
+                nominator.clear(other)
+        nominator.nominate(pod, decision.node)
+        self.placed.clear()
+
+    def depart(self, departure: Departure) -> None:
+        """The pod leaves its node, if it is there."""
+        snapshot = self.simulation.snapshot
+        row = snapshot.row[departure.node]
+        for pod in list(snapshot.pods[row]):
+            if pod.key == departure.pod.key:
+                snapshot.remove(pod, row)
+        self.placed.clear()
 
     def make_room(self, decision: PreemptionDecision) -> None:
         """The victims that are there leave, and the node is promised to the pod."""

@@ -22,6 +22,7 @@ from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.history import History
+    from ksched_cli.analysis.scheduler_log import LogLine
     from ksched_cli.engine.simulation import Simulation
 
 
@@ -54,14 +55,28 @@ After = Annotated[
 ]
 
 
-def audit(options: AuditOptions, before: Before = None, after: After = None) -> ExitCode:
+Log = Annotated[
+    str,
+    typer.Option(
+        "--scheduler-log",
+        metavar="FILE",
+        help="kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
+        "decisions, and when pods left.",
+        show_default=False,
+    ),
+]
+
+
+def audit(
+    options: AuditOptions, before: Before = None, after: After = None, scheduler_log: Log = ""
+) -> ExitCode:
     """Did a real scheduler decide as this configuration says?
 
     Every decision between two states of a cluster is made again, in its order, on the cluster as
     the real scheduler saw it. It agrees when the real node is among the best. The order is that of
-    the bindings, and of the scheduler's events where --after has them (kubectl get events -A -o
-    json). -o name lists the pods that differ. Exit code 0 when no decision differs, 1 when some
-    does, 3 when a plugin failed.
+    the bindings, or of the scheduler's events where --after has them (kubectl get events -A -o
+    json); both are a little off, and --scheduler-log has the exact one. -o name lists the pods that
+    differ. Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
     """
     from ksched_cli.analysis import audit as analysis
     from ksched_cli.commands import progress, session
@@ -72,7 +87,7 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
-    open_simulation, history = _open(options, before, after)
+    open_simulation, history = _open(options, before, after, scheduler_log)
     simulations = [open_simulation()]
     session.warn_of_state(simulations[0])
 
@@ -100,10 +115,11 @@ def audit(options: AuditOptions, before: Before = None, after: After = None) -> 
 
 
 def _open(
-    options: AuditOptions, before: list[str], after: list[str]
+    options: AuditOptions, before: list[str], after: list[str], scheduler_log: str
 ) -> tuple[Callable[[], Simulation], History]:
     """What makes a simulation to replay the history. Raises KschedError."""
     from ksched_cli.analysis.cluster_events import EVENT_KINDS
+    from ksched_cli.analysis.decision_order import OrderSource
     from ksched_cli.analysis.history import read_history
     from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.commands import session
@@ -111,8 +127,7 @@ def _open(
 
     if before.count("-") + after.count("-") > 1:
         raise UsageError("only one of --before and --after can be standard input")
-    values = {field.name: getattr(options, field.name) for field in fields(options)}
-    state_options = StateOptions(**values)
+    state_options = StateOptions(**{f.name: getattr(options, f.name) for f in fields(options)})
     run = session.run_options(state_options)
     registry = session.usable_plugins(options.plugin)
     reads = {*registry.reads, *EVENT_KINDS}
@@ -124,7 +139,10 @@ def _open(
     registry = session.registry_in_release(options, registry, kubelets)
     configuration = session.read_configuration(options.config, registry, options.plugin)
     names = {profile.scheduler_name for profile in configuration.profiles}
-    history = read_history(state, later, names)
+    log = _log(scheduler_log) if scheduler_log else []
+    history = read_history(state, later, names, log)
+    if log and history.order is not OrderSource.LOG:
+        warn(f"{scheduler_log} lacks attempts of pods that were placed; it is not used")
 
     def open_simulation() -> Simulation:
         simulation = session.make_simulation(
@@ -134,3 +152,15 @@ def _open(
         return simulation
 
     return open_simulation, history
+
+
+def _log(path: str) -> list[LogLine]:
+    """Warns of one without what is read of it. Raises InputError."""
+    from ksched_cli.analysis.scheduler_log import read_log
+    from ksched_cli.commands.output import warn
+    from ksched_cli.kube.documents import read_file
+
+    lines = read_log(read_file(path)[0].decode(errors="replace").splitlines())
+    if not lines:
+        warn(f"{path} has no attempts to schedule pods: they are written at -v=3")
+    return lines

@@ -32,6 +32,7 @@ _GRADES = {
     REFUSED: "fit on no node, and have none",
 }
 _ORDERS = {
+    OrderSource.LOG: "in the order of the scheduler's log",
     OrderSource.EVENTS: "in the order of the scheduler's events",
     OrderSource.RESOURCE_VERSIONS: "in the order of the bindings' resource versions",
     OrderSource.QUEUE: "second by second, within each in the order of the queue",

@@ -11,6 +11,7 @@ from msgspec import structs
 from ksched_cli.analysis.audit import Audit, audit
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.history import read_history
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -23,6 +24,31 @@ Config = dict[str, Any] | None
 def audited(before: ClusterState, after: ClusterState, config: Config = None) -> Audit:
     history = read_history(before, after, simulation(before, config).frameworks)
     return audit(lambda: simulation(history.state, config), history)
+
+
+def test_victims_stay_until_the_log_says_that_they_left() -> None:
+    """`q` is placed while the victim is still there: b, though a has more room afterwards."""
+    before = cluster(
+        node("a", cpu=4),
+        node("b", cpu=2),
+        pod("v", cpu=4, node="a"),
+        pod("w", cpu=1, node="b", priority=20),
+        pod("p", cpu=2, priority=9),
+        pod("q", cpu=1),
+    )
+    victim, w, p, q = before.pods
+    events = (preempted(victim, p, "a", 1), scheduled(q, "b", 2), scheduled(p, "a", 3))
+    after = replace(before, pods=(w, bound(p, "a", 9), bound(q, "b", 8)), others={"Event": events})
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        LogLine(LogEvent.ATTEMPT, "default/q"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+    ]
+    history = read_history(before, after, simulation(before).frameworks, log)
+    answer = audit(lambda: simulation(history.state), history)
+    assert (answer.differences, answer.order) == ((), OrderSource.LOG)
+    assert dict(answer.grades) == {"preempts": 1, "best": 1, "nominated": 1}
 
 
 def moved(after: ClusterState, name: str, on: str) -> ClusterState:

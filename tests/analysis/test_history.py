@@ -5,11 +5,17 @@ from typing import Any
 
 from msgspec import structs
 
-from ksched_cli.analysis.decision_order import OrderSource, Placement, PreemptionDecision
+from ksched_cli.analysis.decision_order import (
+    Departure,
+    OrderSource,
+    Placement,
+    PreemptionDecision,
+)
 from ksched_cli.analysis.history import (
     History,
     read_history,
 )
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
@@ -189,3 +195,39 @@ def test_claims_that_came_later_are_not_allocated_at_first() -> None:
     assert answer.state.resource_claims["default", "c"].status.allocation is None
     unchanged = read_history(cluster(claim), cluster(claim), PROFILES).state
     assert unchanged.resource_claims["default", "c"].status.allocation is not None
+
+
+def test_a_log_has_the_order_and_when_pods_left() -> None:
+    before = cluster(node("a"), pod("v", node="a"), pod("p", priority=9), pod("q"))
+    victim, p, q = before.pods
+    events = (scheduled(q, "a", 5), preempted(victim, p, "a", 9), scheduled(p, "a", 6))
+    after = replace(before, pods=(bound(p, "a", 6), bound(q, "a", 5)), others={"Event": events})
+    log = [
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        LogLine(LogEvent.ATTEMPT, "default/q"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+    ]
+    answer = read_history(before, after, PROFILES, log)
+    assert answer.order is OrderSource.LOG
+    assert [(type(decision), decision.pod.name) for decision in answer.decisions] == [
+        (PreemptionDecision, "p"),
+        (Placement, "q"),
+        (Departure, "v"),
+        (Placement, "p"),
+    ]
+
+
+def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when() -> None:
+    before = cluster(node("a"), pod("v", node="a"), pod("p"))
+    p = before.pods[1]
+    log = [LogLine(LogEvent.ATTEMPT, "default/p"), LogLine(LogEvent.DEPARTURE, "default/v")]
+    answer = read_history(before, replace(before, pods=(bound(p, "a", 3),)), PROFILES, log)
+    assert answer.departed == {}
+
+
+def test_a_log_without_an_attempt_of_a_placed_pod_is_not_used() -> None:
+    before = cluster(node("a"), pod("p"))
+    after = replace(before, pods=(bound(before.pods[0], "a", 3),))
+    log = [LogLine(LogEvent.ATTEMPT, "default/other")]
+    assert read_history(before, after, PROFILES, log).order is OrderSource.RESOURCE_VERSIONS

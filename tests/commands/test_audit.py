@@ -139,3 +139,38 @@ def test_both_states_are_needed(ksched: Ksched, write: Write, missing: str) -> N
 def test_standard_input_is_read_once(ksched: Ksched) -> None:
     code, _, err = ksched("audit", "--before", "-", "--after", "-")
     assert (code, "only one of --before and --after" in err) == (2, True)
+
+
+def attempt(name: str) -> str:
+    return f'I1122 09:00:00.0 1 x.go:100] "Attempting to schedule pod" pod="default/{name}"\n'
+
+
+def test_the_log_of_the_scheduler_has_the_exact_order(
+    ksched: Ksched, write: Write, tmp_path: Path
+) -> None:
+    before = write("before", *NODES, pod("big", cpu=7), pod("p", cpu=3))
+    after = write("after", *NODES, bound("big", "b", 31, cpu=7), bound("p", "a", 1, cpu=3))
+    log = tmp_path / "kube-scheduler.log"
+    log.write_text(attempt("big") + attempt("p"))
+    options = ("audit", "--before", before, "--after", after)
+    assert ksched(*options)[0] == 1
+    code, out, err = ksched(*options, "--scheduler-log", log, "-o", "json")
+    assert (code, conforms(json.loads(out), "audit_result")["order"], err) == (0, "log", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("", "has no attempts to schedule pods: they are written at -v=3"),
+        (attempt("other"), "lacks attempts of pods that were placed; it is not used"),
+    ],
+)
+def test_a_log_that_does_not_help_is_warned_of(
+    ksched: Ksched, write: Write, tmp_path: Path, text: str, warning: str
+) -> None:
+    before = write("before", *NODES, pod("p", cpu=2))
+    after = write("after", *NODES, bound("p", "b", cpu=2))
+    log = tmp_path / "kube-scheduler.log"
+    log.write_text(text)
+    code, _, err = ksched("audit", "--before", before, "--after", after, "--scheduler-log", log)
+    assert (code, warning in err) == (0, True)

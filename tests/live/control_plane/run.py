@@ -47,7 +47,7 @@ def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
             plane.start_kwok()
         if scenario.controllers:
             plane.start_controllers()
-            wait("the claims of pods", lambda: _has_claims(plane.api))
+        wait("the controllers", lambda: _is_prepared(plane.api, scenario), 120)
         config = scenario.config
         if scenario.extender:
             address = _start_extender(plane)
@@ -57,6 +57,7 @@ def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
         scenario.meanwhile(plane.api)
         _settle(plane)
         after = plane.snapshot(folder / "after.json", events=True)
+        plane.stop("kube-scheduler")
         audit = _audit(before, after, path, minor)
     (folder / "audit.json").write_text(json.dumps(audit, indent=1))
     return Outcome(audit, time.monotonic() - start)
@@ -71,10 +72,12 @@ def _start_extender(plane: ControlPlane) -> str:
     return address
 
 
-def _has_claims(api: Api) -> bool:
-    """Whether the controllers have done what pods need before they are scheduled."""
-    api.call("GET", "readyz")
+def _is_prepared(api: Api, scenario: Scenario) -> bool:
+    """Whether kwok and the controllers have done what they do before anything is scheduled."""
     for pod in api.pods():
+        is_bound = bool(pod["spec"].get("nodeName"))
+        if scenario.kwok and is_bound and pod["status"]["phase"] != "Running":
+            return False
         templates = [
             claim
             for claim in pod["spec"].get("resourceClaims", ())
@@ -82,6 +85,9 @@ def _has_claims(api: Api) -> bool:
         ]
         if len(templates) > len(pod["status"].get("resourceClaimStatuses", ())):
             return False
+    volumes = api.call("GET", "api/v1/persistentvolumes")["items"]
+    if any(volume["status"].get("phase") != "Available" for volume in volumes):
+        return False
     budgets = api.call("GET", "apis/policy/v1/poddisruptionbudgets")["items"]
     return all(budget["status"].get("observedGeneration") for budget in budgets)
 
@@ -130,6 +136,7 @@ def _audit(before: Path, after: Path, config: Path, minor: str) -> dict[str, Any
     command = [sys.executable, "-m", "ksched_cli", "audit", "-o", "json"]
     command += ["--before", str(before), "--after", str(after), "--config", str(config)]
     command += ["--kubernetes-version", minor]
+    command += ["--scheduler-log", str(config.with_name("kube-scheduler.log"))]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"ksched audit ended with {run.returncode}:\n{run.stderr}")

@@ -122,7 +122,7 @@ def full_cluster() -> list[Manifest]:
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "guarded", "namespace": "default"},
-        "spec": {"maxUnavailable": 3, "selector": {"matchLabels": {"app": "guarded"}}},
+        "spec": {"minAvailable": 1000, "selector": {"matchLabels": {"app": "guarded"}}},
     }
     return [*priority_classes(), budget, *machines, *pods]
 

@@ -1,0 +1,29 @@
+"""Reading kube-scheduler's log."""
+
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine, read_log
+
+TEXT = """\
+I1122 09:49:26.433718   10085 schedule_one.go:100] "Attempting to schedule pod" pod="default/p"
+I1122 09:49:26.444718   10085 default_binder.go:53] "Attempting to bind pod to node" pod="default/p"
+I1122 09:49:27.000001   10085 eventhandlers.go:355] "Delete event for scheduled pod" pod="shop/q"
+I1122 09:49:27.100001   10085 eventhandlers.go:219] "Delete event for unscheduled pod" pod="shop/r"
+"""
+JSON = (
+    '{"ts":1763804966.4,"caller":"scheduler/schedule_one.go:100",'
+    '"msg":"Attempting to schedule pod","v":3,"pod":{"name":"p","namespace":"default"}}'
+)
+
+
+def test_attempts_and_departures_are_read_in_their_order() -> None:
+    assert read_log(TEXT.splitlines()) == [
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+        LogLine(LogEvent.DEPARTURE, "shop/q"),
+    ]
+
+
+def test_a_log_in_json_is_read_too() -> None:
+    assert read_log([JSON]) == [LogLine(LogEvent.ATTEMPT, "default/p")]
+
+
+def test_other_lines_are_passed_over() -> None:
+    assert read_log(["", "panic: no", '{"msg":"started"}']) == []
