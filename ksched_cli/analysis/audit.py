@@ -8,7 +8,8 @@ two states do not hold what it takes to judge, the reason says what is missing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -25,6 +26,7 @@ from ksched_cli.analysis.decision_order import (
 from ksched_cli.analysis.history import History, LastRefusal, Unexplained
 from ksched_cli.analysis.replay import Judgement, Replay, best_nodes
 from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 
@@ -263,12 +265,31 @@ class _Auditor:
             return f"nodes came in between: {_listed(new)}"
         departed = [self.pods[key] for key in self.departed if key in self.pods]
         if departed:
-            with self.replay.without(departed) as absent:
+            with self._without(departed) as absent:
                 if absent and self.replay.judge(placement).grade is not None:
                     return f"it would be as here once these pods had left: {_listed(absent)}"
         if self.history.order is OrderSource.QUEUE:
             return "the order in which the pods of one second were bound is not known"
         return ""
+
+    @contextmanager
+    def _without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
+        """The cluster without these pods meanwhile; the keys of those that were there."""
+        snapshot = self.simulation.snapshot
+        keys = {pod.key for pod in pods}
+        removed = [
+            (pod, row)
+            for row, on_node in enumerate(snapshot.pods)
+            for pod in on_node
+            if pod.key in keys
+        ]
+        for pod, row in removed:
+            snapshot.remove(pod, row)
+        try:
+            yield [pod.key for pod, _ in removed]
+        finally:
+            for pod, row in removed:
+                snapshot.add(pod, row)
 
     def _differ(self, decision: Decision, judgement: Judgement) -> None:
         key, node, expected = decision.pod.key, decision.node, judgement.expected

@@ -244,17 +244,14 @@ class _Reader:
         self, decisions: Sequence[Decision], log: Sequence[LogLine]
     ) -> list[Decision]:
         """With the departures; none where the log lacks an attempt."""
-        attempts: dict[str, list[int]] = {}
+        indices: dict[LogEvent, dict[str, list[int]]] = {event: {} for event in LogEvent}
         for index, line in enumerate(log):
-            if line.event is LogEvent.ATTEMPT:
-                attempts.setdefault(line.pod, []).append(index)
+            indices[line.event].setdefault(line.pod, []).append(index)
         ranked: list[tuple[int, Decision]] = []
-        # Backwards: a pod's last attempt placed it, the ones before made room for it.
-        backwards = list(decisions)
-        backwards.reverse()
-        backwards.sort(key=_is_preemption)
-        for decision in backwards:
-            remaining = attempts.get(decision.pod.key, [])
+        for decision in reversed(decisions):
+            is_preemption = isinstance(decision, PreemptionDecision)
+            event = LogEvent.PREEMPTION if is_preemption else LogEvent.ATTEMPT
+            remaining = indices[event].get(decision.pod.key, [])
             if not remaining:
                 return []
             ranked.append((remaining.pop(), decision))
@@ -307,10 +304,6 @@ class _Reader:
         }
         merged["resource_claims"] = claims
         return replace(self.before, **merged, pods=tuple(pods.values())), newcomers
-
-
-def _is_preemption(decision: Decision) -> bool:
-    return isinstance(decision, PreemptionDecision)
 
 
 def _as_given(pod: Pod, earlier: Pod | None) -> Pod:

@@ -8,8 +8,7 @@ neighbours too, as long as these remain ksched's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -236,25 +235,6 @@ class Replay:
             self.info(decision.pod), decision.node, Preemption(node=decision.node, victims=victims)
         )
         self.placed.clear()
-
-    @contextmanager
-    def without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
-        """The cluster without these pods meanwhile; the keys of those that were there."""
-        snapshot = self.simulation.snapshot
-        keys = {pod.key for pod in pods}
-        removed = [
-            (pod, row)
-            for row, on_node in enumerate(snapshot.pods)
-            for pod in on_node
-            if pod.key in keys
-        ]
-        for pod, row in removed:
-            snapshot.remove(pod, row)
-        try:
-            yield [pod.key for pod, _ in removed]
-        finally:
-            for pod, row in removed:
-                snapshot.add(pod, row)
 
     # -- the order --------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 """The order of attempts and departures that kube-scheduler's log has, at -v=3 or more.
 
 Upstream: pkg/scheduler/schedule_one.go (ScheduleOne), pkg/scheduler/eventhandlers.go
-(deletePodFromCache) write these lines.
+(deletePodFromCache) and pkg/scheduler/framework/preemption/preemption.go (Preempt) write these
+lines.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 # As text, then as JSON (--logging-format=json), whose fields come in no fixed order.
-_TEXT = re.compile(r'\] "(?P<event>[^"]+)" pod="(?P<pod>[^"]+)"')
+_TEXT = re.compile(r'\] "(?P<event>[^"]+)" (?:\S+ )*?pod="(?P<pod>[^"]+)"')
 _JSON = re.compile(
     r'"msg":"(?P<event>[^"]+)".*"pod":\{"name":"(?P<name>[^"]+)","namespace":"(?P<namespace>[^"]+)"'
 )
 
 
 class LogEvent(Enum):
-    """What a line tells of a pod: an attempt to place it began, or it left its node."""
+    """What a line tells of a pod: an attempt to place it began, it is to be placed by evicting
+    others, or it left its node."""
 
     ATTEMPT = "Attempting to schedule pod"
+    PREEMPTION = "the target node for the preemption is determined"
     DEPARTURE = "Delete event for scheduled pod"
 
 

@@ -166,15 +166,5 @@ def test_decisions_seconds_apart_are_not_swapped() -> None:
     assert replay(state).place_later(early, [late]) == []
 
 
-def test_pods_can_be_left_out_for_a_while() -> None:
-    state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2))
-    run = replay(state)
-    assert run.judge(placement(state, "p", "a")).grade is None
-    with run.without(state.pods[:1]) as absent:
-        assert absent == ["default/v"]
-        assert run.judge(placement(state, "p", "a")).grade is Grade.BEST
-    assert run.judge(placement(state, "p", "a")).grade is None
-
-
 def placed(run: Replay) -> list[tuple[Any, int]]:
     return [(pod, row) for row, pods in enumerate(run.simulation.snapshot.pods) for pod in pods]

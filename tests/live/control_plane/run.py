@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -152,7 +153,7 @@ def main() -> int:
     options = parser.parse_args()
     minor = options.kubernetes_version
     start = time.monotonic()
-    names = options.scenarios or list(SCENARIOS)
+    names = options.scenarios or [name for name, it in SCENARIOS.items() if not it.is_open]
     binaries(minor, kwok=any(SCENARIOS[name].kwok for name in names))
     print(f"kube-scheduler {MINORS[minor]}: built or cached in {time.monotonic() - start:.0f} s")
     print(f"{'SCENARIO':<18}{'DECISIONS':>10}{'AGREE':>8}{'DIFFER':>8}{'UNEXPLAINED':>13}{'s':>6}")
@@ -161,6 +162,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="ksched-live-") as aside:
             folder = Path(aside) if options.keep is None else options.keep / f"{minor}-{name}"
             folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(folder / "etcd", ignore_errors=True)  # of an earlier run
             outcome = play(SCENARIOS[name], minor, folder.resolve())
         outcomes.append(outcome)
         _show(name, outcome)
