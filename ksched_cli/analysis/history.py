@@ -248,20 +248,30 @@ class _Reader:
         for index, line in enumerate(log):
             indices[line.event].setdefault(line.pod, []).append(index)
         ranked: list[tuple[int, Decision]] = []
-        for decision in reversed(decisions):
-            is_preemption = isinstance(decision, PreemptionDecision)
-            event = LogEvent.PREEMPTION if is_preemption else LogEvent.ATTEMPT
-            remaining = indices[event].get(decision.pod.key, [])
-            if not remaining:
-                return []
-            ranked.append((remaining.pop(), decision))
-        evicted = {
+        for decision in decisions:
+            if isinstance(decision, Placement):
+                attempts = indices[LogEvent.ATTEMPT].get(decision.pod.key)
+                if not attempts:
+                    return []
+                ranked.append((attempts[-1], decision))
+        victims = {
+            (decision.pod.key, decision.node): decision.victims
+            for decision in decisions
+            if isinstance(decision, PreemptionDecision)
+        }
+        waiting = {pod.key: pod for pod in self.unplaced.values()}
+        for index, line in enumerate(log):
+            if line.event is LogEvent.PREEMPTION and line.pod in waiting:
+                evicted = victims.get((line.pod, line.node), ())
+                decision = PreemptionDecision(waiting[line.pod], line.node, evicted, 0.0)
+                ranked.append((index, decision))
+        evicted_from = {
             key: decision.node
             for decision in decisions
             if isinstance(decision, PreemptionDecision)
             for key in decision.victims
         }
-        left = self.departed | evicted
+        left = self.departed | evicted_from
         pods = {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())}
         for index, line in enumerate(log):
             node = left.get(line.pod)

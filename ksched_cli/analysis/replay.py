@@ -70,6 +70,7 @@ class Replay:
     simulation: has not run, and does not run
     parallel:   whether the real scheduler filters nodes side by side
     placed:     (placement, row) in order, since the last decision that cannot be moved
+    leaving:    keys of victims that have not left yet
     shifted:    how many decisions agree before or after their place in the order
     """
 
@@ -77,6 +78,7 @@ class Replay:
     parallel: bool = True
     placed: list[tuple[Placement, int]] = field(default_factory=list)
     shifted: int = 0
+    leaving: set[str] = field(default_factory=set)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def info(self, pod: Pod) -> PodInfo:
@@ -176,10 +178,15 @@ class Replay:
         if decision.node not in expected or victims is None:
             return Judgement(None, evaluation, expected, "other nodes are better to make room on")
         keys = tuple(sorted(victim.key for victim in victims.pods))
-        if decision.victims and keys != decision.victims:
+        # The event of a pod that is evicted for two others names the first alone.
+        missing = set(keys).difference(decision.victims, self.leaving)
+        if self._tells_victims(decision) and (missing or not set(decision.victims) <= set(keys)):
             reason = f"it would evict {', '.join(keys)}"
             return Judgement(None, evaluation, expected, reason)
         return Judgement(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+
+    def _tells_victims(self, decision: PreemptionDecision) -> bool:
+        return bool(decision.victims or self.leaving)
 
     # -- following --------------------------------------------------------------------------------
 
@@ -214,6 +221,7 @@ class Replay:
             if other.priority < pod.priority:
                 nominator.clear(other)
         nominator.nominate(pod, decision.node)
+        self.leaving.update(decision.victims)
         self.placed.clear()
 
     def depart(self, departure: Departure) -> None:

@@ -17,6 +17,7 @@ _TEXT = re.compile(r'\] "(?P<event>[^"]+)" (?:\S+ )*?pod="(?P<pod>[^"]+)"')
 _JSON = re.compile(
     r'"msg":"(?P<event>[^"]+)".*"pod":\{"name":"(?P<name>[^"]+)","namespace":"(?P<namespace>[^"]+)"'
 )
+_NODE = re.compile(r'\bnode"?[=:]"(?P<node>[^"]+)"')
 
 
 class LogEvent(Enum):
@@ -33,10 +34,11 @@ _EVENTS = {event.value: event for event in LogEvent}
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """pod: its key"""
+    """pod: its key; node: that room is made on"""
 
     event: LogEvent
     pod: str
+    node: str = ""
 
 
 def read_log(lines: Iterable[str]) -> list[LogLine]:
@@ -48,5 +50,6 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
         if match is not None and event is not None:
             groups = match.groupdict()
             pod = groups.get("pod") or f"{groups['namespace']}/{groups['name']}"
-            answer.append(LogLine(event, pod))
+            node = _NODE.search(line) if event is LogEvent.PREEMPTION else None
+            answer.append(LogLine(event, pod, node["node"] if node else ""))
     return answer

@@ -41,7 +41,7 @@ def test_victims_stay_until_the_log_says_that_they_left() -> None:
     after = replace(before, pods=(w, bound(p, "a", 9), bound(q, "b", 8)), others={"Event": events})
     log = [
         LogLine(LogEvent.ATTEMPT, "default/p"),
-        LogLine(LogEvent.PREEMPTION, "default/p"),
+        LogLine(LogEvent.PREEMPTION, "default/p", "a"),
         LogLine(LogEvent.ATTEMPT, "default/q"),
         LogLine(LogEvent.DEPARTURE, "default/v"),
         LogLine(LogEvent.ATTEMPT, "default/p"),

@@ -204,7 +204,7 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
     after = replace(before, pods=(bound(p, "a", 6), bound(q, "a", 5)), others={"Event": events})
     log = [
         LogLine(LogEvent.ATTEMPT, "default/p"),
-        LogLine(LogEvent.PREEMPTION, "default/p"),
+        LogLine(LogEvent.PREEMPTION, "default/p", "a"),
         LogLine(LogEvent.ATTEMPT, "default/q"),
         LogLine(LogEvent.DEPARTURE, "default/v"),
         LogLine(LogEvent.ATTEMPT, "default/p"),

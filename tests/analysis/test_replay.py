@@ -90,6 +90,18 @@ def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
     assert "preemption: 0/1 nodes are available" in lesser.reason
 
 
+def test_a_victim_that_is_leaving_already_need_not_be_evicted_again() -> None:
+    state = cluster(
+        node("a", cpu=2), pod("v", cpu=1, node="a"), pod("w", cpu=1, node="a"),
+        pod("p", cpu=2, priority=5),
+    )  # fmt: skip
+    decision = PreemptionDecision(state.pods[2], "a", ("default/v",), 0)
+    run = replay(state)
+    assert run.judge_preemption(decision).reason == "it would evict default/v, default/w"
+    run.leaving.add("default/w")
+    assert run.judge_preemption(decision).grade is Grade.PREEMPTS
+
+
 def test_an_eviction_on_a_worse_node_is_not_right() -> None:
     state = cluster(
         node("a", cpu=2),

@@ -24,7 +24,7 @@ def test_attempts_and_departures_are_read_in_their_order() -> None:
 def test_room_that_is_made_for_a_pod_is_read_though_the_node_comes_first() -> None:
     event = '"the target node for the preemption is determined" node="node-1" pod="default/p"'
     assert read_log([f"I1122 09:49:26.5 1 preemption.go:293] {event}"]) == [
-        LogLine(LogEvent.PREEMPTION, "default/p")
+        LogLine(LogEvent.PREEMPTION, "default/p", "node-1")
     ]
 
 
