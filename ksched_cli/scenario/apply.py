@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
+from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
@@ -27,7 +28,13 @@ from ksched_cli.scenario.merge import (
     strategic_merge,
 )
 from ksched_cli.scenario.node_evictions import evict_untolerating, remove_stray_daemons
-from ksched_cli.scenario.objects import Manifest, objects_of, plain_object, replaced
+from ksched_cli.scenario.objects import (
+    Manifest,
+    check_documents,
+    objects_of,
+    plain_object,
+    replaced,
+)
 from ksched_cli.scenario.rollout import restarted
 from ksched_cli.scenario.scale import SCALABLE, resize
 from ksched_cli.scenario.targets import (
@@ -46,11 +53,17 @@ _PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patc
 
 @dataclass(frozen=True, slots=True)
 class Apply(Change):
-    """source: of the manifests, for errors. namespace: of objects that name none."""
+    """source: of the manifests, for errors. namespace: of objects that name none.
+    field_warnings: about unknown fields of the manifests"""
 
     source: str
     namespace: str
     manifests: tuple[Manifest, ...]
+    field_warnings: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.field_warnings
 
     @staticmethod
     def parse(arguments: Arguments) -> Apply:
@@ -59,7 +72,8 @@ class Apply(Change):
             raise arguments.error('expected "apply -f FILE"')
         raw, name = read_file(path if path == "-" else str(arguments.folder / path))
         documents = load_documents(decode_text(raw, name), name)
-        return Apply.of(arguments.text, name, arguments.namespace, documents)
+        apply = Apply.of(arguments.text, name, arguments.namespace, documents)
+        return replace(apply, field_warnings=check_documents(Source(name, raw)))
 
     @staticmethod
     def of(text: str, source: str, namespace: str, documents: Iterable[Any]) -> Apply:

@@ -37,6 +37,11 @@ class Change(ABC):
     def apply(self, state: ClusterState) -> Changed:
         """The changed state; objects that do not change are shared. Raises ChangeError."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """About what the change was read from."""
+        return ()
+
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
 
@@ -72,7 +77,10 @@ def apply_changes(
             state, pod_effects = make_pods(state)
             effects += pod_effects
         records.append(ChangeRecord(change.text, tuple(effects)))
+    own = tuple(line for change in changes for line in change.warnings)
     state = replace(
-        state, changes=(*before.changes, *records), warnings=renewed_warnings(before, state)
+        state,
+        changes=(*before.changes, *records),
+        warnings=(*own, *renewed_warnings(before, state)),
     )
     return state, tuple(records)

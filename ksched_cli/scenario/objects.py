@@ -11,19 +11,20 @@ import msgspec
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.loading.collector import Collector
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
-from ksched_cli.cluster.loading.sources import Document, Source
+from ksched_cli.cluster.loading.sources import Document, Source, documents
 from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
 from ksched_cli.scenario.pod_passes import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
 
 
 def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -> ClusterState:
-    """A state of these objects alone, with defaults. source: what errors call their file.
+    """A state of these objects alone, with defaults. source: what errors say they are from.
 
-    Raises InputError for what is not valid.
+    Raises InputError for what is not valid; without a position, for there is no such text.
     """
     manifests = list(manifests)
     own = {m["metadata"]["name"] for m in manifests if m.get("kind") == "PriorityClass"}
@@ -32,8 +33,31 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
     for index, manifest in enumerate(manifests):
         # A number read from JSON keeps its literal, in a type that msgspec does not write.
         data = msgspec.json.encode(manifest, enc_hook=float)
-        collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
-    return collector.finish()
+        try:
+            collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
+        except InputError as error:
+            raise _without_position(error) from None
+    try:
+        return collector.finish()
+    except InputError as error:
+        raise _without_position(error) from None
+
+
+def _without_position(error: InputError) -> InputError:
+    return InputError(error.source, error.problem, subject=error.subject, hint=error.hint)
+
+
+def check_documents(source: Source) -> tuple[str, ...]:
+    """Warnings of the fields of a file's objects that Kubernetes does not know.
+
+    Raises InputError, with line and column, for what is no valid object.
+    """
+    warnings: list[str] = []
+    for document in documents(source):
+        collector = Collector(_NO_KIND)
+        collector.add(document)
+        warnings += collector.field_warnings()
+    return tuple(warnings)
 
 
 class _NoKind:
@@ -93,9 +117,7 @@ def replaced(state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> 
     manifests = list(manifests)
     if not manifests:
         return state
-    names = {manifest["metadata"]["name"] for manifest in manifests}
-    source = f"{kind.name} {', '.join(sorted(names)[:3])}"
-    return with_objects(state, load_objects(state, manifests, source))
+    return with_objects(state, load_objects(state, manifests, f"a changed {kind.name}"))
 
 
 def removed(state: ClusterState, kind: Kind, keys: Iterable[tuple[str, str]]) -> ClusterState:

@@ -38,3 +38,7 @@ def test_oracle_agrees_with_every_conformance_case(minor: str) -> None:
 @pytest.mark.parametrize("minor", MINORS)
 def test_ksched_agrees_with_the_oracle_on_random_cases(minor: str) -> None:
     run("fuzz.py", "--kubernetes-version", minor, "--count", CASES, "--no-save", "--shrink", "20")
+
+
+def test_as_many_copies_fit_as_ksched_counts_and_not_one_more() -> None:
+    run("capacity.py", "--count", CASES)

@@ -114,3 +114,44 @@ def test_what_cannot_be_done_is_an_error(line: str, message: str) -> None:
     with pytest.raises(KschedError) as error:
         changed(web(), line)
     assert message in str(error.value)
+
+
+BAD = """# what helm prints
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+      - name: c
+        resources: {requests: {cpu: CPU}}
+      nodeSelektor: {a: b}
+"""
+
+
+def test_what_is_wrong_in_a_file_is_shown_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    path.write_text(BAD.replace("CPU", "many"))
+    with pytest.raises(
+        InputError, match=r"release.yaml:11:32: Deployment web: spec.template"
+    ) as error:
+        changed(cluster(node("n1")), f"apply -f {path}")
+    assert 'quantity "many"' in str(error.value)
+
+
+def test_unknown_fields_of_a_file_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "release.yaml"
+    path.write_text(BAD.replace("CPU", "1"))
+    state, _ = changed(cluster(node("n1")), f"apply -f {path}")
+    (warning,) = [line for line in state.warnings if "nodeSelektor" in line]
+    assert warning.startswith(f"{path}:12:7: Deployment web: unknown field spec.template.spec.")
+
+
+def test_an_error_in_what_a_change_makes_has_no_position_of_a_text_that_nobody_wrote() -> None:
+    patch = '{"spec": {"template": {"spec": {"priority": "high"}}}}'
+    with pytest.raises(InputError) as error:
+        changed(web(), f"patch deployment/web -p '{patch}'")
+    assert str(error.value).startswith("a changed Deployment: Deployment web: spec.")
+    assert error.value.position is None

@@ -133,10 +133,14 @@ class Collector:
         warnings += (
             *self._of_snapshots,
             *self._repeated_warning(),
-            *self._fields.warnings(),
+            *self.field_warnings(),
             *state_warnings(state),
         )
         return ClusterState(**fields, skipped=self._skipped, warnings=warnings)
+
+    def field_warnings(self) -> Iterator[str]:
+        """A line for every field that Kubernetes does not know, and every key written twice."""
+        return self._fields.warnings()
 
     def _repeated_warning(self) -> Iterator[str]:
         count = len(self._repeated)
