@@ -10,10 +10,19 @@ def test_the_pairs_of_the_most_pods_come_first() -> None:
     assert section.note == ""
 
 
+def test_too_many_pairs_are_put_together_by_where_the_pods_go() -> None:
+    pairs = [*((f"n{i}", "b") for i in range(SHOWN)), ("n1", "b"), ("n1", "c")]
+    section = moves("Moves", ("From", "To"), pairs)
+    assert [bar.cells for bar in section.bars] == [
+        (f"{SHOWN} places", "b", SHOWN + 1),
+        ("n1", "c", 1),
+    ]
+
+
 def test_what_is_left_out_is_counted() -> None:
-    section = moves("Moves", ("From", "To"), [(f"n{i}", "b") for i in range(SHOWN + 3)])
+    section = moves("Moves", ("From", "To"), [("a", f"n{i}") for i in range(SHOWN + 3)])
     assert len(section.bars) == SHOWN
-    assert section.note == "3 more pairs; the table of pods has all."
+    assert section.note == "3 more; the table of pods has all."
 
 
 def test_nothing_moves() -> None:
