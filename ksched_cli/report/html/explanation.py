@@ -158,7 +158,7 @@ def _rejections(node: Node) -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]
     """Plugin, reasons, details."""
     return tuple(
         (
-            printable(rejection["plugin"]),
+            printable(rejection.get("plugin", "")),
             tuple(map(printable, rejection["reasons"])),
             tuple(map(printable, rejection["details"])),
         )
@@ -199,7 +199,9 @@ def _columns(nodes: Sequence[Node], plugins: Sequence[str]) -> list[dict[str, An
     ]
     if any(node["rejections"] for node in nodes):
         columns.append(
-            column("By", [", ".join(r["plugin"] for r in node["rejections"]) for node in nodes])
+            column(
+                "By", [", ".join(r.get("plugin", "") for r in node["rejections"]) for node in nodes]
+            )
         )
         columns.append(column("Why not", [_why(node) for node in nodes]))
     return columns

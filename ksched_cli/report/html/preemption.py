@@ -115,7 +115,7 @@ def _victim(victim: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _why(rejection: Mapping[str, Any]) -> str:
     reasons = "; ".join((*rejection["reasons"], *rejection["details"]))
-    return f"{rejection['plugin']}: {reasons}" if rejection["plugin"] else reasons
+    return f"{rejection['plugin']}: {reasons}" if "plugin" in rejection else reasons
 
 
 def _candidates(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
@@ -138,7 +138,7 @@ def _others(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         column("Node", [node["node"] for node in nodes]),
         column("Even without", removed),
-        column("Plugin", [node["plugin"] for node in nodes]),
+        column("Plugin", [node.get("plugin") for node in nodes]),
         column("Reasons", ["; ".join(node["reasons"]) for node in nodes]),
         column("Details", ["; ".join(node["details"]) for node in nodes]),
     ]

@@ -7,6 +7,7 @@ OBJECTS = (
     node("a", cpu="4"),
     node("b", cpu="4"),
     node("tainted", cpu="4", taints=["k=v:NoSchedule"]),
+    node("without-victims", cpu="1"),
     pod("low-a", node="a", cpu="4", priority=1),
     pod("low-b", node="b", cpu="3", priority=5),
     pod("small-b", node="b", cpu="1", priority=0),
@@ -25,8 +26,9 @@ def test_candidates_victims_and_the_criterion_are_those_of_the_record(page_of: P
     assert "How the node was chosen" in page.text
     assert "taken" in page.text
     others = titled(page.data["grids"]["others"])
-    assert others["Node"] == ["tainted"]
-    assert others["Even without"] == ["any pod"]
+    assert others["Node"] == ["tainted", "without-victims"]
+    assert others["Plugin"] == ["TaintToleration", ""]
+    assert others["Reasons"][1] == "No preemption victims found for incoming pod"
 
 
 def test_a_pod_that_may_stay_is_named(page_of: PageOf) -> None:
