@@ -118,8 +118,8 @@ class BindingCycle:
         framework.post_bind(state, pod, node)
         activated += state.take_activated()
         record = assumed.record
-        if pod.spec.resource_claims:
-            claims = framework.handle.service(ClaimStore)
+        claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
+        if claims is not None and (pod.spec.resource_claims or claims.extended_of(pod)):
             record = replace(record, claims=held_devices(pod, claims))
         return Outcome(record, node.row, activated=activated)
 

@@ -8,7 +8,9 @@ dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, count
+
+from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
     DeviceRequestAllocationResult,
@@ -18,6 +20,9 @@ from ksched_cli.cluster.objects import (
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_id
+
+# The name, in this pod's scheduling, of the claim for its extended resources.
+EXTENDED_RESOURCES = "<extended-resources>"
 
 
 class ClaimError(Exception):
@@ -35,6 +40,7 @@ class ClaimStore:
     def __init__(self, handle: Handle) -> None:
         self._claims = dict(handle.cluster.resource_claims)
         self._pending: dict[str, ResourceClaim] = {}
+        self._extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
         self.shared = SharedDevices()
@@ -79,9 +85,19 @@ class ClaimStore:
         elif claim.status.allocation is None:
             self._remove(previous)
 
-    def create(self, claim: ResourceClaim) -> None:
-        """Stores a claim that is not allocated yet."""
-        self._claims[claim.namespace, claim.name] = claim
+    def create_extended(self, claim: ResourceClaim, pod_uid: str) -> ResourceClaim:
+        """Stores the claim for a pod's extended resources under a name of its own."""
+        owner = next(iter(claim.metadata.owner_references)).name
+        names = (f"{owner}-extended-resources-{number}" for number in count())
+        name = next(name for name in names if (claim.namespace, name) not in self._claims)
+        created = replace(claim, metadata=replace(claim.metadata, name=name, uid=""))
+        self._extended[pod_uid] = created.namespace, name
+        self._claims[created.namespace, name] = created
+        return created
+
+    def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
+        """The claim that was made for a pod's extended resources."""
+        return self._claims.get(self._extended.get(pod.uid, ("", "")))
 
     def delete(self, claim: ResourceClaim) -> None:
         """Frees its devices. Does nothing if the claim is not there."""
@@ -182,10 +198,18 @@ def held_devices(pod: PodInfo, store: ClaimStore) -> dict[str, tuple[str, ...]]:
         claim = store.get(pod.namespace, name) if name is not None else None
         if name is None or claim is None or claim.status.allocation is None:
             continue
-        devices = tuple(
-            f"{result.request}={result.driver}/{result.pool}/{result.device}"
-            for result in claim.status.allocation.devices.results
-        )
+        devices = _device_texts(claim)
         if devices:
             devices_by_claim[name] = (*devices_by_claim.get(name, ()), *devices)
+    extended = store.extended_of(pod)
+    if extended is not None:
+        devices_by_claim[EXTENDED_RESOURCES] = _device_texts(extended)
     return devices_by_claim
+
+
+def _device_texts(claim: ResourceClaim) -> tuple[str, ...]:
+    allocation = claim.status.allocation
+    results = allocation.devices.results if allocation is not None else ()
+    return tuple(
+        f"{result.request}={result.driver}/{result.pool}/{result.device}" for result in results
+    )

@@ -13,6 +13,7 @@ FOLLOWED_FROM_BETA: frozenset[str] = frozenset(
         "DRAConsumableCapacity",
         "DRADeviceBindingConditions",
         "DRADeviceTaints",
+        "DRAExtendedResource",
         "DRAPartitionableDevices",
     }
 )

@@ -182,6 +182,7 @@ class PodStatus(Record, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    resources: ResourceRequirements | None = None
 
 
 FINISHED_PHASES = ("Succeeded", "Failed")

@@ -14,6 +14,8 @@ def _variant(entry: PluginEntry, release: Release) -> PluginEntry:
     if not release.rules.scores_devices:
         return entry
     target = f"{__name__}.scoring:ScoringDynamicResources"
+    if release.enabled("DRAExtendedResource"):
+        target = f"{__name__}.extended:ExtendedDynamicResources"
     return replace(entry, target=target, points=entry.points | {"score"}, default_weight=2)
 
 

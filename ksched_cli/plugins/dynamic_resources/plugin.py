@@ -50,10 +50,12 @@ from ksched_cli.plugins.dynamic_resources.claims import (
 )
 
 if TYPE_CHECKING:
+    from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch
     from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 
 STATE_KEY = "DynamicResources"
 CLAIM_UNREACHABLE = Status.unresolvable("resourceclaim not available on the node")
+STILL_NOT_SCHEDULABLE = "still not schedulable"
 NANOSECONDS = 1e9
 
 
@@ -66,6 +68,7 @@ class ClaimsState:
     search:      allocates the claims that are not allocated yet; None if all are
     allocations: by index, what Reserve allocated
     unavailable: the indices of allocated claims that some node does not reach
+    extended:    the search, where the last claim is for extended resources
     """
 
     claims: list[ResourceClaim] = field(default_factory=list)
@@ -73,6 +76,7 @@ class ClaimsState:
     search: DeviceSearch | None = None
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
+    extended: ExtendedSearch | None = None
 
     def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
         return (
@@ -208,7 +212,7 @@ class DynamicResources(
             if not users or (len(users) == 1 and users[0].uid == pod.uid):
                 defer(state, partial(self._store.write, deallocated(claim)))
                 return None, Status.unschedulable("deallocation of ResourceClaim completed")
-        return None, Status.unschedulable("still not schedulable")
+        return None, Status.unschedulable(STILL_NOT_SCHEDULABLE)
 
     # -- Reserve, PreBind -------------------------------------------------------------------------
 

@@ -11,6 +11,8 @@ from ksched_cli.plugins.node_resources import balanced_allocation_args, fit_args
 
 def _fit_variant(entry: PluginEntry, release: Release) -> PluginEntry:
     entry = replace(entry, in_tree_args=fit_args.args_of(release))
+    if release.enabled("DRAExtendedResource"):
+        entry = replace(entry, target=f"{__name__}.device_resources:DelegatingFit")
     if "placementScore" in release.rules.absent_points:
         return entry
     return replace(entry, points=entry.points | {"placementScore"})
@@ -30,7 +32,10 @@ FIT = PluginEntry.in_tree(
 def _balanced_variant(entry: PluginEntry, release: Release) -> PluginEntry:
     if not release.rules.balances_change:
         return entry
-    return replace(entry, target=f"{__name__}.balanced_allocation:BalanceChange")
+    target = f"{__name__}.balanced_allocation:BalanceChange"
+    if release.enabled("DRAExtendedResource"):
+        target = f"{__name__}.device_resources:DelegatingBalance"
+    return replace(entry, target=target)
 
 
 BALANCED_ALLOCATION = PluginEntry.in_tree(

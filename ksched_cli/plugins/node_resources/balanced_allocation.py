@@ -51,7 +51,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._resources = args.resources or ()
 
-    def sign_pod(self, pod: PodInfo) -> Fragments:
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
         return sign_requests(pod)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
@@ -126,7 +126,7 @@ class BalanceChange(NodeResourcesBalancedAllocation):
             raise PluginError("resources not found")
         if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
             requests = pod_requests.by_resource
-            usages = resource_usages(self._resources, requests, nodes, nonzero=False)
+            usages = self._usages(requests, nodes)
             after = _balance(standard_deviation(usages))
             before = _balance(standard_deviation(_without(usages, requests)))
         else:
@@ -136,6 +136,9 @@ class BalanceChange(NodeResourcesBalancedAllocation):
             fractions = np.minimum((used - _column(pod_requests)) / capacity, 1.0)
             before = _balance(np.abs(fractions[0] - fractions[1]) / 2)
         return HALF + (HALF + after - before) // 2
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        return resource_usages(self._resources, pod_requests, nodes, nonzero=False)
 
 
 def _column(pod_requests: ScoredRequests) -> Scores:

@@ -5,7 +5,7 @@ Upstream: plugins/noderesources/fit.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -33,6 +33,7 @@ from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.plugins.node_resources.scoring import (
+    ResourceUsage,
     ScoredRequests,
     Strategy,
     calculate_pod_requests,
@@ -81,7 +82,7 @@ class NodeResourcesFit(
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
             self._shape_score = requested_to_capacity_ratio(ratio.shape or ())
 
-    def sign_pod(self, pod: PodInfo) -> Fragments:
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
         return sign_requests(pod)
 
     def pre_filter(
@@ -184,9 +185,12 @@ class NodeResourcesFit(
             return (points[0] * cpu_weight + points[1] * memory_weight) // (
                 cpu_weight + memory_weight
             )
-        usages = resource_usages(self._resources, pod_requests.by_resource, nodes, nonzero=True)
+        usages = self._usages(pod_requests.by_resource, nodes)
         score = self._shape_score or self._strategy
         return weighted_mean(usages, self._weights, score, skip_zero=self._shape_score is not None)
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        return resource_usages(self._resources, pod_requests, nodes, nonzero=True)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []

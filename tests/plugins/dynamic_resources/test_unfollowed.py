@@ -6,7 +6,7 @@ import pytest
 
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.unfollowed import unfollowed_gates
-from ksched_cli.testing import cluster, node
+from ksched_cli.testing import cluster, node, pod
 
 
 def slice_of(**device: Any) -> dict[str, Any]:
@@ -23,18 +23,13 @@ def slice_of(**device: Any) -> dict[str, Any]:
     }
 
 
-BACKING: dict[str, Any] = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "DeviceClass",
-    "metadata": {"name": "c"},
-    "spec": {"extendedResourceName": "example.com/gpu"},
-}
-
-
 def test_a_gate_is_named_where_it_is_on() -> None:
-    state = cluster(node("n"), BACKING)
+    amounts = {"requests": {"cpu": "1"}}
+    resized = pod("p", spec={"resources": amounts}, status={"resources": amounts})
+    state = cluster(node("n"), resized)
+    gate = "InPlacePodLevelResourcesVerticalScaling"
     (line,) = unfollowed_gates(state, release_of("1.36"))
-    assert "does not implement DRAExtendedResource, which Kubernetes 1.36 has on" in line
+    assert f"does not implement {gate}, which Kubernetes 1.36 has on" in line
     assert unfollowed_gates(state, release_of("1.34")) == []
 
 

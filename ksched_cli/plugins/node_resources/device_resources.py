@@ -1,0 +1,142 @@
+"""The two resource plugins where device classes may back extended resources (DRAExtendedResource):
+a node without the resource is DynamicResources' to judge, and its devices count in scores.
+
+Upstream: plugins/noderesources (fit.go, shouldDelegateResourceToDRA; resource_allocation.go,
+calculateDRAExtendedResourceAllocatableRequest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Column
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.device_classes import BackingClasses, is_dra_resource_name
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import Scope
+from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.status import PluginError
+from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
+from ksched_cli.plugins.helper.signatures import Fragments
+from ksched_cli.plugins.node_resources.balanced_allocation import BalanceChange
+from ksched_cli.plugins.node_resources.balanced_allocation_args import (
+    NodeResourcesBalancedAllocationArgs,
+)
+from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
+from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs
+from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
+from ksched_cli.plugins.node_resources.scoring import ResourceUsage
+
+# Added to what is left of a resource: no request is more than that.
+PLENTY = 1 << 61
+
+
+class DelegatingFit(NodeResourcesFit):
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._handle = handle
+        self._backing = handle.service(BackingClasses)
+        self._backed = _backed(self._resources, self._backing)
+
+    def scope_for(self, pod: PodInfo) -> Scope:
+        return _scope_for(pod, self._resources, self._backed)
+
+    def compare_nodes(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, used: Mapping[str, Column]
+    ) -> Verdicts:
+        delegated = self._backing.requested(pod)
+        if delegated:
+            used = dict(used)
+            for resource in delegated:
+                is_absent = nodes.gather(nodes.snapshot.allocatable(resource)) == 0
+                used[resource] = np.where(is_absent, -PLENTY, used[resource])
+        return super().compare_nodes(state, pod, nodes, used)
+
+    def compared_requests(self, state: CycleState, pod: PodInfo) -> Mapping[str, int] | None:
+        return None if self._backing.requested(pod) else super().compared_requests(state, pod)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if self._backing.requested(pod) else super().sign_pod(pod)
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        usages = super()._usages(pod_requests, nodes)
+        if not self._backed:
+            return usages
+        counts = self._handle.service(DeviceCounts)
+        return _with_devices(usages, self._backed, pod_requests, nodes, counts)
+
+    def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
+        lines = super().explain_filter(state, pod, node)
+        delegated = [n for n in self._backing.requested(pod) if not node.allocatable(n)]
+        return [line for line in lines if line.partition(": ")[0] not in delegated]
+
+
+class DelegatingBalance(BalanceChange):
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._handle = handle
+        self._backing = handle.service(BackingClasses)
+        self._backed = _backed(self._resources, self._backing)
+
+    def scope_for(self, pod: PodInfo) -> Scope:
+        return _scope_for(pod, self._resources, self._backed)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if self._backing.requested(pod) else super().sign_pod(pod)
+
+    def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
+        usages = super()._usages(pod_requests, nodes)
+        for index, class_name in self._backed.items():
+            device_class = self._handle.cluster.device_classes[class_name]
+            is_absent = nodes.gather(nodes.snapshot.allocatable(self._resources[index].name)) == 0
+            if pod_requests[index] and device_class.spec.selectors and is_absent.any():
+                # Upstream has no cache of selectors here, and panics.
+                raise PluginError(f"selectors of device class {class_name}: no CEL cache")
+        if not self._backed:
+            return usages
+        counts = self._handle.service(DeviceCounts)
+        return _with_devices(usages, self._backed, pod_requests, nodes, counts)
+
+
+def _backed(resources: Sequence[ResourceSpec], backing: BackingClasses) -> dict[int, str]:
+    """By index, the classes of the configured resources that one backs."""
+    classes = ((index, backing.of(spec.name)) for index, spec in enumerate(resources))
+    return {
+        index: device_class.name
+        for index, device_class in classes
+        if device_class is not None and is_dra_resource_name(resources[index].name)
+    }
+
+
+def _scope_for(pod: PodInfo, resources: Sequence[ResourceSpec], backed: Mapping[int, str]) -> Scope:
+    requests = pod.resources.requests
+    is_counted = any(requests.get(resources[index].name) for index in backed)
+    return Scope.CLUSTER if is_counted else Scope.ROW
+
+
+def _with_devices(
+    usages: list[ResourceUsage],
+    backed: Mapping[int, str],
+    pod_requests: Sequence[int],
+    nodes: Nodes,
+    counts: DeviceCounts,
+) -> list[ResourceUsage]:
+    """Where a node has none of a resource that a class backs, its devices of that class."""
+    for index, class_name in backed.items():
+        if not pod_requests[index]:
+            continue
+        usage = usages[index]
+        total, taken = map(nodes.gather, counts.totals(class_name))
+        by_devices = (usage.allocatable == 0) & (total > 0)
+        usages[index] = replace(
+            usage,
+            allocatable=np.where(by_devices, total, usage.allocatable),
+            requested=np.where(by_devices, taken + pod_requests[index], usage.requested),
+            everywhere=False,
+        )
+    return usages
