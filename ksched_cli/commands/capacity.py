@@ -126,12 +126,12 @@ def _copies(
 
 def _of_name(simulation: Simulation, name: str, namespace: str) -> Pod | Target:
     """A workload of KIND/NAME, unless a pod has that namespace and name; else a pod."""
-    from ksched_cli.commands import session
+    from ksched_cli.commands import named_objects
     from ksched_cli.scenario.replicas import workload_target
 
     target = workload_target(name, namespace)
     if target is None or any(pod.key == name for pod in simulation.state.pods):
-        return session.find_pod(simulation, name, namespace).pod
+        return named_objects.find_pod(simulation, name, namespace).pod
     return target
 
 

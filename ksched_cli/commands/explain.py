@@ -52,11 +52,11 @@ def explain(
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
     """
-    from ksched_cli.commands import session
+    from ksched_cli.commands import named_objects
 
     if bool(pod) == pending:
         raise UsageError("explain takes a POD, or --pending for all that stay pending")
-    alone = session.is_alone(alone, in_turn)
+    alone = named_objects.is_alone(alone, in_turn)
     if not pending:
         return _explain_pod(options, pod, node or (), top, alone=alone)
     if node or top or alone:
@@ -68,13 +68,13 @@ def _explain_pod(
     options: StateOptions, name: str, nodes: Sequence[str], top: int | None, *, alone: bool
 ) -> ExitCode:
     from ksched_cli.analysis import explain as analysis
-    from ksched_cli.commands import session
+    from ksched_cli.commands import named_objects, session
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
-    pod = session.find_pod(simulation, name, options.namespace)
-    session.check_nodes(simulation, nodes)
+    pod = named_objects.find_pod(simulation, name, options.namespace)
+    named_objects.check_nodes(simulation, nodes)
     explanation = analysis.explain(simulation, pod, alone=alone)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)

@@ -31,7 +31,7 @@ def preempt(
     plugin's failure leaves it undecided.
     """
     from ksched_cli.analysis import preempt as analysis
-    from ksched_cli.commands import session
+    from ksched_cli.commands import named_objects, session
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.changes import with_changes
@@ -39,9 +39,9 @@ def preempt(
     from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
-    info = session.find_pod(simulation, pod, options.namespace)
+    info = named_objects.find_pod(simulation, pod, options.namespace)
     answer = analysis.preempt(
-        simulation, info, everything=all_candidates, alone=session.is_alone(alone, in_turn)
+        simulation, info, everything=all_candidates, alone=named_objects.is_alone(alone, in_turn)
     )
     session.report_defects(simulation, options.debug)
     show(

@@ -56,7 +56,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
     plugin's failure leaves some pod undecided.
     """
     from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.commands import progress, session
+    from ksched_cli.commands import named_objects, progress, session
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine.simulation import Focus, Options
     from ksched_cli.report import schedule as renderer
@@ -79,7 +79,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
             on_progress=on_progress,
         )
         simulation = session.open_simulation(options, run_options, extender_bind=extender_bind)
-        traced_pods = session.find_pods(simulation, traced or (), options.namespace)
+        traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else ()
@@ -88,7 +88,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
 
     def shown() -> renderer.Shown:
         waiting = (*run.placements, *run.pending, *run.gated)
-        owners = session.owners(simulation, waiting)
+        owners = named_objects.owners(simulation, waiting)
         usages = node_usages(simulation.snapshot)
         return renderer.Shown(usages, owners, options.output is Form.WIDE, nodes)
 

@@ -25,7 +25,7 @@ from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.capacity import MAXIMUM
-from ksched_cli.commands.session import owners
+from ksched_cli.commands.named_objects import owners
 from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
