@@ -46,3 +46,10 @@ def test_the_partition_keeps_its_kinds_apart(monkeypatch: pytest.MonkeyPatch) ->
     assert len(placements) == 21
     for pod, node in placements.items():
         assert node.startswith("gpu-" if "train" in pod else "cpu-")
+
+
+def test_the_expectations_of_the_examples_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = CliRunner().invoke(app, ["test", "examples"])
+    assert shown.exit_code == 0, shown.stdout
+    assert "10 passed, 0 failed" in shown.stdout

@@ -1,4 +1,4 @@
-"""`ksched config show [CONFIG]`: the effective configuration."""
+"""`ksched config`: show, diff."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup
-from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.options import AllowPlugins, CommonOptions
 
 app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
 
@@ -30,6 +30,7 @@ def show(
             help="A file, or - for standard input. Without it, the default configuration.",
         ),
     ] = None,
+    allow_plugins: AllowPlugins = None,
 ) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
     from ksched_cli.commands import output
@@ -38,11 +39,13 @@ def show(
         registry_in_release,
         usable_plugins,
     )
+    from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
     registry = registry_in_release(options, usable_plugins(options.plugin))
-    configuration = read_configuration(config, registry, options.plugin)
+    allowed = read_allowed(allow_plugins or ())
+    configuration = read_configuration(config, registry, options.plugin, allowed)
     output.show(
         Report(
             document=lambda: renderer.document(configuration),
@@ -51,3 +54,43 @@ def show(
         options.output,
     )
     return ExitCode.YES
+
+
+@app.command(cls=Command)
+@as_command
+def diff(
+    options: CommonOptions,
+    before: Annotated[str, typer.Argument(metavar="A", help="A file, or - for standard input.")],
+    after: Annotated[str, typer.Argument(metavar="B", help="The file to compare with it.")],
+    allow_plugins: AllowPlugins = None,
+) -> ExitCode:
+    """What differs once both take effect.
+
+    Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
+    not differ, however they are written. Exit code 0 when nothing differs, 1 when something does.
+    """
+    from ksched_cli.commands import output
+    from ksched_cli.commands.session import (
+        read_configuration,
+        registry_in_release,
+        usable_plugins,
+    )
+    from ksched_cli.config.allowed_plugins import read_allowed
+    from ksched_cli.config.diff import differences
+    from ksched_cli.report import configuration_diff as renderer
+    from ksched_cli.report.forms import Report
+
+    registry = registry_in_release(options, usable_plugins(options.plugin))
+    allowed = read_allowed(allow_plugins or ())
+    first, second = (
+        read_configuration(path, registry, options.plugin, allowed) for path in (before, after)
+    )
+    changes = differences(first, second)
+    output.show(
+        Report(
+            document=lambda: renderer.document(changes),
+            table=lambda: renderer.table(changes, (before, after), output.limit()),
+        ),
+        options.output,
+    )
+    return ExitCode.NO if changes else ExitCode.YES

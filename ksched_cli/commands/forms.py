@@ -10,6 +10,7 @@ from ksched_cli.report.forms import Form
 COMMON_FORMS = (Form.TABLE, Form.JSON, Form.YAML, Form.HTML)
 # What single commands take besides.
 MORE_FORMS = {
+    "validate": (Form.SARIF, Form.GITHUB, Form.JUNIT),
     "schedule": (Form.WIDE, Form.NAME),
     "explain": (Form.NAME,),
     "preempt": (Form.NAME,),
@@ -17,6 +18,7 @@ MORE_FORMS = {
     "drift": (Form.WIDE, Form.NAME),
     "audit": (Form.NAME,),
     "plugins": (Form.NAME,),
+    "test": (Form.JUNIT,),
 }
 
 

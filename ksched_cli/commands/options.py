@@ -108,6 +108,15 @@ Plugin = Annotated[
         "default profile at every point it extends.",
     ),
 ]
+AllowPlugins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-plugins",
+        metavar="NAME[=POINT+POINT],...|FILE",
+        help="Plugins of another build, taken as there by their names, without their code; "
+        "repeatable.",
+    ),
+]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Print the tracebacks of plugins that failed.")
 ]

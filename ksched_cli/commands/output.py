@@ -68,7 +68,7 @@ def show(report: Report, form: Form) -> None:
         _page(text)
     elif form is Form.HTML and SETTINGS.browser:
         show_page(text)
-    elif text or form is not Form.NAME:
+    elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
 
 

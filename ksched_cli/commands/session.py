@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ksched_cli.cluster.snapshot import Rows
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.commands.options import CommonOptions, StateOptions
+    from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.extender_runner import ExtenderOptions
     from ksched_cli.engine.scheduling_cycle import TieBreak
     from ksched_cli.engine.simulation import Options, Simulation
@@ -115,15 +116,19 @@ def _releases(options: CommonOptions, kubelets: Iterable[str]) -> list[Release]:
 
 
 def read_configuration(
-    path: str | None, registry: Registry, sources: Sequence[str] | None = None
+    path: str | None,
+    registry: Registry,
+    sources: Sequence[str] | None = None,
+    allowed: Sequence[AllowedPlugin] | None = None,
 ) -> Configuration:
     """The configuration at the path, else the default one with the plugins of --plugin (sources).
 
+    allowed: plugins of other builds that are taken as there; None where it is to be run
     Raises InputError where the file is missing, unreadable or not valid.
     """
     if path:
         raw, name = read_file(path)
-        return load_configuration(decode_text(raw, name), name, registry)
+        return load_configuration(decode_text(raw, name), name, registry, allowed)
     if sources:
         joining = _plugins_from(registry, sources)
         data = {"apiVersion": API_VERSION, "kind": KIND, **profile_with_plugins(joining)}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.config.allowed_plugins import AllowedPlugin
+from ksched_cli.config.checks.findings import Finding, Severity, in_order
+from ksched_cli.config.checks.ignores import LATER_RULE, ignores
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.review import Review, review_bytes
 
-RULE = "refused-later"
+RULE = LATER_RULE
 
 
 def with_later_refusals(
-    review: Review, raw: bytes, source_name: str, later: Iterable[KnownPlugins]
+    review: Review,
+    raw: bytes,
+    source_name: str,
+    later: Iterable[KnownPlugins],
+    allowed: Sequence[AllowedPlugin] = (),
 ) -> Review:
     """The review with a warning for each error that only a later minor finds in the same file.
 
@@ -22,7 +28,7 @@ def with_later_refusals(
     errors = {(f.rule, f.path) for f in review.findings if f.severity is Severity.ERROR}
     warnings: list[Finding] = []
     for registry in later:
-        for finding in review_bytes(raw, source_name, registry).findings:
+        for finding in review_bytes(raw, source_name, registry, allowed).findings:
             if finding.severity is Severity.ERROR and (finding.rule, finding.path) not in errors:
                 errors.add((finding.rule, finding.path))
                 message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
@@ -31,9 +37,11 @@ def with_later_refusals(
                 )
     if not warnings:
         return review
-    order = list(Severity)
-    findings = sorted(
-        (*review.findings, *warnings),
-        key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
+    lines = {item.line for item in ignores(raw.decode("utf-8", "replace")) if item.rule == RULE}
+    ignored = [finding for finding in warnings if finding.line in lines]
+    remaining = [finding for finding in warnings if finding.line not in lines]
+    return replace(
+        review,
+        findings=in_order((*review.findings, *remaining)),
+        ignored=(*review.ignored, *ignored),
     )
-    return replace(review, findings=tuple(findings))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ksched_cli.config.allowed_plugins import AllowedPlugin
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
@@ -11,18 +14,24 @@ from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
 
 
-def load_configuration(text: str | None, source_name: str, registry: KnownPlugins) -> Configuration:
+def load_configuration(
+    text: str | None,
+    source_name: str,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] | None = None,
+) -> Configuration:
     """The effective configuration of a file's text; of None, the default one.
 
+    allowed: plugins of other builds that are taken as there; None where their code is needed
     Raises InputError, with the first problem and its position, where kube-scheduler refuses it.
     """
     if text is None:
         return default_configuration(registry)
-    judgement = judge(text, registry)
+    judgement = judge(text, registry, allowed)
     configuration = judgement.startup.configuration
     if judgement.verdict.accepts and configuration is not None:
         return configuration
-    findings = findings_of(text, judgement, registry)
+    findings = findings_of(text, judgement)
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     first = errors[0]
     more = f" (and {len(errors) - 1} more; `ksched validate` lists them)" if len(errors) > 1 else ""

@@ -6,10 +6,13 @@ made of its Judgement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position
+from ksched_cli.config.allowed_plugins import AllowedPlugin, allowed_in, with_allowed
+from ksched_cli.config.checks.findings import Finding, Findings, Severity, at_position, in_order
+from ksched_cli.config.checks.ignores import without_ignored
 from ksched_cli.config.checks.lint import PROFILE_RULES, RULES, Subject
 from ksched_cli.config.checks.refusals import (
     add_field_error,
@@ -17,6 +20,7 @@ from ksched_cli.config.checks.refusals import (
     check_args_kind,
     check_kind,
     check_names,
+    check_points_of_allowed,
 )
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import KnownPlugins
@@ -55,12 +59,13 @@ class Verdict:
 class Review:
     """kube-scheduler's verdict, and the findings: errors first, then by position.
 
-    version: of the kube-scheduler, as "v1.34.1"
+    version: of the kube-scheduler, as "v1.34.1"; ignored: the findings that comments silence
     """
 
     verdict: Verdict
     findings: tuple[Finding, ...]
     version: str
+    ignored: tuple[Finding, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -72,7 +77,7 @@ class Review:
 class Judgement:
     """What every stage makes of a text; later stages go on after an error of an earlier one.
 
-    defaulted: the parsed configuration with defaults
+    defaulted: the parsed configuration with defaults; registry: with the plugins that are allowed
     """
 
     verdict: Verdict
@@ -80,11 +85,22 @@ class Judgement:
     defaulted: SchedulerConfiguration
     field_errors: tuple[FieldError, ...]
     startup: Startup
+    registry: KnownPlugins
 
 
-def judge(text: str, registry: KnownPlugins) -> Judgement:
-    """Runs decoding, defaulting, validation and startup, each once."""
+def judge(
+    text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] | None = None
+) -> Judgement:
+    """Runs decoding, defaulting, validation and startup, each once.
+
+    allowed: plugins of other builds that are taken as there, beside those that the text's comments
+    allow; None where a plugin must be there with its code. Raises UsageError for a comment that
+    allows no plugin.
+    """
     parsed = parse(text, registry)
+    if allowed is not None:
+        every = (*allowed, *allowed_in(text))
+        registry = with_allowed(registry, every, parsed.configuration)
     defaulted = with_defaults(parsed.configuration, registry)
     field_errors = tuple(validate(defaulted, registry))
     startup = start(parsed.configuration, defaulted, registry)
@@ -97,29 +113,35 @@ def judge(text: str, registry: KnownPlugins) -> Judgement:
         verdict = Verdict(stage, startup.errors[0].message)
     else:
         verdict = Verdict()
-    return Judgement(verdict, parsed, defaulted, field_errors, startup)
+    return Judgement(verdict, parsed, defaulted, field_errors, startup, registry)
 
 
-def review_bytes(raw: bytes, source_name: str, registry: KnownPlugins) -> Review:
+def review_bytes(
+    raw: bytes, source_name: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] = ()
+) -> Review:
     """The review of a file as it was read; one that is not UTF-8 has a finding that says so."""
     try:
-        return review(decode_text(raw, source_name), registry)
+        return review(decode_text(raw, source_name), registry, allowed)
     except InputError as error:
         finding = at_position("not-text", (), error.position, error.problem, error.hint)
         verdict = Verdict(Stage.DECODE, "yaml: invalid leading UTF-8 octet")
         return Review(verdict, (finding,), registry.release.version)
 
 
-def review(text: str, registry: KnownPlugins) -> Review:
-    """Every finding, those of later stages too where an earlier one refuses."""
-    judgement = judge(text, registry)
-    findings = findings_of(text, judgement, registry)
-    return Review(judgement.verdict, findings, registry.release.version)
+def review(text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] = ()) -> Review:
+    """Every finding, those of later stages too where an earlier one refuses.
+
+    allowed: plugins of other builds that are taken as there
+    Raises UsageError for a comment that allows no plugin.
+    """
+    judgement = judge(text, registry, allowed)
+    remaining, ignored = without_ignored(findings_of(text, judgement), text)
+    return Review(judgement.verdict, in_order(remaining), registry.release.version, ignored)
 
 
-def findings_of(text: str, judgement: Judgement, registry: KnownPlugins) -> tuple[Finding, ...]:
+def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
     """The findings about a judged text."""
-    parsed, findings = judgement.parsed, Findings(text)
+    parsed, registry, findings = judgement.parsed, judgement.registry, Findings(text)
     if parsed.syntax_error is not None:
         _add_syntax_error(text, parsed.syntax_error, findings)
         return findings.sorted()
@@ -151,6 +173,7 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     for field_error in judgement.field_errors:
         add_field_error(field_error, (), findings)
     check_names(parsed.configuration, registry, findings)
+    check_points_of_allowed(parsed.configuration, registry, findings)
     for error in judgement.startup.errors:
         add_startup_error(error, parsed.configuration, findings)
     _lint(judgement, registry, findings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +20,9 @@ class Form(StrEnum):
     YAML = "yaml"
     NAME = "name"
     HTML = "html"
+    SARIF = "sarif"
+    GITHUB = "github"
+    JUNIT = "junit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Report:
     names:    what the result comes down to where that is a list of names
     headline: the verdict in a line or more, with which a page begins
     figures:  plain data that only the page shows
+    texts:    the forms that are of this result alone
     """
 
     document: Callable[[], Mapping[str, Any]]
@@ -38,6 +42,7 @@ class Report:
     names: Callable[[], Sequence[str]] = tuple
     headline: Callable[[], str] = str
     figures: Callable[[], Mapping[str, Any]] = dict
+    texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
 
 
 def _table(report: Report) -> str:
@@ -83,4 +88,4 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
 
 def render(report: Report, form: Form) -> str:
     """The text to print, without a line end."""
-    return RENDERERS[form](report)
+    return report.texts[form]() if form in report.texts else RENDERERS[form](report)

@@ -1,22 +1,58 @@
-"""A review of a configuration (config.review): as table text and as plain data."""
+"""Reviews of configurations (config.review): as table text, plain data and JUnit's cases."""
 
 from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from ksched_cli.config.checks.findings import Finding
+from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.review import Review
-from ksched_cli.report.table import Limit, printable
+from ksched_cli.config.sources import ReviewedText, Sources
+from ksched_cli.report.junit import Case, Suite
+from ksched_cli.report.table import EVERYTHING, Limit, counted, printable
 
 
 def document(review: Review) -> dict[str, Any]:
     """kind ValidationResult."""
-    verdict = review.verdict
+    return {"apiVersion": "ksched/v1", "kind": "ValidationResult", **_fields(review)}
+
+
+def documents(texts: Sequence[ReviewedText], sources: Sources) -> dict[str, Any]:
+    """kind ValidationResults."""
     return {
         "apiVersion": "ksched/v1",
-        "kind": "ValidationResult",
+        "kind": "ValidationResults",
+        "valid": all(text.review.valid for text in texts),
+        "files": [
+            {"path": text.source.path, "object": text.source.object, **_fields(text.review)}
+            for text in texts
+        ],
+        "passedOver": [*sources.passed_over, *sources.templates],
+    }
+
+
+def suites(texts: Sequence[ReviewedText]) -> list[Suite]:
+    """For JUnit: a suite per file, a case per configuration in it."""
+    cases: dict[str, list[Case]] = {}
+    for text in texts:
+        cases.setdefault(text.source.path, []).append(_case(text))
+    return [Suite(path, cases[path]) for path in cases]
+
+
+def _case(text: ReviewedText) -> Case:
+    name = text.source.object or "configuration"
+    shown = table(text.review, text.source.path, EVERYTHING)
+    if text.review.valid:
+        return Case(name, None, shown if text.review.findings else "")
+    first = next(item for item in text.review.findings if item.severity is Severity.ERROR)
+    return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
+
+
+def _fields(review: Review) -> dict[str, Any]:
+    verdict = review.verdict
+    return {
         "valid": review.valid,
         "kubeScheduler": {
             "version": review.version,
@@ -25,6 +61,7 @@ def document(review: Review) -> dict[str, Any]:
             "error": verdict.error,
         },
         "findings": [_finding(finding) for finding in review.findings],
+        "ignored": [_finding(finding) for finding in review.ignored],
     }
 
 
@@ -40,16 +77,28 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def table(review: Review, source_name: str, limit: Limit) -> str:
+def tables(texts: Sequence[ReviewedText], sources: Sources, limit: Limit) -> str:
+    """The table of each configuration, and how many there are of each verdict."""
+    parts = [table(text.review, text.source.path, limit, text.source.name) for text in texts]
+    valid = sum(text.review.valid for text in texts)
+    counts = [f"{counted(len(texts), 'configuration')}: {valid} valid, {len(texts) - valid} not"]
+    if sources.passed_over:
+        counts.append(f"{counted(len(sources.passed_over), 'file')} without one")
+    if len(texts) != 1 or sources.passed_over:
+        parts.append("; ".join(counts))
+    return "\n".join(parts)
+
+
+def table(review: Review, source_name: str, limit: Limit, label: str = "") -> str:
     """A block per finding, then kube-scheduler's message where it refuses, then the verdict
-    with counts."""
+    with counts. source_name: the file; label: the configuration in it, where that is not all."""
     parts = [_block(finding, source_name, limit) for finding in review.findings]
     verdict = review.verdict
     if not verdict.accepts:
         outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
         message = _wrapped(verdict.error or "", limit, "  ")
         parts.append(f"kube-scheduler {review.version} {outcome}:\n{message}")
-    parts.append(headline(review, source_name))
+    parts.append(headline(review, label or source_name))
     return printable("\n".join(parts))
 
 
@@ -81,6 +130,11 @@ def _wrapped(text: str, limit: Limit, indent: str) -> str:
     return "\n".join(wrapped)
 
 
+def headlines(texts: Sequence[ReviewedText]) -> str:
+    """The verdict of each configuration."""
+    return "\n".join(headline(text.review, text.source.name) for text in texts)
+
+
 def headline(review: Review, source_name: str) -> str:
     """The verdict, with counts."""
     return f"{source_name}: {_verdict(review)}"
@@ -93,5 +147,7 @@ def _verdict(review: Review) -> str:
         for name in ("error", "warning", "info")
         if counts[name]
     ]
+    if review.ignored:
+        parts.append(f"{len(review.ignored)} ignored")
     verdict = "valid" if review.valid else "not valid"
     return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, nothing to remark"

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.commands.runners import Ksched
+from tests.report.schemas import conforms
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 SCHEMA = json.loads(
@@ -51,3 +52,17 @@ def test_a_refused_file_is_exit_code_2_with_its_line(ksched: Ksched, tmp_path: P
     code, out, err = ksched("config", "show", path)
     assert (code, out) == (2, "")
     assert f"{path}:3:1: parallelism" in err
+
+
+def test_what_differs_between_two_files(ksched: Ksched, tmp_path: Path) -> None:
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    first, second, same = (tmp_path / f"{name}.yaml" for name in "abc")
+    first.write_text(head)
+    second.write_text(head + "parallelism: 8\n")
+    same.write_text(head + "parallelism: 16\n")
+    code, out, _ = ksched("config", "diff", first, second, "-o", "json")
+    document = conforms(json.loads(out), "configuration_diff")
+    assert code == 1
+    assert document["changes"] == [{"profile": "", "path": "parallelism", "from": 16, "to": 8}]
+    code, out, _ = ksched("config", "diff", first, same)
+    assert (code, out) == (0, "nothing differs once both take effect\n")

@@ -2,12 +2,14 @@
 
 import json
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
 from tests.commands.runners import Ksched, WriteConfig
+from tests.report.schemas import conforms
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 SCHEMA = json.loads(files("ksched_cli.schemas").joinpath("validation_result.json").read_text())
@@ -56,3 +58,65 @@ def test_the_table_names_file_line_problem_and_hint(
     assert 'did you mean "parallelism"?' in out
     assert 'strict decoding error: unknown field "paralelism"' in out
     assert err == ""
+
+
+def test_several_files_have_one_result(
+    ksched: Ksched, write_config: WriteConfig, tmp_path: Path
+) -> None:
+    right, wrong = tmp_path / "right.yaml", write_config(HEAD + "paralelism: 3\n")
+    right.write_text(HEAD)
+    for paths in ([right, wrong], [tmp_path], [tmp_path / "*.yaml"]):
+        code, out, _ = ksched("validate", *paths, "-o", "json")
+        result = conforms(json.loads(out), "validation_results")
+        verdicts = {Path(file["path"]).name: file["valid"] for file in result["files"]}
+        assert (code, verdicts) == (1, {"right.yaml": True, "config.yaml": False})
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning"), [("sarif", "{"), ("github", "::error "), ("junit", "<?xml")]
+)
+def test_the_forms_of_pipelines(
+    ksched: Ksched, write_config: WriteConfig, form: str, beginning: str
+) -> None:
+    code, out, err = ksched("validate", write_config(HEAD + "foo: 3\n"), "-o", form)
+    assert (code, out[: len(beginning)], err) == (1, beginning, "")
+
+
+def test_nothing_to_annotate_prints_nothing(ksched: Ksched, write_config: WriteConfig) -> None:
+    assert ksched("validate", write_config(HEAD), "-o", "github") == (0, "", "")
+
+
+def test_a_folder_without_a_configuration_is_an_error(ksched: Ksched, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: b\n")
+    code, _, err = ksched("validate", tmp_path)
+    assert code == 2
+    assert f"no configuration in {tmp_path} (1 YAML and JSON files)" in err
+    code, out, _ = ksched("validate", "--skip-others", tmp_path / "a.yaml")
+    assert (code, out) == (0, "0 configurations: 0 valid, 0 not; 1 file without one\n")
+
+
+def test_templates_are_warned_of(ksched: Ksched, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(HEAD)
+    (tmp_path / "t.yaml").write_text("{{ if x }}\n" + HEAD)
+    code, _, err = ksched("validate", tmp_path)
+    assert code == 0
+    assert "t.yaml is a template: render it first" in err
+
+
+def test_plugins_of_another_build_are_allowed(ksched: Ksched, write_config: WriteConfig) -> None:
+    path = write_config(HEAD + "profiles: [{plugins: {score: {enabled: [{name: Green}]}}}]\n")
+    assert ksched("validate", path)[0] == 1
+    assert ksched("validate", path, "--allow-plugins", "Green")[0] == 0
+
+
+def test_a_rule_is_explained(ksched: Ksched) -> None:
+    code, out, _ = ksched("validate", "--explain", "weight-zero")
+    assert (code, out.partition(":")[0]) == (0, "weight-zero (warning)")
+    assert "strategy-outvoted" in ksched("validate", "--explain", "all")[1]
+    code, _, err = ksched("validate", "--explain", "weight-zro")
+    assert (code, err) == (2, 'error: there is no rule "weight-zro"; did you mean "weight-zero"?\n')
+
+
+@pytest.mark.parametrize("arguments", [(), ("--explain", "syntax", "c.yaml")])
+def test_a_configuration_or_a_rule_is_needed(ksched: Ksched, arguments: tuple[str, ...]) -> None:
+    assert ksched("validate", *arguments)[0] == 2

@@ -3,6 +3,7 @@
 import pytest
 
 from ksched_cli.config.review import review
+from ksched_cli.config.sources import ConfigurationText, ReviewedText, Sources, review_text
 from ksched_cli.report import validation
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.config.registries import REGISTRY
@@ -39,3 +40,27 @@ def test_messages_wrap_to_the_width() -> None:
     lines = table(HEAD + "parallelism: 0\n", Limit(width=50))
     assert len(lines) > len(table(HEAD + "parallelism: 0\n"))
     assert all(len(line) <= 50 for line in lines if line.startswith("    "))
+
+
+def reviewed(*bodies: str) -> list[ReviewedText]:
+    texts = [ConfigurationText(f"{i}.yaml", (HEAD + b).encode()) for i, b in enumerate(bodies)]
+    return [review_text(text, REGISTRY) for text in texts]
+
+
+def test_reviews_of_several_are_as_their_schema_says() -> None:
+    texts = reviewed("", "paralelism: 3\n")
+    document = validation.documents(texts, Sources((), ("other.yaml",)))
+    conforms(document, "validation_results")
+    assert (document["valid"], document["passedOver"]) == (False, ["other.yaml"])
+
+
+def test_several_are_counted_by_verdict() -> None:
+    lines = validation.tables(reviewed("", "foo: 1\n"), Sources((), ("o.yaml",)), EVERYTHING)
+    assert lines.splitlines()[0] == "0.yaml: valid, nothing to remark"
+    assert lines.splitlines()[-1] == "2 configurations: 1 valid, 1 not; 1 file without one"
+
+
+def test_each_configuration_is_a_case_of_its_files_suite() -> None:
+    first, second = validation.suites(reviewed("", "foo: 1\n"))
+    assert (first.name, [case.failure for case in first.cases]) == ("0.yaml", [None])
+    assert (second.cases[0].failure or "").startswith('foo: unknown key "foo"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -72,13 +73,18 @@ class Findings:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Errors first, then by place."""
-        order = list(Severity)
-        return tuple(
-            sorted(
-                self._findings.values(),
-                key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
-            )
+        return in_order(self._findings.values())
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors first, then by place."""
+    order = list(Severity)
+    return tuple(
+        sorted(
+            findings,
+            key=lambda item: (order.index(item.severity), item.line or 0, item.column or 0),
         )
+    )
 
 
 def at_position(

@@ -64,42 +64,8 @@ POLICY_NAMES: Mapping[str, str] = {
     "TaintTolerationPriority": "TaintToleration",
 }
 
-# Known, but of another build: kube-scheduler refuses them, the build named here does not.
-_SCHEDULER_PLUGINS = "kubernetes-sigs/scheduler-plugins"
-FOREIGN_PLUGINS: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "CapacityScheduling",
-            "Coscheduling",
-            "CrossNodePreemption",
-            "Diktyo",
-            "LoadVariationRiskBalancing",
-            "LowRiskOverCommitment",
-            "NetworkOverhead",
-            "NodeMetadata",
-            "NodeResourceLimits",
-            "NodeResourceTopologyMatch",
-            "NodeResourcesAllocatable",
-            "NodeResourcesFitPlus",
-            "Peaks",
-            "PodState",
-            "PreemptionToleration",
-            "QOSSort",
-            "ScarceResourceAvoidance",
-            "SySched",
-            "TargetLoadPacking",
-            "TopologicalSort",
-        ),
-        _SCHEDULER_PLUGINS,
-    ),
-    **dict.fromkeys(
-        ("DeviceShare", "ElasticQuota", "LoadAwareScheduling", "NodeNUMAResource", "Reservation"),
-        "koordinator",
-    ),
-}
-
-# Those of them that ksched can simulate: the folder of its repository that brings the plugin. Names
-# without ./ would be looked up at a package index, where anybody may register them.
+# Plugins of other builds that ksched can simulate: the folder of its repository that brings the
+# plugin. Names without ./ would be looked up at a package index, where anybody may register them.
 DISTRIBUTIONS: Mapping[str, str] = {
     "Coscheduling": "./plugins/ksched-coscheduling",
     "TargetLoadPacking": "./plugins/ksched-trimaran",
@@ -219,9 +185,11 @@ OLD_VERSIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 
 OTHER_KINDS: Mapping[str, str] = {
-    "ConfigMap": "the configuration is a text inside this ConfigMap's data; give that text",
+    "ConfigMap": "no text in this ConfigMap's data is a KubeSchedulerConfiguration",
     "KubeletConfiguration": "this is the kubelet's configuration, not the scheduler's",
-    "Policy": "the Policy API is gone since v1.23; write a KubeSchedulerConfiguration",
+    "Policy": (
+        "the Policy API is gone since v1.23; `ksched config migrate` makes a configuration of it"
+    ),
     "Pod": "this is a pod; its --config flag names the file that is wanted here",
     "Deployment": "this is a deployment; its --config flag names the file that is wanted here",
     "List": "this is a list of objects; a cluster state goes to --state",

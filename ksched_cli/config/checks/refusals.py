@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ksched_cli.config.checks.findings import Findings, parse_path
+from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
 from ksched_cli.config.checks.known_names import (
     DISTRIBUTIONS,
-    FOREIGN_PLUGINS,
     OLD_VERSIONS,
     OTHER_KINDS,
     POLICY_NAMES,
@@ -31,6 +31,9 @@ from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import ErrorType, FieldError
 
+_ALLOW = (
+    "`ksched plugins` lists those there are; --allow-plugins takes one of another build as there"
+)
 _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
 _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 
@@ -75,7 +78,7 @@ def _wrong_version(
     if group == GROUP and name in OLD_VERSIONS:
         last, changes = OLD_VERSIONS[name]
         message = f"{name} was read by kube-scheduler up to {last}; {release_version} reads v1 only"
-        hint = f"write apiVersion: {API_VERSION}, after looking at what changed"
+        hint = "`ksched config migrate FILE` writes it in v1"
         findings.error("old-version", ("apiVersion",), message, hint)
         for change in changes:
             findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")
@@ -184,6 +187,18 @@ def check_names(
             findings.error("wrong-point", path, message, f"it extends {', '.join(extends)}")
 
 
+def check_points_of_allowed(
+    configuration: SchedulerConfiguration, registry: KnownPlugins, findings: Findings
+) -> None:
+    """Plugins of other builds that are enabled under multiPoint, and extend nobody knows what."""
+    for path, point, plugin, _ in _enabled(configuration):
+        entry = registry.get(plugin.name)
+        if point == MULTI_POINT and entry is not None and not entry.points:
+            message = f"nothing says which points {plugin.name} extends; it is taken to have none"
+            hint = f"--allow-plugins {plugin.name}=filter+score, or what it extends"
+            findings.inform("points-unknown", path, message, hint)
+
+
 def _enabled(
     configuration: SchedulerConfiguration,
 ) -> Iterator[tuple[Path, str, PluginSetEntry, set[str]]]:
@@ -213,9 +228,10 @@ def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:
         hint = f"it comes with {FOREIGN_PLUGINS[name]}, not with kube-scheduler"
         if name in DISTRIBUTIONS:
             hint += f"; in a checkout of ksched: pip install {DISTRIBUTIONS[name]}"
+        hint += f". --allow-plugins {name} takes it as there"
         return message, hint
     hint = did_you_mean(name, registry) or did_you_mean(name, FOREIGN_PLUGINS)
-    return f'there is no plugin "{name}"', hint or "`ksched plugins` lists those there are"
+    return f'there is no plugin "{name}"', hint or _ALLOW
 
 
 def add_startup_error(

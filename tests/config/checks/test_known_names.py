@@ -2,9 +2,9 @@
 
 import pytest
 
+from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
 from ksched_cli.config.checks.known_names import (
     DISTRIBUTIONS,
-    FOREIGN_PLUGINS,
     REMOVED_PLUGINS,
     did_you_mean,
     nearest,

@@ -1,0 +1,146 @@
+"""Plugins of other builds, taken as there by their name and extension points, without their code.
+
+`--allow-plugins` names them, a file of such names, or a comment in the configuration:
+`# ksched: allow-plugins NAME, NAME=filter+score`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ksched_cli.config.checks.foreign_plugins import FOREIGN_POINTS
+from ksched_cli.config.checks.known_names import did_you_mean
+from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginTable
+from ksched_cli.config.merge import MULTI_POINT, plugin_set
+from ksched_cli.config.types import Plugins, SchedulerConfiguration
+from ksched_cli.errors import UsageError
+from ksched_cli.kube.documents import decode_text, read_file
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.versions import Release
+
+_COMMENT = re.compile(r"(?:^|(?<=\s))#\s*ksched:\s*allow-plugins\s+(?P<names>[^#\n]+)", re.M)
+_NAME = re.compile(r"[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedPlugin:
+    """points: the keys of its extension points, None where nobody says which."""
+
+    name: str
+    points: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A KnownPlugin without code."""
+
+    name: str
+    points: frozenset[str]
+    origin: str = "allowed"
+    enabled_by_default: bool = False
+    default_weight: int | None = None
+    in_tree_args: None = None
+
+    def check_args(self, given: Any) -> Sequence[FieldError]:
+        return ()
+
+
+class _Extended(PluginTable[KnownPlugin]):
+    """A registry, and the allowed plugins after it."""
+
+    def __init__(self, registry: KnownPlugins, allowed: Iterable[_Entry]) -> None:
+        self._release = registry.release
+        self._entries: dict[str, KnownPlugin] = {
+            **{entry.name: entry for entry in allowed},
+            **registry,
+        }
+
+    @property
+    def release(self) -> Release:
+        return self._release
+
+    def __getitem__(self, name: str) -> KnownPlugin:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def parse_allowed(text: str) -> tuple[AllowedPlugin, ...]:
+    """Of `NAME,NAME=filter+score`; commas, spaces or lines between. Raises UsageError."""
+    lines = (line.partition("#")[0] for line in text.splitlines())
+    return tuple(_parse(item) for line in lines for item in re.split(r"[,\s]+", line) if item)
+
+
+def _parse(item: str) -> AllowedPlugin:
+    name, sign, points = item.partition("=")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f'--allow-plugins: "{item}" is no NAME or NAME=POINT+POINT')
+    if not sign:
+        return AllowedPlugin(name)
+    keys = points.split("+")
+    for key in keys:
+        if key not in POINT_KEYS:
+            hint = did_you_mean(key, POINT_KEYS) or f"the points are {', '.join(POINT_KEYS)}"
+            raise UsageError(f'--allow-plugins: "{key}" of {name} is no extension point; {hint}')
+    return AllowedPlugin(name, frozenset(keys))
+
+
+def read_allowed(values: Iterable[str]) -> tuple[AllowedPlugin, ...]:
+    """Of every --allow-plugins: names, or a file of them. Raises KschedError."""
+    plugins: list[AllowedPlugin] = []
+    for value in values:
+        if Path(value).is_file():
+            raw, name = read_file(value)
+            plugins += parse_allowed(decode_text(raw, name))
+        else:
+            plugins += parse_allowed(value)
+    return tuple(plugins)
+
+
+def allowed_in(text: str) -> tuple[AllowedPlugin, ...]:
+    """What the comments of a configuration's text allow. Raises UsageError."""
+    if "ksched:" not in text:
+        return ()
+    return tuple(
+        item for match in _COMMENT.finditer(text) for item in parse_allowed(match["names"])
+    )
+
+
+def with_allowed(
+    registry: KnownPlugins, allowed: Iterable[AllowedPlugin], configuration: SchedulerConfiguration
+) -> KnownPlugins:
+    """The registry, and the allowed plugins that it lacks. A plugin without points has those that
+    ksched knows of it, else those at which the configuration names it."""
+    points: dict[str, set[str]] = {}
+    for plugin in allowed:
+        if plugin.name not in registry:
+            points.setdefault(plugin.name, set()).update(plugin.points or ())
+    entries = [
+        _Entry(name, frozenset(keys or _usual_points(name) | _named_at(name, configuration)))
+        for name, keys in points.items()
+    ]
+    return _Extended(registry, entries) if entries else registry
+
+
+def _usual_points(name: str) -> frozenset[str]:
+    return FOREIGN_POINTS.get(name, frozenset())
+
+
+def _named_at(name: str, configuration: SchedulerConfiguration) -> set[str]:
+    """The points at which a plugin is enabled by its name, but for multiPoint."""
+    return {
+        point
+        for profile in configuration.profiles or ()
+        for point in POINT_KEYS
+        for plugin in plugin_set(profile.plugins or Plugins(), point).enabled or ()
+        if plugin.name == name and point != MULTI_POINT
+    }

@@ -1,0 +1,59 @@
+"""The rules of `ksched validate`: what each finds, why it matters, and an example of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from textwrap import indent
+from typing import Any
+
+import yaml
+
+from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.types import API_VERSION, KIND
+
+_HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
+_PROFILE = "profiles:\n- schedulerName: default-scheduler\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """severity: that of its findings; title: a line; text: a paragraph; example: a file that has a
+    finding of the rule, or ""; allow: the plugins of other builds in the example."""
+
+    id: str
+    severity: Severity
+    title: str
+    text: str
+    example: str
+    allow: str
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """All rules by id, the errors first."""
+    text = resources.files(__package__).joinpath("rules.yaml").read_text("utf-8")
+    entries: dict[str, dict[str, str]] = yaml.load(text, yaml.CSafeLoader)
+    return {
+        name: Rule(
+            name,
+            Severity(entry["severity"]),
+            entry["title"],
+            entry["text"].strip(),
+            _example(entry),
+            entry.get("allow", ""),
+        )
+        for name, entry in entries.items()
+    }
+
+
+def _example(entry: Mapping[str, Any]) -> str:
+    if "file" in entry:
+        return str(entry["file"])
+    if "plugins" in entry:
+        return f"{_HEAD}{_PROFILE}  plugins:\n{indent(entry['plugins'], '    ')}"
+    if "args" in entry:
+        return f"{_HEAD}{_PROFILE}  pluginConfig:\n{indent(entry['args'], '  ')}"
+    return _HEAD + entry["example"] if "example" in entry else ""

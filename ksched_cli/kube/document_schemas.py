@@ -1,0 +1,46 @@
+"""Small documents of users checked against the JSON Schemas that editors use too."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from ksched_cli.errors import InputError
+from ksched_cli.kube.documents import locate
+
+
+@cache
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema in schemas/NAME.json."""
+    text = resources.files("ksched_cli.schemas").joinpath(f"{name}.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def check_document(document: Any, schema: str, text: str, source: str, hint: str) -> None:
+    """Raises InputError, with the place in the text, for what the schema does not allow. Where none
+    of several shapes fits, the schema's description says which there are."""
+    # Loading jsonschema takes longer than most runs need for everything else.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match, relevance
+
+    errors = list(Draft202012Validator(schema_of(schema)).iter_errors(document))
+    error = max(errors, key=relevance, default=None)
+    if error is None:
+        return
+    shapes: Any = error.schema
+    if error.validator == "anyOf" and "description" in shapes:
+        problem = f"expected {shapes['description']}"
+    else:
+        error = best_match(iter([error])) or error
+        problem = error.message
+    path = tuple(error.absolute_path)
+    raise InputError(
+        source,
+        f"no {schema}: {problem}",
+        subject=".".join(str(step) for step in path),
+        position=locate(text, 0, path),
+        hint=hint,
+    )

@@ -1,0 +1,54 @@
+"""The rules of `ksched validate`: a page each, for a terminal and for docs/rules.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import indent
+
+from ksched_cli.config.checks.rules import Rule
+from ksched_cli.report.table import Limit, columns, paragraph
+
+_INTRODUCTION = """\
+# Rules of `ksched validate`
+
+<!-- made of ksched_cli/config/checks/rules.yaml by docs/write_rules.py -->
+
+An **error** is what kube-scheduler refuses or crashes at, a **warning** what it takes and what was
+probably not meant, an **info** good to know. `ksched validate --explain RULE` shows the same text.
+A comment `# ksched: ignore[RULE]` at the end of a line, or alone on the line above it, silences
+warnings and infos of that rule there; errors stay."""
+
+
+def page(rule: Rule, limit: Limit) -> str:
+    """A rule, for a terminal."""
+    parts = [f"{rule.id} ({rule.severity}): {rule.title}", paragraph(rule.text, limit)]
+    if rule.example:
+        parts.append(f"An example{_allowing(rule)}:\n\n{indent(rule.example.rstrip(), '    ')}")
+    return "\n\n".join(parts)
+
+
+def listing(rules: Mapping[str, Rule], limit: Limit) -> str:
+    """All rules, a line each."""
+    rows = [(rule.id, rule.severity, rule.title) for rule in rules.values()]
+    return columns(("RULE", "SEVERITY", "WHAT IT FINDS"), rows, limit)
+
+
+def markdown(rules: Mapping[str, Rule]) -> str:
+    """docs/rules.md."""
+    table = [
+        f"| [{rule.id}](#{rule.id}) | {rule.severity} | {rule.title} |" for rule in rules.values()
+    ]
+    head = ["| rule | severity | what it finds |", "| --- | --- | --- |"]
+    sections = [_section(rule) for rule in rules.values()]
+    return "\n\n".join([_INTRODUCTION, "\n".join(head + table), *sections]) + "\n"
+
+
+def _section(rule: Rule) -> str:
+    parts = [f"## {rule.id}", f"*{rule.severity}.* **{rule.title}.** {rule.text}"]
+    if rule.example:
+        parts.append(f"```yaml\n{rule.example}```")
+    return "\n\n".join(parts)
+
+
+def _allowing(rule: Rule) -> str:
+    return f" (with --allow-plugins {rule.allow})" if rule.allow else ""

@@ -1,0 +1,30 @@
+"""Differences between configurations as JSON and as a table."""
+
+from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.report.configuration_diff import document, table
+from ksched_cli.report.table import Limit
+from tests.report.schemas import conforms, squeezed
+
+CHANGES = (
+    ConfigurationChange("", "parallelism", 16, 8),
+    ConfigurationChange("night", "plugins.filter.NodePorts", True, None),
+    ConfigurationChange("night", "args.X.list", ["a"], None),
+)
+
+
+def test_differences_are_as_their_schema_says() -> None:
+    read_back = conforms(document(CHANGES), "configuration_diff")
+    assert read_back["changes"][0] == {"profile": "", "path": "parallelism", "from": 16, "to": 8}
+
+
+def test_a_row_has_both_sides() -> None:
+    lines = squeezed(table(CHANGES, ("a.yaml", "b.yaml"), Limit()))
+    assert lines[0] == "PROFILE PATH a.yaml b.yaml"
+    assert "(all) parallelism 16 8" in lines
+    assert "night plugins.filter.NodePorts runs -" in lines
+    assert 'night args.X.list ["a"] -' in lines
+    assert lines[-1] == "3 differences"
+
+
+def test_no_difference_is_said() -> None:
+    assert table((), ("a", "b"), Limit()) == "nothing differs once both take effect"

@@ -1,0 +1,31 @@
+"""Findings as annotations of GitHub."""
+
+from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.config.review import Review, Verdict
+from ksched_cli.config.sources import ConfigurationText, ReviewedText
+from ksched_cli.report.github import github_annotations
+
+
+def line(path: str, finding: Finding) -> str:
+    review = Review(Verdict(), (finding,), "v1.34.1")
+    return github_annotations([ReviewedText(ConfigurationText(path, b""), review)])
+
+
+def test_an_annotation_has_file_line_rule_and_message() -> None:
+    finding = Finding(Severity.WARNING, "a.b", 3, 7, "odd", "do so", "weight-zero")
+    assert line("c.yaml", finding) == (
+        "::warning file=c.yaml,line=3,col=7,title=ksched%3A weight-zero::a.b: odd%0Ado so"
+    )
+
+
+def test_what_ends_a_property_or_a_line_is_escaped() -> None:
+    finding = Finding(Severity.INFO, "", None, None, "50 %\r\nmore", "", "syntax")
+    shown = line("a,b:c%.yaml", finding)
+    assert shown.startswith("::notice file=a%2Cb%3Ac%25.yaml,title=ksched%3A syntax::50 %25")
+    assert "\n" not in shown
+    assert "\r" not in shown
+
+
+def test_nothing_to_remark_is_no_line() -> None:
+    review = Review(Verdict(), (), "v1.34.1")
+    assert github_annotations([ReviewedText(ConfigurationText("c", b""), review)]) == ""
