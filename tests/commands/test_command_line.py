@@ -25,7 +25,7 @@ MESSAGES = {
     "capacity p --max -3": '--max takes a whole number of at least 1; not "-3"',
     "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
     "preempt": "POD is missing: ksched preempt POD",
-    "validate": "CONFIG is missing: ksched validate CONFIG",
+    "validate": "CONFIG... is missing: ksched validate CONFIG...",
     "schedule -o csv": '-o takes one of table, wide, json, yaml, name, html; not "csv"',
 }
 
