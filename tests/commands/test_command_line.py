@@ -26,7 +26,9 @@ MESSAGES = {
     "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
     "preempt": "POD is missing: ksched preempt POD",
     "validate": "CONFIG... is missing: ksched validate CONFIG...",
-    "schedule -o csv": '-o takes one of table, wide, json, yaml, name, html; not "csv"',
+    "schedule -o csv": (
+        '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit; not "csv"'
+    ),
 }
 
 

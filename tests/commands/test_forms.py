@@ -9,7 +9,10 @@ from tests.commands.runners import Ksched, WriteConfig, WriteState
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "xml"], '-o takes one of table, wide, json, yaml, name, html; not "xml"'),
+        (
+            ["-o", "xml"],
+            '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit; not "xml"',
+        ),
         (["--seed", "3"], "--seed does nothing without --tie-break random"),
         (["--tie-break", "best"], '--tie-break takes name or random; not "best"'),
         (["--trace"], "--trace does nothing without -o json or -o yaml"),
@@ -28,7 +31,7 @@ def test_a_form_that_the_command_does_not_take_is_refused(
 ) -> None:
     code, _, err = ksched("validate", write_config("{}"), "-o", "wide")
     assert code == 2
-    assert 'takes one of table, json, yaml, html; not "wide"' in err
+    assert 'takes one of table, json, yaml, html, sarif, github, junit; not "wide"' in err
 
 
 def test_names_are_those_of_pending_pods_and_of_nodes_that_fit(
