@@ -18,7 +18,7 @@ from tests.commands.runners import Ksched
     ("args", "message"),
     [
         (("validate", "/nowhere/config.yaml"), "there is no such file"),
-        (("validate",), "CONFIG is missing: ksched validate CONFIG"),
+        (("validate",), "CONFIG... is missing: ksched validate CONFIG..."),
         (("validate", "/dev/null", "-o", "xml"), "-o takes one of"),
     ],
 )
