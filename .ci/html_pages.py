@@ -240,7 +240,9 @@ def cases(folder: Path) -> Iterator[Case]:
     nodes = [node("a", 4), node("b", 8, EVIL)]
     bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:01Z"}
     before = write(folder / "before.json", [*nodes, pod("p", "2")])
-    after = write(folder / "after.json", [*nodes, pod("p", "2", "a", conditions=[bound])])
+    placed = pod("p", "2", "a", conditions=[bound])
+    placed["metadata"]["resourceVersion"] = "101"  # the order of bindings is known by it
+    after = write(folder / "after.json", [*nodes, placed])
     small = [pod(f"p{i}", "100m") for i in range(7)]
     strange = write(folder / "evil.json", [*nodes, *small, pod(EVIL, "1")])
     large = large_state(folder)
@@ -337,7 +339,7 @@ def main() -> int:
                 check(browser, case, arguments.ksched, folder, arguments.screenshots)
             except AssertionError as error:
                 failures += 1
-                print(f"{case.name}: {error or 'a check failed'}", file=sys.stderr, flush=True)
+                print(f"{case.name}: {str(error) or 'a check failed'}", file=sys.stderr, flush=True)
         browser.close()
     return 1 if failures else 0
 
