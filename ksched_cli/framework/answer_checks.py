@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import index
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import MalformedError, Status
 
@@ -52,3 +55,13 @@ def named_rejection(status: Status, plugin: str) -> Status:
     if status.is_rejected:
         return status.by(plugin)
     return Status.error(f'running "{plugin}" filter plugin: {status.message}').by(plugin)
+
+
+def check_integers(scores: Sequence[Any], nodes: Nodes) -> None:
+    """Raises MalformedError for a score that is no integer: NumPy would truncate a float."""
+    for score, node in zip(scores, nodes, strict=True):
+        try:
+            index(score)
+        except TypeError:
+            message = f"score returned {type(score).__name__} for node {node.name}, expected int"
+            raise MalformedError(message) from None

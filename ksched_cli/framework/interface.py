@@ -18,7 +18,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ksched_cli.framework.deprecation import adopt_renamed
@@ -245,7 +244,9 @@ class ScorePlugin(Plugin):
         scores = [self.score(state, pod, node) for node in nodes]
         array = np.array(scores) if scores else np.empty(0, dtype=np.int64)
         if array.dtype.kind not in "iu":
-            _check_integers(scores, nodes)
+            from ksched_cli.framework.answer_checks import check_integers
+
+            check_integers(scores, nodes)
         return array
 
 
@@ -357,16 +358,6 @@ CONTRACTS: Mapping[str, type[Plugin]] = {
     "preEnqueue": PreEnqueuePlugin,
     "queueSort": QueueSortPlugin,
 }
-
-
-def _check_integers(scores: Sequence[Any], nodes: Nodes) -> None:
-    """Raises MalformedError for a score that is no integer: NumPy would truncate a float."""
-    for score, node in zip(scores, nodes, strict=True):
-        try:
-            index(score)
-        except TypeError:
-            message = f"score returned {type(score).__name__} for node {node.name}, expected int"
-            raise MalformedError(message) from None
 
 
 def points_of(plugin: type[Any]) -> frozenset[str]:
