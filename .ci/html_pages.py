@@ -181,7 +181,7 @@ def explain(page: Page, document: dict[str, Any]) -> None:
 
 def pending(page: Page, document: dict[str, Any]) -> None:
     assert tiles(page)["pending"] == f"{document['summary']['pending']:,}"
-    assert page.locator("details.group").count() == len(document["groups"])
+    assert 1 <= page.locator("details.group").count() <= len(document["groups"])
     assert counter(page, "pods") == rows_text(document["summary"]["pending"])
 
 
@@ -192,7 +192,8 @@ def preempt(page: Page, document: dict[str, Any]) -> None:
 
 
 def capacity(page: Page, document: dict[str, Any]) -> None:
-    assert tiles(page)["fit"] == f"{document['count']:,}"
+    least = "at least " if document["stoppedAt"] else ""
+    assert tiles(page)["fit"] == f"{least}{document['count']:,}"
     assert counter(page, "nodes") == rows_text(len(document["nodes"]))
 
 
@@ -245,7 +246,6 @@ def cases(folder: Path) -> Iterator[Case]:
     after = write(folder / "after.json", [*nodes, placed])
     small = [pod(f"p{i}", "100m") for i in range(7)]
     strange = write(folder / "evil.json", [*nodes, *small, pod(EVIL, "1")])
-    large = large_state(folder)
     yield Case("schedule", ["schedule", "--state", FIRST], schedule)
     yield Case("explain", ["explain", "web-1", "--state", FIRST], explain)
     yield Case("explain-nowhere", ["explain", "too-big", "--state", FIRST], explain)
@@ -259,8 +259,20 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case("validate", ["validate", str(config_file)], validate)
     yield Case("plugins", ["plugins"], lambda page, document: None)
     yield Case("evil", ["schedule", "--state", strange], evil)
+    yield from large_cases(large_state(folder))
+
+
+def large_cases(large: str) -> Iterator[Case]:
+    """Of 5,000 nodes and 30,000 pods."""
     yield Case("schedule-5000", ["schedule", "--state", large], schedule)
     yield Case("explain-5000", ["explain", "service-0-5d4f8c7b9d-00000", "--state", large], explain)
+    yield Case("pending-5000", ["explain", "--pending", "--state", large], pending)
+    yield Case(
+        "capacity-5000", ["capacity", "service-0-5d4f8c7b9d-00000", "--state", large], capacity
+    )
+    drained = "drain ip-10-0-1.eu-west-1.compute.internal"
+    yield Case("compare-5000", ["compare", "--change", drained, "--state", large], compare)
+    yield Case("drift-5000", ["drift", "--state", large], drift)
 
 
 def answer(ksched: str, case: Case, form: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.report.html.columns import column
@@ -25,13 +25,24 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
     ]
     sections: list[Section] = []
     if groups:
-        sections.append(Groups("Why they wait", [_group(group) for group in groups]))
+        sections.append(Groups("Why they wait", [_group(group) for group in merged(groups)]))
         sections.append(_pods(document))
     title = "No pod stays pending"
     if groups:
         verb = "stays" if summary["pending"] == 1 else "stay"
         title = f"{counted(summary['pending'], 'pod')} {verb} pending"
     return Page(title, (), tiles, sections)
+
+
+def merged(groups: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Groups as the table has them: pods of one namespace without a controller that stay pending
+    with the same message are one, with the reasons of the first; those of the most pods first."""
+    by_key: dict[object, dict[str, Any]] = {}
+    for group in groups:
+        key = (_owner(group), group["message"], group["undecided"])
+        first = by_key.setdefault(key, {**group, "pods": []})
+        first["pods"].extend(group["pods"])
+    return sorted(by_key.values(), key=lambda group: -len(group["pods"]))
 
 
 def _owner(group: Mapping[str, Any]) -> str:

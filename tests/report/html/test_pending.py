@@ -1,5 +1,6 @@
 """The page of all pods that stay pending shows what the record has."""
 
+from ksched_cli.report.html.pending import merged
 from ksched_cli.testing import node, pod
 from tests.report.html.pages import PageOf, titled
 
@@ -13,6 +14,14 @@ def test_every_group_has_its_reasons_and_its_pods(page_of: PageOf) -> None:
     assert "2 2 NodeResourcesFit Insufficient cpu a and 1 as near" in text
     pods = [pod for group in document["groups"] for pod in group["pods"]]
     assert titled(page.data["grids"]["pods"])["Pod"] == pods
+
+
+def test_pods_without_a_controller_share_a_group_by_message(page_of: PageOf) -> None:
+    tall = (pod("x", cpu="9"), pod("y", cpu="9"), pod("z", "blue", cpu="9"))
+    document, page = page_of("explain", "--pending", objects=(node("a", cpu="2"), *tall))
+    assert len(document["groups"]) == 3
+    assert [len(group["pods"]) for group in merged(document["groups"])] == [2, 1]
+    assert "2 pods of no controller in default" in " ".join(page.text)
 
 
 def test_where_nothing_waits_the_page_says_so(page_of: PageOf) -> None:
