@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,8 +36,17 @@ def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit:
         (change.profile or "(all)", change.path, _shown(change.before), _shown(change.after))
         for change in changes
     ]
-    headers = ("PROFILE", "PATH", *names)
+    headers = ("PROFILE", "PATH", *_short(names))
     return f"{columns(headers, rows, limit)}\n\n{counted(len(changes), 'difference')}"
+
+
+def _short(names: tuple[str, str]) -> tuple[str, ...]:
+    """Without the folders that both are in."""
+    try:
+        folder = os.path.commonpath([os.path.dirname(name) for name in names])
+    except ValueError:  # a path from the root beside one that is not
+        return names
+    return tuple(os.path.relpath(name, folder) if folder else name for name in names)
 
 
 def _shown(value: Any) -> str:

@@ -1,5 +1,7 @@
 """Differences between configurations as JSON and as a table."""
 
+import pytest
+
 from ksched_cli.config.diff import ConfigurationChange
 from ksched_cli.report.configuration_diff import document, table
 from ksched_cli.report.table import Limit
@@ -24,6 +26,21 @@ def test_a_row_has_both_sides() -> None:
     assert "night plugins.filter.NodePorts runs -" in lines
     assert 'night args.X.list ["a"] -' in lines
     assert lines[-1] == "3 differences"
+
+
+@pytest.mark.parametrize(
+    ("names", "headers"),
+    [
+        (("/a/b/old.yaml", "/a/b/new.yaml"), "old.yaml new.yaml"),
+        (("a/old.yaml", "a/b/new.yaml"), "old.yaml b/new.yaml"),
+        (("a/x.yaml", "b/x.yaml"), "a/x.yaml b/x.yaml"),
+        (("/a/x.yaml", "x.yaml"), "/a/x.yaml x.yaml"),
+    ],
+)
+def test_sides_are_named_without_the_folders_that_both_are_in(
+    names: tuple[str, str], headers: str
+) -> None:
+    assert squeezed(table(CHANGES, names, Limit()))[0] == f"PROFILE PATH {headers}"
 
 
 def test_no_difference_is_said() -> None:
