@@ -5,7 +5,7 @@
 
 Prints a table in Markdown: per work the ratio of pods per second, beside the one aimed at. The two
 take turns on one state, so that other load on the machine affects both; it should have none. Takes
-a quarter of an hour on two idle cores, --short some five minutes. Of kube-scheduler's own
+twenty minutes on two idle cores, --short some five minutes. Of kube-scheduler's own
 workloads those with 5,000 nodes and more are run, and those with claims; with fewer pods, of which
 every n-th is taken. --openb: see openb.py
 """
@@ -75,7 +75,7 @@ def is_pending(item: State) -> bool:
 
 def kinds(short: bool) -> Iterator[Work]:
     """Those of make_state.py."""
-    adaptive, scored = (1000, 200) if short else (3000, 600)
+    adaptive, scored = (1000, 200) if short else (3000, 3000)
     for kind in ("basic", "spread", "affinity", "mixed", "anti"):
         yield Work(kind, 20, 0, generated(kind, LARGE, adaptive))
         yield Work(kind, 80, ALL, generated(kind, LARGE, scored))
