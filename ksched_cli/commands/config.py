@@ -85,7 +85,7 @@ def diff(
     first, second = (
         read_configuration(path, registry, options.plugin, allowed) for path in (before, after)
     )
-    changes = differences(first, second)
+    changes = differences(first, second, registry)
     output.show(
         Report(
             document=lambda: renderer.document(changes),

@@ -114,7 +114,7 @@ def main() -> NoReturn:
 def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code."""
     try:
-        code: int | None = app(standalone_mode=False)
+        code: int | None = app(prog_name=_program_name(), standalone_mode=False)
     except SystemExit as exit:
         return exit.code
     except CommandLineError as error:
@@ -126,6 +126,13 @@ def _run() -> int | str | None:
             return _report_error(OutputError(error))
         return _report_defect(error)
     return code
+
+
+def _program_name() -> str:
+    """As it was called, or as a plugin of kubectl; "ksched" of `python -m ksched_cli`. Without it,
+    typer names the module that Python was started with, whoever called main."""
+    name = os.path.basename(sys.argv[0])
+    return name if name.endswith("ksched") else "ksched"
 
 
 def _report_error(error: KschedError) -> int:

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ksched_cli.config.effective import Configuration, PluginRef, Profile
+from ksched_cli.config.effective import (
+    Configuration,
+    KnownPlugins,
+    PluginRef,
+    Profile,
+    in_tree_args,
+)
 from ksched_cli.config.go_types import to_wire
 
 # Fields of the file that are compared elsewhere, or say nothing of what takes effect.
@@ -32,9 +38,19 @@ class ConfigurationChange:
     after: Any
 
 
-def differences(before: Configuration, after: Configuration) -> tuple[ConfigurationChange, ...]:
-    """Every difference: those of all profiles first, then profile by profile."""
-    return (*_common(before, after), *_of_profiles(before, after))
+def differences(
+    before: Configuration, after: Configuration, registry: KnownPlugins
+) -> tuple[ConfigurationChange, ...]:
+    """Every difference: those of all profiles first, then profile by profile.
+
+    registry: has the args by default, which those of a plugin are compared with that only one side
+    runs
+    """
+    defaults = {
+        name: to_wire(args.with_defaults(args.type()))
+        for name, args in in_tree_args(registry).items()
+    }
+    return (*_common(before, after), *_of_profiles(before, after, defaults))
 
 
 def _common(before: Configuration, after: Configuration) -> Iterator[ConfigurationChange]:
@@ -53,12 +69,15 @@ def _fields(configuration: Configuration) -> dict[str, Any]:
     return {**source, **extenders}
 
 
-def _of_profiles(before: Configuration, after: Configuration) -> Iterator[ConfigurationChange]:
+def _of_profiles(
+    before: Configuration, after: Configuration, defaults: Mapping[str, Any]
+) -> Iterator[ConfigurationChange]:
     old = {profile.scheduler_name: profile for profile in before.profiles}
     new = {profile.scheduler_name: profile for profile in after.profiles}
     for name in {**old, **new}:
         if name in old and name in new:
             yield from _of_profile(name, old[name], new[name])
+            yield from _of_args(name, old[name].args, new[name].args, defaults)
         else:
             states = (_PRESENT, _ABSENT) if name in old else (_ABSENT, _PRESENT)
             yield ConfigurationChange(name, "profile", *states)
@@ -80,8 +99,25 @@ def _settings(profile: Profile) -> dict[str, Any]:
         "plugins": {
             key: {ref.name: _presence(ref) for ref in refs} for key, refs in profile.plugins.items()
         },
-        "args": {name: to_wire(args) for name, args in profile.args.items()},
     }
+
+
+def _of_args(
+    profile: str, before: Mapping[str, Any], after: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> Iterator[ConfigurationChange]:
+    """Of a plugin that one side does not run, what the other side sets otherwise than by
+    default."""
+    for name in {**before, **after}:
+        default = defaults.get(name, {})
+        old = to_wire(before[name]) if name in before else default
+        new = to_wire(after[name]) if name in after else default
+        for path, first, second in _compare(f"args.{name}", old, new):
+            yield ConfigurationChange(
+                profile,
+                path,
+                first if name in before else None,
+                second if name in after else None,
+            )
 
 
 def _presence(ref: PluginRef) -> int | bool:

@@ -55,6 +55,24 @@ def test_nothing_slow_is_loaded(args: list[str]) -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
+@pytest.mark.parametrize(
+    ("argument", "name"),
+    [
+        ("/usr/bin/ksched", "ksched"),
+        ("/usr/bin/kubectl-ksched", "kubectl-ksched"),
+        ("/lib/ksched_cli/__main__.py", "ksched"),
+        ("/lib/pytest/__main__.py", "ksched"),
+    ],
+)
+def test_usage_names_the_program_whoever_started_python(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argument: str, name: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", [argument])
+    with pytest.raises(SystemExit):
+        entry.main()
+    assert capsys.readouterr().err.startswith(f"Usage: {name} [OPTIONS]")
+
+
 def test_the_version_names_the_rules(ksched: Ksched) -> None:
     code, out, _ = ksched("--version")
     assert (code, out) == (

@@ -6,14 +6,14 @@ import pytest
 
 from ksched_cli.config.diff import differences
 from ksched_cli.config.load import load_configuration
-from tests.config.registries import REGISTRY, configured
+from tests.config.registries import FOREIGN, configured
 
 FIT = "{name: NodeResourcesFit, args: {scoringStrategy: {type: %s}}}"
 
 
 def diff(before: str, after: str) -> list[tuple[str, str, Any, Any]]:
-    sides = (load_configuration(configured(body), "c", REGISTRY) for body in (before, after))
-    changes = differences(*sides)
+    first, second = (load_configuration(configured(body), "c", FOREIGN) for body in (before, after))
+    changes = differences(first, second, FOREIGN)
     return [(item.profile, item.path, item.before, item.after) for item in changes]
 
 
@@ -74,6 +74,23 @@ def test_args_differ_by_their_path() -> None:
     assert diff("", before) == [
         ("default-scheduler", f"{path}.type", "LeastAllocated", "MostAllocated")
     ]
+
+
+def test_args_of_a_plugin_that_one_side_does_not_run_differ_where_they_are_no_default() -> None:
+    off = "multiPoint: {disabled: [{name: NodeResourcesFit}]}"
+    packs, packs_off = (profiles(profile(item, FIT % "MostAllocated")) for item in ("", off))
+    path = "args.NodeResourcesFit.scoringStrategy.type"
+    args = [change for change in diff(packs, packs_off) if change[1].startswith("args")]
+    assert args == [("default-scheduler", path, "MostAllocated", None)]
+    assert not [change for change in diff("", packs_off) if change[1].startswith("args")]
+
+
+def test_the_fields_of_foreign_args_are_shown_where_one_side_does_not_run_the_plugin() -> None:
+    runs = profiles(
+        profile("filter: {enabled: [{name: Packing}]}", "{name: Packing, args: {a: 1, b: {c: 2}}}")
+    )
+    args = [change[1:] for change in diff("", runs) if change[1].startswith("args")]
+    assert args == [("args.Packing.a", None, 1), ("args.Packing.b", None, {"c": 2})]
 
 
 def test_a_profile_that_one_side_lacks() -> None:

@@ -52,3 +52,16 @@ def test_the_newest_minor_has_no_later_ones() -> None:
     review = reviewed(FORBIDDEN, "1.36")
     assert RULE not in [finding.rule for finding in review.findings]
     assert not review.valid
+
+
+def test_a_comment_on_its_line_silences_what_a_later_minor_refuses() -> None:
+    lines = FORBIDDEN.splitlines()
+    silenced = "\n".join([*lines[:9], f"{lines[9]}  # ksched: ignore[{RULE}]", ""])
+    review = reviewed(silenced, "1.35")
+    assert RULE not in [finding.rule for finding in review.findings]
+    assert [finding.rule for finding in review.ignored] == [RULE]
+
+
+def test_such_a_comment_on_another_line_silences_nothing() -> None:
+    elsewhere = FORBIDDEN.replace("profiles:", f"profiles:  # ksched: ignore[{RULE}]")
+    assert RULE in [finding.rule for finding in reviewed(elsewhere, "1.35").findings]
