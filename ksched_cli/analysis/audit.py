@@ -17,6 +17,7 @@ from ksched_cli.analysis.causes import PodViews, node_views
 from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
+    FailedAttempt,
     OrderSource,
     Placement,
     PreemptionDecision,
@@ -24,7 +25,8 @@ from ksched_cli.analysis.decision_order import (
     refined_orders,
 )
 from ksched_cli.analysis.history import History, LastRefusal, Unexplained
-from ksched_cli.analysis.replay import Judgement, Replay, best_nodes
+from ksched_cli.analysis.judgement import Judgement, best_nodes
+from ksched_cli.analysis.replay import Replay
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
@@ -146,6 +148,8 @@ class _Auditor:
             decision = coming.pop(0)
             if isinstance(decision, Departure):
                 self.replay.depart(decision)
+            elif isinstance(decision, FailedAttempt):
+                self.replay.fail(decision)
             elif isinstance(decision, PreemptionDecision):
                 self._follow_preemption(decision)
             elif decision.judged:

@@ -68,7 +68,17 @@ class Departure:
     time: float
 
 
-Decision = Placement | PreemptionDecision | Departure
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """A pod that stayed without a node; only a log tells of it. node: "". message: why"""
+
+    pod: Pod
+    node: str
+    time: float
+    message: str
+
+
+Decision = Placement | PreemptionDecision | Departure | FailedAttempt
 
 
 def refined_orders(

@@ -28,7 +28,8 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PreemptionDecision,
 )
-from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.analysis.log_order import in_order_of_log
+from ksched_cli.analysis.scheduler_log import LogLine
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
@@ -244,41 +245,23 @@ class _Reader:
         self, decisions: Sequence[Decision], log: Sequence[LogLine]
     ) -> list[Decision]:
         """With the departures; none where the log lacks an attempt."""
-        indices: dict[LogEvent, dict[str, list[int]]] = {event: {} for event in LogEvent}
-        for index, line in enumerate(log):
-            indices[line.event].setdefault(line.pod, []).append(index)
-        ranked: list[tuple[int, Decision]] = []
-        for decision in decisions:
-            if isinstance(decision, Placement):
-                attempts = indices[LogEvent.ATTEMPT].get(decision.pod.key)
-                if not attempts:
-                    return []
-                ranked.append((attempts[-1], decision))
-        victims = {
-            (decision.pod.key, decision.node): decision.victims
-            for decision in decisions
-            if isinstance(decision, PreemptionDecision)
-        }
-        waiting = {pod.key: pod for pod in self.unplaced.values()}
-        for index, line in enumerate(log):
-            if line.event is LogEvent.PREEMPTION and line.pod in waiting:
-                evicted = victims.get((line.pod, line.node), ())
-                decision = PreemptionDecision(waiting[line.pod], line.node, evicted, 0.0)
-                ranked.append((index, decision))
         evicted_from = {
             key: decision.node
             for decision in decisions
             if isinstance(decision, PreemptionDecision)
             for key in decision.victims
         }
-        left = self.departed | evicted_from
-        pods = {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())}
-        for index, line in enumerate(log):
-            node = left.get(line.pod)
-            if line.event is LogEvent.DEPARTURE and node is not None and line.pod in pods:
-                ranked.append((index, Departure(pods[line.pod], node, 0.0)))
-                self.departed.pop(line.pod, None)
-        return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
+        logged = in_order_of_log(
+            log,
+            (decision for decision in decisions if isinstance(decision, Placement)),
+            {pod.key: pod for pod in self.unplaced.values()},
+            self.departed | evicted_from,
+            {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())},
+        )
+        for decision in logged:
+            if isinstance(decision, Departure):
+                self.departed.pop(decision.pod.key, None)
+        return logged
 
     # -- the rest ---------------------------------------------------------------------------------
 

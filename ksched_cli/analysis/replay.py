@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 
@@ -18,9 +17,11 @@ from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
     MAX_SHIFT_SECONDS,
     Departure,
+    FailedAttempt,
     Placement,
     PreemptionDecision,
 )
+from ksched_cli.analysis.judgement import Grade, Judgement, best_nodes
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -30,37 +31,11 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.preemption import Preemption
 
+# In the message of an attempt that found no node to evict others from.
+NO_CANDIDATES = "preemption: 0/"
+
 # How many beginnings of a sampled search are tried.
 MAX_STARTS = 16
-
-
-class Grade(Enum):
-    """How the real choice compares with ksched's.
-
-    BEST: the one best node, or the only one that fits
-    TIED: one of several that are equally good
-    NOMINATED: the node that had been promised to the pod
-    SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
-    PREEMPTS: room is made where ksched would make it, by evicting the same pods
-    """
-
-    BEST = "best"
-    TIED = "tied"
-    NOMINATED = "nominated"
-    SAMPLED = "sampled"
-    PREEMPTS = "preempts"
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """grade: None where ksched would not have decided so. expected: the nodes it might have taken,
-    by name. reason: why the real choice cannot be its, where that is not a matter of scores."""
-
-    grade: Grade | None
-    evaluation: Evaluation
-    expected: tuple[str, ...] = ()
-    reason: str = ""
-    preemption: Preemption | None = None
 
 
 @dataclass(slots=True)
@@ -224,6 +199,12 @@ class Replay:
         self.leaving.update(decision.victims)
         self.placed.clear()
 
+    def fail(self, attempt: FailedAttempt) -> None:
+        """A promise to the pod lapses when evictions would not help any more."""
+        if NO_CANDIDATES in attempt.message:
+            self.simulation.nominator.clear(self.info(attempt.pod))
+            self.placed.clear()
+
     def depart(self, departure: Departure) -> None:
         """The pod leaves its node, if it is there."""
         snapshot = self.simulation.snapshot
@@ -379,15 +360,6 @@ class Replay:
             and not self.simulation.nominator.node_of(self.info(other.pod))
             and abs(other.time - decision.time) <= MAX_SHIFT_SECONDS
         )
-
-
-def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
-    """The names of the nodes with the highest total, or of the one that fits, in order of names."""
-    rows, totals = evaluation.feasible.indices(), evaluation.totals
-    if totals is not None and len(rows):
-        rows = rows[totals == totals.max()]
-    names = evaluation.feasible.snapshot.names
-    return tuple(names[row] for row in sorted(rows.tolist()))
 
 
 def _is_movable(placement: Placement) -> bool:

@@ -1,8 +1,8 @@
-"""The order of attempts and departures that kube-scheduler's log has, at -v=3 or more.
+"""The order of attempts, evictions and departures that kube-scheduler's log has, at -v=3 or more.
 
-Upstream: pkg/scheduler/schedule_one.go (ScheduleOne), pkg/scheduler/eventhandlers.go
-(deletePodFromCache) and pkg/scheduler/framework/preemption/preemption.go (Preempt) write these
-lines.
+Upstream: pkg/scheduler/schedule_one.go (ScheduleOne, handleSchedulingFailure),
+pkg/scheduler/eventhandlers.go (deletePodFromCache) and pkg/scheduler/framework/preemption
+(Preempt, prepareCandidateAsync, NewEvaluator) write these lines.
 """
 
 from __future__ import annotations
@@ -12,44 +12,92 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-# As text, then as JSON (--logging-format=json), whose fields come in no fixed order.
-_TEXT = re.compile(r'\] "(?P<event>[^"]+)" (?:\S+ )*?pod="(?P<pod>[^"]+)"')
-_JSON = re.compile(
-    r'"msg":"(?P<event>[^"]+)".*"pod":\{"name":"(?P<name>[^"]+)","namespace":"(?P<namespace>[^"]+)"'
-)
-_NODE = re.compile(r'\bnode"?[=:]"(?P<node>[^"]+)"')
-
 
 class LogEvent(Enum):
-    """What a line tells of a pod: an attempt to place it began, it is to be placed by evicting
-    others, or it left its node."""
+    """What a line tells of a pod.
 
-    ATTEMPT = "Attempting to schedule pod"
-    PREEMPTION = "the target node for the preemption is determined"
-    DEPARTURE = "Delete event for scheduled pod"
+    ATTEMPT:    an attempt to place it began
+    PREEMPTION: in this attempt a node was chosen, to evict others from
+    REFUSAL:    no node was found in this attempt
+    EVICTION:   the evictions for it began
+    LEAVING:    it was chosen to be evicted in this attempt, and is leaving already
+    VICTIM:     it was evicted, or had been already when it was to be
+    DEPARTURE:  it left its node
+    """
+
+    ATTEMPT = "attempt"
+    PREEMPTION = "preemption"
+    REFUSAL = "refusal"
+    EVICTION = "eviction"
+    LEAVING = "leaving"
+    VICTIM = "victim"
+    DEPARTURE = "departure"
 
 
-_EVENTS = {event.value: event for event in LogEvent}
+_EVENTS = {
+    "Attempting to schedule pod": LogEvent.ATTEMPT,
+    "the target node for the preemption is determined": LogEvent.PREEMPTION,
+    "Unable to schedule pod; no fit; waiting": LogEvent.REFUSAL,
+    "Start the preemption asynchronously": LogEvent.EVICTION,
+    "Preemptor Pod preempted victim Pod": LogEvent.VICTIM,
+    "Victim Pod is already deleted": LogEvent.VICTIM,
+    "Victim Pod is already deleted, skipping the API call for it": LogEvent.LEAVING,
+    "Delete event for scheduled pod": LogEvent.DEPARTURE,
+}
+# The field that names the pod, where it is not "pod".
+_SUBJECTS = {LogEvent.EVICTION: "preemptor", LogEvent.LEAVING: "victim", LogEvent.VICTIM: "victim"}
+
+# As text, then as JSON (--logging-format=json), whose fields come in no fixed order.
+_EVENT = re.compile(r'(?:\] |"msg":)"(?P<event>[^"]+)"')
+_FIELD = re.compile(
+    r'\b(?P<field>pod|victim|preemptor|node|err|numVictims)"?[=:]'
+    r'(?:"(?P<text>(?:[^"\\]|\\.)*)"'
+    r'|\{"name":"(?P<name>[^"]+)","namespace":"(?P<namespace>[^"]+)"\}|(?P<number>\d+))'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """pod: its key; node: that room is made on"""
+    """pod: its key; node: that room is made on; preemptor: that the pod was evicted for; message:
+    of the refusal; victim_count: of the evictions"""
 
     event: LogEvent
     pod: str
     node: str = ""
+    preemptor: str = ""
+    message: str = ""
+    victim_count: int = 0
 
 
 def read_log(lines: Iterable[str]) -> list[LogLine]:
     """In their order; other lines are passed over."""
     answer = []
     for line in lines:
-        match = _TEXT.search(line) or _JSON.search(line)
+        match = _EVENT.search(line)
         event = _EVENTS.get(match["event"]) if match else None
-        if match is not None and event is not None:
-            groups = match.groupdict()
-            pod = groups.get("pod") or f"{groups['namespace']}/{groups['name']}"
-            node = _NODE.search(line) if event is LogEvent.PREEMPTION else None
-            answer.append(LogLine(event, pod, node["node"] if node else ""))
+        if match is None or event is None:
+            continue
+        fields = _fields(line)
+        pod = fields.get(_SUBJECTS.get(event, "pod"), "")
+        if pod:
+            answer.append(
+                LogLine(
+                    event,
+                    pod,
+                    fields.get("node", ""),
+                    fields.get("preemptor", "") if event is not LogEvent.EVICTION else "",
+                    fields.get("err", "").replace('\\"', '"'),
+                    int(fields.get("numVictims", 0)),
+                )
+            )
     return answer
+
+
+def _fields(line: str) -> dict[str, str]:
+    """By name; of objects their keys."""
+    return {
+        match["field"]: f"{match['namespace']}/{match['name']}"
+        if match["name"]
+        else match["text"] or match["number"] or ""
+        for match in _FIELD.finditer(line)
+    }

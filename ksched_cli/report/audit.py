@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.analysis.audit import REFUSED, Audit, Difference
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
-from ksched_cli.analysis.replay import Grade
+from ksched_cli.analysis.judgement import Grade
 from ksched_cli.report.table import (
     GREEN,
     RED,

@@ -3,7 +3,8 @@
 from typing import Any
 
 from ksched_cli.analysis.decision_order import Placement, PreemptionDecision
-from ksched_cli.analysis.replay import Grade, Replay
+from ksched_cli.analysis.judgement import Grade
+from ksched_cli.analysis.replay import Replay
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import HOST

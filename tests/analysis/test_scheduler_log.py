@@ -32,5 +32,25 @@ def test_a_log_in_json_is_read_too() -> None:
     assert read_log([JSON]) == [LogLine(LogEvent.ATTEMPT, "default/p")]
 
 
+EVICTIONS = """\
+I1 1 a.go:1] "Start the preemption asynchronously" preemptor="d/p" node="a" numVictims=2 n=1
+I1 1 a.go:1] "Victim Pod is already deleted, skipping the API call for it" preemptor="d/p" \
+node="a" victim="d/v"
+I1 1 a.go:1] "Preemptor Pod preempted victim Pod" preemptor="d/p" victim="d/w" node="a"
+I1 1 a.go:1] "Victim Pod is already deleted" preemptor="d/p" victim="d/x" node="a"
+I1 1 a.go:1] "Unable to schedule pod; no fit; waiting" pod="d/p" err="taint {a: \\"b\\"}."
+"""
+
+
+def test_evictions_and_refusals_are_read() -> None:
+    assert read_log(EVICTIONS.splitlines()) == [
+        LogLine(LogEvent.EVICTION, "d/p", "a", victim_count=2),
+        LogLine(LogEvent.LEAVING, "d/v", "a", "d/p"),
+        LogLine(LogEvent.VICTIM, "d/w", "a", "d/p"),
+        LogLine(LogEvent.VICTIM, "d/x", "a", "d/p"),
+        LogLine(LogEvent.REFUSAL, "d/p", message='taint {a: "b"}.'),
+    ]
+
+
 def test_other_lines_are_passed_over() -> None:
     assert read_log(["", "panic: no", '{"msg":"started"}']) == []

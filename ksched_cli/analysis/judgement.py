@@ -1,0 +1,47 @@
+"""How a real decision compares with ksched's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.framework.preemption import Preemption
+
+
+class Grade(Enum):
+    """How the real choice compares with ksched's.
+
+    BEST: the one best node, or the only one that fits
+    TIED: one of several that are equally good
+    NOMINATED: the node that had been promised to the pod
+    SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
+    PREEMPTS: room is made where ksched would make it, by evicting the same pods
+    """
+
+    BEST = "best"
+    TIED = "tied"
+    NOMINATED = "nominated"
+    SAMPLED = "sampled"
+    PREEMPTS = "preempts"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """grade: None where ksched would not have decided so. expected: the nodes it might have taken,
+    by name. reason: why the real choice cannot be its, where that is not a matter of scores."""
+
+    grade: Grade | None
+    evaluation: Evaluation
+    expected: tuple[str, ...] = ()
+    reason: str = ""
+    preemption: Preemption | None = None
+
+
+def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
+    """The names of the nodes with the highest total, or of the one that fits, in order of names."""
+    rows, totals = evaluation.feasible.indices(), evaluation.totals
+    if totals is not None and len(rows):
+        rows = rows[totals == totals.max()]
+    names = evaluation.feasible.snapshot.names
+    return tuple(names[row] for row in sorted(rows.tolist()))

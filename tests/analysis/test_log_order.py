@@ -1,0 +1,77 @@
+"""What kube-scheduler's log tells of attempts, and decisions in its order."""
+
+from ksched_cli.analysis.decision_order import (
+    Decision,
+    Departure,
+    FailedAttempt,
+    Placement,
+    PreemptionDecision,
+)
+from ksched_cli.analysis.log_order import in_order_of_log, logged_attempts
+from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.testing import cluster, pod
+
+PODS: dict[str, Pod] = {
+    p.key: p for p in cluster(pod("p"), pod("q"), pod("v", node="a"), pod("w", node="a")).pods
+}
+P, Q, V, W = PODS
+
+
+def attempt(pod: str) -> LogLine:
+    return LogLine(LogEvent.ATTEMPT, pod)
+
+
+def preemption(pod: str, node: str, victim_count: int) -> list[LogLine]:
+    """The lines of an attempt that chooses to evict from the node."""
+    return [
+        LogLine(LogEvent.PREEMPTION, pod, node),
+        LogLine(LogEvent.REFUSAL, pod, message="0/1 nodes are available: 1 Insufficient cpu."),
+        LogLine(LogEvent.EVICTION, pod, node, victim_count=victim_count),
+    ]
+
+
+def victim(pod: str, preemptor: str, node: str) -> LogLine:
+    return LogLine(LogEvent.VICTIM, pod, node, preemptor)
+
+
+def ordered(log: list[LogLine], *placed: str) -> list[Decision]:
+    placements = [Placement(PODS[key], "a", 0.0) for key in placed]
+    return in_order_of_log(log, placements, {P: PODS[P], Q: PODS[Q]}, {}, PODS)
+
+
+def test_victims_that_go_later_belong_to_the_attempt_that_chose_their_node() -> None:
+    log = [attempt(P), *preemption(P, "a", 2), attempt(Q), victim(V, P, "a"), victim(W, P, "a")]
+    first, second = logged_attempts(log)
+    assert (first.node, first.victims, first.victim_count) == ("a", {V, W}, 2)
+    assert (second.node, second.victims) == ("", set())
+
+
+def test_victims_of_several_attempts_on_a_node_go_to_the_first_that_lacks_some() -> None:
+    log = [attempt(P), *preemption(P, "a", 1), attempt(P), *preemption(P, "a", 1)]
+    log += [victim(V, P, "a"), victim(W, P, "a")]
+    assert [logged.victims for logged in logged_attempts(log)] == [{V}, {W}]
+
+
+def test_a_victim_that_was_leaving_already_belongs_to_the_attempt_that_found_it_so() -> None:
+    log = [attempt(P), *preemption(P, "a", 1), attempt(P), LogLine(LogEvent.PREEMPTION, P, "a")]
+    log += [LogLine(LogEvent.LEAVING, W, "a", P), victim(V, P, "a")]
+    assert [logged.victims for logged in logged_attempts(log)] == [{V}, {W}]
+
+
+def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
+    log = [attempt(P), LogLine(LogEvent.DEPARTURE, W), *preemption(P, "a", 1), victim(V, P, "a")]
+    assert ordered([*log, LogLine(LogEvent.DEPARTURE, V), attempt(P)], P) == [
+        PreemptionDecision(PODS[P], "a", (V,), 0.0),
+        Departure(PODS[V], "a", 0.0),
+        Placement(PODS[P], "a", 0.0),
+    ]
+
+
+def test_an_attempt_without_a_node_to_evict_from_has_failed() -> None:
+    log = [attempt(P), LogLine(LogEvent.REFUSAL, P, message="0/1 nodes are available.")]
+    assert ordered(log) == [FailedAttempt(PODS[P], "", 0.0, "0/1 nodes are available.")]
+
+
+def test_without_an_attempt_of_a_placed_pod_there_is_no_order() -> None:
+    assert ordered([attempt(P)], P, Q) == []
