@@ -74,13 +74,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
         return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        pod_requests = self._requests_to_score(state, pod)
         if pod_requests is None:
-            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
-            if not any(pod_requests.by_resource):
-                return np.zeros(len(nodes), dtype=np.int64)
-        if not self._resources:
-            raise PluginError("resources not found")
+            return np.zeros(len(nodes), dtype=np.int64)
         if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
             std = standard_deviation(
                 resource_usages(self._resources, pod_requests.by_resource, nodes, nonzero=False)
@@ -90,6 +86,20 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
             fractions = np.minimum(used / capacity, 1.0)
             std = np.abs(fractions[0] - fractions[1]) / 2
         return ((1 - std) * MAX_NODE_SCORE).astype(np.int64)
+
+    def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
+        """Those of PreScore, or worked out where it did not run; None where there are none.
+
+        Raises PluginError.
+        """
+        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        if pod_requests is None:
+            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
+            if not any(pod_requests.by_resource):
+                return None
+        if not self._resources:
+            raise PluginError("resources not found")
+        return pod_requests
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         pod_requests = state.data.get(STATE_KEY)
@@ -117,13 +127,9 @@ class BalanceChange(NodeResourcesBalancedAllocation):
         return HALF + (HALF + after - before) // 2
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
-        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
+        pod_requests = self._requests_to_score(state, pod)
         if pod_requests is None:
-            pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
-            if not any(pod_requests.by_resource):
-                return np.zeros(len(nodes), dtype=np.int64)
-        if not self._resources:
-            raise PluginError("resources not found")
+            return np.zeros(len(nodes), dtype=np.int64)
         if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
             requests = pod_requests.by_resource
             usages = self._usages(requests, nodes)
