@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ksched_cli.analysis.causes import PodViews, node_views
+from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
     FailedAttempt,
+    LoggedChange,
     OrderSource,
     Placement,
     PreemptionDecision,
@@ -25,14 +26,21 @@ from ksched_cli.analysis.decision_order import (
     refined_orders,
 )
 from ksched_cli.analysis.history import History, LastRefusal, Unexplained
-from ksched_cli.analysis.judgement import Judgement, best_nodes
+from ksched_cli.analysis.judgement import Judgement, because, best_nodes
 from ksched_cli.analysis.replay import Replay
+from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 
 REFUSED = "refused"
+
+# The scheduler writes promises to pods while it goes on, and goes by what comes back.
+LACKS_NOTICES = (
+    "promises of nodes have changed, and the log does not tell when the scheduler noticed: at -v=4"
+    " it does"
+)
 
 # How many names a reason lists.
 MAX_LISTED = 3
@@ -128,7 +136,11 @@ class _Auditor:
         self.simulation, self.history = simulation, history
         self.refinement, self.decisions = refinement, decisions
         self.limit, self.shifts = limit, shifts
-        self.replay = Replay(simulation, simulation.configuration.parallelism > 1)
+        self.replay = Replay(
+            simulation,
+            simulation.configuration.parallelism > 1,
+            follows_statuses=any(map(_is_notice, decisions)),
+        )
         self.grades: Counter[str] = Counter()
         self.differences: list[Difference] = []
         self.unexplained: list[Unexplained] = []
@@ -145,17 +157,7 @@ class _Auditor:
         coming = list(self.decisions)
         total = len(coming) + len(self.history.refused)
         while coming and not self._is_beyond_limit():
-            decision = coming.pop(0)
-            if isinstance(decision, Departure):
-                self.replay.depart(decision)
-            elif isinstance(decision, FailedAttempt):
-                self.replay.fail(decision)
-            elif isinstance(decision, PreemptionDecision):
-                self._follow_preemption(decision)
-            elif decision.judged:
-                del coming[: self._follow_placement(decision, coming)]
-            else:
-                self.replay.place(decision, None)
+            self._follow(coming.pop(0), coming)
             if on_progress is not None:
                 on_progress(total - len(coming) - len(self.history.refused), total)
         if not self._is_beyond_limit():
@@ -164,6 +166,21 @@ class _Auditor:
             if on_progress is not None:
                 on_progress(total, total)
         self.simulation.close()
+
+    def _follow(self, decision: Decision, coming: list[Decision]) -> None:
+        """coming: those after it, of which some may be made too"""
+        if isinstance(decision, Departure):
+            self.replay.depart(decision)
+        elif isinstance(decision, LoggedChange):
+            self.replay.follow(decision)
+        elif isinstance(decision, FailedAttempt):
+            self.replay.fail(decision)
+        elif isinstance(decision, PreemptionDecision):
+            self._follow_preemption(decision)
+        elif decision.judged:
+            del coming[: self._follow_placement(decision, coming)]
+        else:
+            self.replay.place(decision, None)
 
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
@@ -250,7 +267,10 @@ class _Auditor:
             if earlier is not None:
                 self._agree(earlier)
                 return
-            self._differ(decision, judgement)
+            if self._lacks_notices():
+                self.unexplained.append(Unexplained(decision.pod.key, LACKS_NOTICES))
+            else:
+                self._differ(decision, judgement)
         if self.history.order is OrderSource.LOG:
             self.replay.promise(decision)
         else:
@@ -260,6 +280,8 @@ class _Auditor:
 
     def _why_unexplained(self, placement: Placement, judgement: Judgement) -> str:
         """Why the difference may be due to what the two states do not tell, or ""."""
+        if self._lacks_notices():
+            return LACKS_NOTICES
         changed = self.history.changed_nodes
         for name in (placement.node, *judgement.expected):
             if name in changed:
@@ -275,6 +297,11 @@ class _Auditor:
         if self.history.order is OrderSource.QUEUE:
             return "the order in which the pods of one second were bound is not known"
         return ""
+
+    def _lacks_notices(self) -> bool:
+        """Whether the scheduler may have gone by other promises, for all that the log tells."""
+        is_log = self.history.order is OrderSource.LOG
+        return is_log and not self.replay.follows_statuses and self.replay.promises.have_changed
 
     @contextmanager
     def _without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
@@ -308,7 +335,7 @@ class _Auditor:
                 key,
                 node,
                 expected,
-                _because(node, expected, views),
+                because(node, expected, views),
                 {name: dict(view.scores) for name, view in views.items() if view.scores},
             )
         )
@@ -341,28 +368,8 @@ class _Auditor:
             self.grades[REFUSED] += 1
 
 
-def _because(node: str, expected: Sequence[str], views: PodViews) -> str:
-    """Score by score, or what rejects the real node."""
-    view = views.get(node)
-    if view is None:
-        return "its attempt breaks"
-    if view.rejection is not None:
-        plugin = f"{view.rejection.plugin}: " if view.rejection.plugin else ""
-        return f"{node} does not fit: {plugin}{view.rejection.message}"
-    best = views[expected[0]]
-    gaps = {
-        plugin: (best.scores.get(plugin, 0), view.scores.get(plugin, 0))
-        for plugin in {**best.scores, **view.scores}
-    }
-    parts = [
-        f"{plugin} {theirs} against {own}"
-        for plugin, (theirs, own) in sorted(
-            gaps.items(), key=lambda item: -abs(item[1][0] - item[1][1])
-        )
-        if theirs != own
-    ]
-    points = f"{expected[0]} has {best.total} points, {node} {view.total}"
-    return f"{points}: {', '.join(parts)}" if parts else points
+def _is_notice(decision: Decision) -> bool:
+    return isinstance(decision, LoggedChange) and decision.event is LogEvent.NOTICE
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
 
 # How far a decision may be from its place in the order observed: 500 requests a second from a
@@ -51,12 +52,14 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
-    """Room that was made. pod: that it was made for; victims: keys, by name"""
+    """Room that was made. pod: that it was made for; victims: keys, by name; message:
+    of the refusal, where a log tells"""
 
     pod: Pod
     node: str
     victims: tuple[str, ...]
     time: float
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,18 @@ class FailedAttempt:
     message: str
 
 
-Decision = Placement | PreemptionDecision | Departure | FailedAttempt
+@dataclass(frozen=True, slots=True)
+class LoggedChange:
+    """Something that the scheduler did or noticed beside its attempts. node: of the pod, or that
+    the evictions for it are on"""
+
+    pod: Pod
+    node: str
+    time: float
+    event: LogEvent
+
+
+Decision = Placement | PreemptionDecision | Departure | FailedAttempt | LoggedChange
 
 
 def refined_orders(

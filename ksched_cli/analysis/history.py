@@ -253,7 +253,7 @@ class _Reader:
         }
         logged = in_order_of_log(
             log,
-            (decision for decision in decisions if isinstance(decision, Placement)),
+            [decision for decision in decisions if isinstance(decision, Placement)],
             {pod.key: pod for pod in self.unplaced.values()},
             self.departed | evicted_from,
             {pod.key: pod for pod in (*self.pods_before.values(), *self.unplaced.values())},

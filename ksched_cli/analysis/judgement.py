@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from ksched_cli.analysis.causes import PodViews
 from ksched_cli.engine.evaluation import Evaluation
 from ksched_cli.framework.preemption import Preemption
 
@@ -45,3 +47,27 @@ def best_nodes(evaluation: Evaluation) -> tuple[str, ...]:
         rows = rows[totals == totals.max()]
     names = evaluation.feasible.snapshot.names
     return tuple(names[row] for row in sorted(rows.tolist()))
+
+
+def because(node: str, expected: Sequence[str], views: PodViews) -> str:
+    """Score by score, or what rejects the real node."""
+    view = views.get(node)
+    if view is None:
+        return "its attempt breaks"
+    if view.rejection is not None:
+        plugin = f"{view.rejection.plugin}: " if view.rejection.plugin else ""
+        return f"{node} does not fit: {plugin}{view.rejection.message}"
+    best = views[expected[0]]
+    gaps = {
+        plugin: (best.scores.get(plugin, 0), view.scores.get(plugin, 0))
+        for plugin in {**best.scores, **view.scores}
+    }
+    parts = [
+        f"{plugin} {theirs} against {own}"
+        for plugin, (theirs, own) in sorted(
+            gaps.items(), key=lambda item: -abs(item[1][0] - item[1][1])
+        )
+        if theirs != own
+    ]
+    points = f"{expected[0]} has {best.total} points, {node} {view.total}"
+    return f"{points}: {', '.join(parts)}" if parts else points

@@ -6,18 +6,30 @@ not see. So every decision stands where its attempt began, and departures where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
     FailedAttempt,
+    LoggedChange,
     Placement,
     PreemptionDecision,
 )
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
+
+# What a replay follows beside decisions and departures.
+CHANGES = frozenset(
+    (
+        LogEvent.ADDITION,
+        LogEvent.UPDATE,
+        LogEvent.EVICTION,
+        LogEvent.WRITING,
+        LogEvent.NOTICE,
+    )
+)
 
 
 @dataclass(slots=True)
@@ -38,14 +50,14 @@ def logged_attempts(log: Sequence[LogLine]) -> list[LoggedAttempt]:
     """In their order. Evictions go on while the next pods are attempted, and the preemptor again:
     those on a node belong to the first of its attempts there that lacks some."""
     attempts: list[LoggedAttempt] = []
-    preemptions: dict[tuple[str, str], list[LoggedAttempt]] = {}
+    preemptions: dict[str, list[LoggedAttempt]] = {}
     for index, line in enumerate(log):
         attempt = attempts[-1] if attempts and attempts[-1].pod == line.pod else None
         if line.event is LogEvent.ATTEMPT:
             attempts.append(LoggedAttempt(index, line.pod))
         elif line.event is LogEvent.PREEMPTION and attempt is not None:
             attempt.node = line.node
-            preemptions.setdefault((line.pod, line.node), []).append(attempt)
+            preemptions.setdefault(line.pod, []).append(attempt)
         elif line.event is LogEvent.REFUSAL and attempt is not None:
             attempt.message = line.message
         elif line.event is LogEvent.LEAVING and attempts:
@@ -55,13 +67,18 @@ def logged_attempts(log: Sequence[LogLine]) -> list[LoggedAttempt]:
     return attempts
 
 
-def _evict(line: LogLine, preemptions: dict[tuple[str, str], list[LoggedAttempt]]) -> None:
-    """preemptions: by pod and node"""
+def _evict(line: LogLine, preemptions: Mapping[str, list[LoggedAttempt]]) -> None:
+    """preemptions: by pod, in their order"""
+    preemptor = line.preemptor or line.pod
+    on_node = [
+        attempt
+        for attempt in preemptions.get(preemptor, ())
+        if not line.node or attempt.node == line.node
+    ]
     if line.event is LogEvent.EVICTION:
-        for attempt in preemptions.get((line.pod, line.node), ())[-1:]:
+        for attempt in on_node[-1:]:
             attempt.victim_count = line.victim_count
         return
-    on_node = preemptions.get((line.preemptor, line.node), [])
     for attempt in on_node:
         if len(attempt.victims) < attempt.victim_count or attempt is on_node[-1]:
             attempt.victims.add(line.pod)
@@ -70,7 +87,7 @@ def _evict(line: LogLine, preemptions: dict[tuple[str, str], list[LoggedAttempt]
 
 def in_order_of_log(
     log: Sequence[LogLine],
-    placements: Iterable[Placement],
+    placements: Sequence[Placement],
     waiting: Mapping[str, Pod],
     departed: Mapping[str, str],
     pods: Mapping[str, Pod],
@@ -90,17 +107,26 @@ def in_order_of_log(
         ranked.append((last[placement.pod.key], placement))
     left = dict(departed)
     for attempt in attempts:
-        pod = waiting.get(attempt.pod)
+        if attempt.pod in waiting and (attempt.node or attempt.message):
+            left.update(dict.fromkeys(attempt.victims, attempt.node))
+            ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt)))
+    on_node = {key: pod.node_name for key, pod in pods.items()}
+    on_node |= {placement.pod.key: placement.node for placement in placements}
+    for index, line in enumerate(log):
+        pod = pods.get(line.pod)
         if pod is None:
             continue
-        if attempt.node:
-            left.update(dict.fromkeys(attempt.victims, attempt.node))
-            victims = tuple(sorted(attempt.victims))
-            ranked.append((attempt.index, PreemptionDecision(pod, attempt.node, victims, 0.0)))
-        elif attempt.message:
-            ranked.append((attempt.index, FailedAttempt(pod, "", 0.0, attempt.message)))
-    for index, line in enumerate(log):
-        node = left.get(line.pod)
-        if line.event is LogEvent.DEPARTURE and node and line.pod in pods:
-            ranked.append((index, Departure(pods[line.pod], node, 0.0)))
+        if line.event is LogEvent.DEPARTURE and line.pod in left:
+            ranked.append((index, Departure(pod, left[line.pod], 0.0)))
+        elif line.event in CHANGES:
+            node = line.node or on_node[line.pod]
+            ranked.append((index, LoggedChange(pod, node, 0.0, line.event)))
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
+
+
+def _failed(pod: Pod, attempt: LoggedAttempt) -> PreemptionDecision | FailedAttempt:
+    """The attempt did not place the pod."""
+    if not attempt.node:
+        return FailedAttempt(pod, "", 0.0, attempt.message)
+    victims = tuple(sorted(attempt.victims))
+    return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message)

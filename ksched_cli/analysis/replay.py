@@ -8,7 +8,7 @@ neighbours too, as long as these remain ksched's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,24 +18,23 @@ from ksched_cli.analysis.decision_order import (
     MAX_SHIFT_SECONDS,
     Departure,
     FailedAttempt,
+    LoggedChange,
     Placement,
     PreemptionDecision,
 )
 from ksched_cli.analysis.judgement import Grade, Judgement, best_nodes
+from ksched_cli.analysis.promises import Promises
+from ksched_cli.analysis.sampling import may_be_sampled
+from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows
-from ksched_cli.engine.evaluation import Evaluation, Mode
-from ksched_cli.engine.node_search import feasible_nodes_to_find
+from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.preemption import Preemption
 
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
-
-# How many beginnings of a sampled search are tried.
-MAX_STARTS = 16
 
 
 @dataclass(slots=True)
@@ -47,6 +46,8 @@ class Replay:
     placed:     (placement, row) in order, since the last decision that cannot be moved
     leaving:    keys of victims that have not left yet
     shifted:    how many decisions agree before or after their place in the order
+    follows_statuses: whether a log tells when statuses are written and noticed
+    bound:      UIDs of the pods placed
     """
 
     simulation: Simulation
@@ -54,7 +55,13 @@ class Replay:
     placed: list[tuple[Placement, int]] = field(default_factory=list)
     shifted: int = 0
     leaving: set[str] = field(default_factory=set)
+    follows_statuses: bool = False
+    bound: set[str] = field(default_factory=set)
+    promises: Promises = field(init=False)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.promises = Promises(self.simulation.nominator)
 
     def info(self, pod: Pod) -> PodInfo:
         """The one of the pod."""
@@ -70,6 +77,8 @@ class Replay:
         simulation, pod = self.simulation, self.info(placement.pod)
         framework = simulation.frameworks[pod.spec.scheduler_name]
         row = simulation.snapshot.row[placement.node]
+        if self.follows_statuses:
+            self.promises.begin(pod)
         if simulation.nominator.node_of(pod):
             evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
             if evaluation.feasible.indices().tolist() == [row]:
@@ -81,64 +90,16 @@ class Replay:
         if placement.node in expected:
             grade = Grade.BEST if len(expected) == 1 else Grade.TIED
             return Judgement(grade, evaluation, expected)
-        if self._may_be_sampled(evaluation, row):
+        if may_be_sampled(simulation, evaluation, row, parallel=self.parallel):
             return Judgement(Grade.SAMPLED, evaluation, expected)
         return Judgement(None, evaluation, expected)
-
-    def _may_be_sampled(self, evaluation: Evaluation, row: int) -> bool:
-        """Whether the row is the best of as many nodes as are enough for a search.
-
-        Upstream's search goes through the nodes in order from a start on that moves with every
-        attempt, failed ones included; but side by side, so that any nodes may be the first to fit.
-        """
-        rows, totals = evaluation.feasible.indices(), evaluation.totals
-        count = feasible_nodes_to_find(
-            evaluation.framework.profile.percentage_of_nodes_to_score,
-            len(self.simulation.snapshot),
-        )
-        own = np.flatnonzero(rows == row)
-        if totals is None or not len(own) or len(rows) <= count:
-            return False
-        better = totals > totals[own[0]]
-        if any(
-            self._is_best_from(evaluation, row, start)
-            for start in self._starts(rows, better, row, count)
-        ):
-            return True
-        return self.parallel and len(rows) - int(np.count_nonzero(better)) >= count
-
-    def _starts(
-        self, rows: Rows, better: np.ndarray[tuple[int], np.dtype[np.bool_]], row: int, count: int
-    ) -> Iterator[int]:
-        """Where a search may start that comes to the row: first where it starts by now, then where
-        it comes to the fewest better nodes."""
-        search, rank = self.simulation.pipeline.search, self.simulation.snapshot.rank
-        yield search.next_start
-        order = np.argsort(rank[rows])
-        own = int(np.flatnonzero(rows[order] == row)[0])
-        is_better = better[order]
-        firsts = [(own - back) % len(rows) for back in range(count)]
-        better_after = {
-            first: int(np.take(is_better, range(first, first + count), mode="wrap").sum())
-            for first in firsts
-        }
-        for first in sorted(firsts, key=better_after.__getitem__)[:MAX_STARTS]:
-            yield int(rank[rows[order[first]]])
-
-    def _is_best_from(self, evaluation: Evaluation, row: int, start: int) -> bool:
-        pipeline = self.simulation.pipeline
-        earlier, pipeline.search.next_start = pipeline.search.next_start, start
-        sampled = pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.SAMPLED)
-        if self.simulation.snapshot.names[row] in best_nodes(sampled):
-            pipeline.search.advance(sampled.visited, len(self.simulation.snapshot))
-            return True
-        pipeline.search.next_start = earlier
-        return False
 
     def judge_preemption(self, decision: PreemptionDecision) -> Judgement:
         """Changes nothing. victims: empty where it is not known which pods left for the pod"""
         simulation, pod = self.simulation, self.info(decision.pod)
         framework = simulation.frameworks[pod.spec.scheduler_name]
+        if self.follows_statuses:
+            self.promises.begin(pod)
         evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
         if evaluation.error:
             return Judgement(None, evaluation, reason=evaluation.error)
@@ -155,19 +116,18 @@ class Replay:
         keys = tuple(sorted(victim.key for victim in victims.pods))
         # The event of a pod that is evicted for two others names the first alone.
         missing = set(keys).difference(decision.victims, self.leaving)
-        if self._tells_victims(decision) and (missing or not set(decision.victims) <= set(keys)):
+        names_victims = bool(decision.victims or self.leaving)
+        if names_victims and (missing or not set(decision.victims) <= set(keys)):
             reason = f"it would evict {', '.join(keys)}"
             return Judgement(None, evaluation, expected, reason)
         return Judgement(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
-
-    def _tells_victims(self, decision: PreemptionDecision) -> bool:
-        return bool(decision.victims or self.leaving)
 
     # -- following --------------------------------------------------------------------------------
 
     def place(self, placement: Placement, judgement: Judgement | None) -> None:
         """Puts the pod on its real node. judgement: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
+        self.bound.add(pod.uid)
         row = simulation.snapshot.row[placement.node]
         fits = judgement is not None and bool(
             np.any(judgement.evaluation.feasible.indices() == row)
@@ -189,21 +149,54 @@ class Replay:
             self.placed.clear()
 
     def promise(self, decision: PreemptionDecision) -> None:
-        """The node is promised to the pod; promises to lesser pods lapse. The victims leave later,
-        each in a departure of its own."""
-        nominator, pod = self.simulation.nominator, self.info(decision.pod)
-        for other in nominator.on_node(decision.node):
-            if other.priority < pod.priority:
-                nominator.clear(other)
-        nominator.nominate(pod, decision.node)
-        self.leaving.update(decision.victims)
+        """The node is promised to the pod. The victims leave later, each in a departure of its own;
+        promises to lesser pods lapse."""
+        pod = self.info(decision.pod)
+        self.promises.refuse(pod, decision.node, decision.message)
+        if not self.follows_statuses:
+            self._take_back(pod, decision.node)
         self.placed.clear()
+
+    def _take_back(self, pod: PodInfo, node: str) -> None:
+        """Promises of the node to less important pods."""
+        for other in self.simulation.nominator.on_node(node):
+            if other.priority < pod.priority:
+                self.promises.take_back(other)
+                if not self.follows_statuses:
+                    self.promises.notice(other)
 
     def fail(self, attempt: FailedAttempt) -> None:
         """A promise to the pod lapses when evictions would not help any more."""
+        pod = self.info(attempt.pod)
         if NO_CANDIDATES in attempt.message:
-            self.simulation.nominator.clear(self.info(attempt.pod))
-            self.placed.clear()
+            self.promises.refuse(pod, "", attempt.message)
+        elif self.follows_statuses:
+            self.promises.refuse(pod, None, attempt.message)
+        self.placed.clear()
+
+    def follow(self, change: LoggedChange) -> None:
+        pod = self.info(change.pod)
+        if change.event in (LogEvent.ADDITION, LogEvent.UPDATE):
+            self._renew(pod, change)
+        elif not self.follows_statuses:
+            return
+        elif change.event is LogEvent.EVICTION:
+            self._take_back(pod, change.node)
+        elif change.event is LogEvent.WRITING:
+            self.promises.write(pod)
+        elif pod.uid not in self.bound:
+            self.promises.notice(pod)
+
+    def _renew(self, pod: PodInfo, change: LoggedChange) -> None:
+        """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
+        is_new = change.event is LogEvent.ADDITION
+        if is_new and pod.uid not in self.bound:
+            return
+        snapshot = self.simulation.snapshot
+        row = snapshot.row.get(change.node)
+        if row is not None and any(other.uid == pod.uid for other in snapshot.pods[row]):
+            snapshot.remove(pod, row)
+            snapshot.add(pod, row)
 
     def depart(self, departure: Departure) -> None:
         """The pod leaves its node, if it is there."""

@@ -8,7 +8,7 @@ pkg/scheduler/eventhandlers.go (deletePodFromCache) and pkg/scheduler/framework/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -23,6 +23,12 @@ class LogEvent(Enum):
     LEAVING:    it was chosen to be evicted in this attempt, and is leaving already
     VICTIM:     it was evicted, or had been already when it was to be
     DEPARTURE:  it left its node
+    ADDITION:   it was noticed on its node
+    UPDATE:     on its node something of it changed
+    WRITING:    the status of a pod without a node is written
+    NOTICE:     something of a pod without a node changed
+
+    UPDATE and NOTICE are written at -v=4.
     """
 
     ATTEMPT = "attempt"
@@ -32,6 +38,10 @@ class LogEvent(Enum):
     LEAVING = "leaving"
     VICTIM = "victim"
     DEPARTURE = "departure"
+    ADDITION = "addition"
+    UPDATE = "update"
+    WRITING = "writing"
+    NOTICE = "notice"
 
 
 _EVENTS = {
@@ -41,8 +51,13 @@ _EVENTS = {
     "Start the preemption asynchronously": LogEvent.EVICTION,
     "Preemptor Pod preempted victim Pod": LogEvent.VICTIM,
     "Victim Pod is already deleted": LogEvent.VICTIM,
+    "Could not add DisruptionTarget condition due to preemption": LogEvent.VICTIM,
     "Victim Pod is already deleted, skipping the API call for it": LogEvent.LEAVING,
     "Delete event for scheduled pod": LogEvent.DEPARTURE,
+    "Add event for scheduled pod": LogEvent.ADDITION,
+    "Update event for scheduled pod": LogEvent.UPDATE,
+    "Updating pod condition": LogEvent.WRITING,
+    "Update event for unscheduled pod": LogEvent.NOTICE,
 }
 # The field that names the pod, where it is not "pod".
 _SUBJECTS = {LogEvent.EVICTION: "preemptor", LogEvent.LEAVING: "victim", LogEvent.VICTIM: "victim"}
@@ -58,8 +73,8 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """pod: its key; node: that room is made on; preemptor: that the pod was evicted for; message:
-    of the refusal; victim_count: of the evictions"""
+    """pod: its key; node: that room is made on, where the line tells; preemptor: that the pod was
+    evicted for; message: of the refusal; victim_count: of the evictions"""
 
     event: LogEvent
     pod: str
@@ -78,7 +93,7 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
         if match is None or event is None:
             continue
         fields = _fields(line)
-        pod = fields.get(_SUBJECTS.get(event, "pod"), "")
+        pod = fields.get(_SUBJECTS.get(event, "pod")) or fields.get("pod", "")
         if pod:
             answer.append(
                 LogLine(
@@ -86,11 +101,15 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
                     pod,
                     fields.get("node", ""),
                     fields.get("preemptor", "") if event is not LogEvent.EVICTION else "",
-                    fields.get("err", "").replace('\\"', '"'),
+                    _message(fields) if event is LogEvent.REFUSAL else "",
                     int(fields.get("numVictims", 0)),
                 )
             )
     return answer
+
+
+def _message(fields: Mapping[str, str]) -> str:
+    return fields.get("err", "").replace('\\"', '"')
 
 
 def _fields(line: str) -> dict[str, str]:

@@ -61,7 +61,7 @@ Log = Annotated[
         "--scheduler-log",
         metavar="FILE",
         help="kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
-        "decisions, and when pods left.",
+        "decisions, and when pods left; at -v=4 also when it noticed promises of preemption.",
         show_default=False,
     ),
 ]

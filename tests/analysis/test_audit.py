@@ -1,6 +1,7 @@
 """Whether real decisions are ksched's."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ksched_cli.analysis.audit import Audit, audit
+from ksched_cli.analysis.audit import LACKS_NOTICES, Audit, audit
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.history import read_history
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
@@ -50,6 +51,56 @@ def test_victims_stay_until_the_log_says_that_they_left() -> None:
     answer = audit(lambda: simulation(history.state), history)
     assert (answer.differences, answer.order) == ((), OrderSource.LOG)
     assert dict(answer.grades) == {"preempts": 1, "best": 1, "nominated": 1}
+
+
+def preempting(pod: str, node: str, victim: str) -> list[LogLine]:
+    return [
+        LogLine(LogEvent.ATTEMPT, pod),
+        LogLine(LogEvent.PREEMPTION, pod, node),
+        LogLine(LogEvent.REFUSAL, pod, message="0/2 nodes are available: 2 Insufficient cpu."),
+        LogLine(LogEvent.VICTIM, victim, node, pod),
+    ]
+
+
+def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> None:
+    started = {"status": {"startTime": "2026-01-01T00:00:00Z"}}
+    first, second = (pod(name, cpu=1, node="a") | started for name in "vw")
+    before = cluster(node("a", cpu=2), first, second, pod("p", cpu=1, priority=9))
+    p = before.pods[2]
+    after = replace(before, pods=(before.pods[1], bound(p, "a", 9)))
+    log = [
+        LogLine(LogEvent.UPDATE, "default/v"),
+        *preempting("default/p", "a", "default/v"),
+        LogLine(LogEvent.DEPARTURE, "default/v"),
+        LogLine(LogEvent.ATTEMPT, "default/p"),
+    ]
+    for lines, differences in ((log, 0), (log[1:], 1)):
+        history = read_history(before, after, simulation(before).frameworks, lines)
+        answer = audit(partial(simulation, history.state), history)
+        assert len(answer.differences) == differences
+
+
+@pytest.mark.parametrize("has_notices", [True, False])
+def test_without_notices_nothing_is_judged_once_promises_have_changed(has_notices: bool) -> None:
+    """`p` is promised a, then b, though a is still the better one; then `q` goes to c, not d."""
+    before = cluster(
+        node("a", cpu=2), node("b", cpu=2), node("c", cpu=3), node("d", cpu=4),
+        pod("v", cpu=2, node="a"), pod("w", cpu=2, node="b", priority=3),
+        pod("x", cpu=2, node="c", priority=9), pod("y", cpu="2500m", node="d", priority=9),
+        pod("p", cpu=2, priority=5), pod("q", cpu=1),
+    )  # fmt: skip
+    after = moved(replace(before), "q", "c")
+    log = [
+        *preempting("default/p", "a", "default/v"),
+        *preempting("default/p", "b", "default/w"),
+        *([LogLine(LogEvent.NOTICE, "default/p")] if has_notices else []),
+        LogLine(LogEvent.ATTEMPT, "default/q"),
+    ]
+    history = read_history(before, after, simulation(before).frameworks, log)
+    answer = audit(lambda: simulation(history.state), history)
+    differ = [item.pod for item in answer.differences]
+    assert differ == ["default/p", "default/q"][: 1 + has_notices]
+    assert [item.reason for item in answer.unexplained] == [LACKS_NOTICES][has_notices:]
 
 
 def moved(after: ClusterState, name: str, on: str) -> ClusterState:

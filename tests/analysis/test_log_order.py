@@ -4,6 +4,7 @@ from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
     FailedAttempt,
+    LoggedChange,
     Placement,
     PreemptionDecision,
 )
@@ -16,6 +17,7 @@ PODS: dict[str, Pod] = {
     p.key: p for p in cluster(pod("p"), pod("q"), pod("v", node="a"), pod("w", node="a")).pods
 }
 P, Q, V, W = PODS
+NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def attempt(pod: str) -> LogLine:
@@ -26,7 +28,7 @@ def preemption(pod: str, node: str, victim_count: int) -> list[LogLine]:
     """The lines of an attempt that chooses to evict from the node."""
     return [
         LogLine(LogEvent.PREEMPTION, pod, node),
-        LogLine(LogEvent.REFUSAL, pod, message="0/1 nodes are available: 1 Insufficient cpu."),
+        LogLine(LogEvent.REFUSAL, pod, message=NO_ROOM),
         LogLine(LogEvent.EVICTION, pod, node, victim_count=victim_count),
     ]
 
@@ -62,9 +64,24 @@ def test_a_victim_that_was_leaving_already_belongs_to_the_attempt_that_found_it_
 def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
     log = [attempt(P), LogLine(LogEvent.DEPARTURE, W), *preemption(P, "a", 1), victim(V, P, "a")]
     assert ordered([*log, LogLine(LogEvent.DEPARTURE, V), attempt(P)], P) == [
-        PreemptionDecision(PODS[P], "a", (V,), 0.0),
+        PreemptionDecision(PODS[P], "a", (V,), 0.0, NO_ROOM),
+        LoggedChange(PODS[P], "a", 0.0, LogEvent.EVICTION),
         Departure(PODS[V], "a", 0.0),
         Placement(PODS[P], "a", 0.0),
+    ]
+
+
+def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_the_first_that_lacks_some() -> None:
+    log = [attempt(P), *preemption(P, "a", 1), victim(V, P, ""), attempt(P)]
+    assert [logged.victims for logged in logged_attempts(log)] == [{V}, set()]
+
+
+def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
+    log = [LogLine(LogEvent.UPDATE, V), attempt(P), LogLine(LogEvent.ADDITION, P)]
+    assert ordered(log, P) == [
+        LoggedChange(PODS[V], "a", 0.0, LogEvent.UPDATE),
+        Placement(PODS[P], "a", 0.0),
+        LoggedChange(PODS[P], "a", 0.0, LogEvent.ADDITION),
     ]
 
 

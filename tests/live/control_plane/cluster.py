@@ -190,7 +190,7 @@ class ControlPlane:
         }
         path = self.folder / "scheduler.yaml"
         path.write_text(yaml.safe_dump(config))
-        self.start("kube-scheduler", f"--config={path}", "--secure-port=0", "-v=3")
+        self.start("kube-scheduler", f"--config={path}", "--secure-port=0", "-v=4")
         return path
 
     # -- what is there ----------------------------------------------------------------------------

@@ -38,8 +38,7 @@ def _nothing(_: Api) -> None:
 class Scenario:
     """objects: there before the scheduler starts. config: fields of its configuration.
     meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
-    the address that takes the place of EXTENDER in the configuration. kwok: whether pods run.
-    is_open: some of its decisions differ for reasons not settled yet; it runs only when named"""
+    the address that takes the place of EXTENDER in the configuration. kwok: whether pods run"""
 
     objects: Callable[[], list[Manifest]]
     config: dict[str, Any] = field(default_factory=dict)
@@ -47,7 +46,6 @@ class Scenario:
     controllers: bool = False
     extender: bool = False
     kwok: bool = False
-    is_open: bool = False
 
 
 def _mixed_pods(draw: random.Random, count: int) -> list[Manifest]:
@@ -224,7 +222,7 @@ SCENARIOS = {
     "sampled-in-order": Scenario(lambda: mixed(200, 300), {"parallelism": 1}),
     "arriving": Scenario(lambda: mixed(60, 100), meanwhile=waves, kwok=True),
     "spread": Scenario(spread_out),
-    "preemption": Scenario(full_cluster, controllers=True, kwok=True, is_open=True),
+    "preemption": Scenario(full_cluster, controllers=True, kwok=True),
     "volumes": Scenario(volumes, controllers=True),
     "gates": Scenario(gated, meanwhile=open_gates),
     "profiles": Scenario(several_schedulers, PROFILES),

@@ -19,7 +19,7 @@ is_live = pytest.mark.skipif(
 
 
 @is_live
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if not SCENARIOS[name].is_open])
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_the_real_scheduler_decides_as_ksched_does(name: str, tmp_path: Path) -> None:
     minor = os.environ["KSCHED_KUBERNETES_VERSION"]
     try:

@@ -1,0 +1,73 @@
+"""Whether a node may be the best of those that a search looked at.
+
+In a large cluster kube-scheduler looks for enough nodes only, from a start on that moves with every
+attempt, failed ones included; and side by side, so that any nodes may be the first to fit.
+
+Upstream: pkg/scheduler/schedule_one.go (findNodesThatPassFilters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ksched_cli.analysis.judgement import best_nodes
+from ksched_cli.cluster.node_columns import Mask, Rows
+from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.node_search import feasible_nodes_to_find
+from ksched_cli.engine.simulation import Simulation
+
+# How many beginnings of a sampled search are tried.
+MAX_STARTS = 16
+
+
+def may_be_sampled(
+    simulation: Simulation, evaluation: Evaluation, row: int, *, parallel: bool
+) -> bool:
+    """Whether the row is the best of as many nodes as are enough for a search. Moves the start of
+    the next one where it is."""
+    rows, totals = evaluation.feasible.indices(), evaluation.totals
+    count = feasible_nodes_to_find(
+        evaluation.framework.profile.percentage_of_nodes_to_score, len(simulation.snapshot)
+    )
+    own = np.flatnonzero(rows == row)
+    if totals is None or not len(own) or len(rows) <= count:
+        return False
+    better = totals > totals[own[0]]
+    if any(
+        _is_best_from(simulation, evaluation, row, start)
+        for start in _starts(simulation, rows, better, row, count)
+    ):
+        return True
+    return parallel and len(rows) - int(np.count_nonzero(better)) >= count
+
+
+def _starts(
+    simulation: Simulation, rows: Rows, better: Mask, row: int, count: int
+) -> Iterator[int]:
+    """Where a search may start that comes to the row: first where it starts by now, then where it
+    comes to the fewest better nodes."""
+    search, rank = simulation.pipeline.search, simulation.snapshot.rank
+    yield search.next_start
+    order = np.argsort(rank[rows])
+    own = int(np.flatnonzero(rows[order] == row)[0])
+    is_better = better[order]
+    firsts = [(own - back) % len(rows) for back in range(count)]
+    better_after = {
+        first: int(np.take(is_better, range(first, first + count), mode="wrap").sum())
+        for first in firsts
+    }
+    for first in sorted(firsts, key=better_after.__getitem__)[:MAX_STARTS]:
+        yield int(rank[rows[order[first]]])
+
+
+def _is_best_from(simulation: Simulation, evaluation: Evaluation, row: int, start: int) -> bool:
+    pipeline = simulation.pipeline
+    earlier, pipeline.search.next_start = pipeline.search.next_start, start
+    sampled = pipeline.evaluate(evaluation.framework, evaluation.pod, Mode.SAMPLED)
+    if simulation.snapshot.names[row] in best_nodes(sampled):
+        pipeline.search.advance(sampled.visited, len(simulation.snapshot))
+        return True
+    pipeline.search.next_start = earlier
+    return False
