@@ -116,10 +116,9 @@ def _parse_semver(text: str) -> Semver:
 def _version_number(text: str) -> int:
     if not text or not _DIGITS.issuperset(text) or (len(text) > 1 and text[0] == "0"):
         raise CelError(f'Invalid number "{text}" in version')
-    number = int(text)
-    if number > MAX_UINT64:
+    if len(text) > len(str(MAX_UINT64)) or int(text) > MAX_UINT64:
         raise CelError(f"value out of range: {text}")
-    return number
+    return int(text)
 
 
 def _pre_release(text: str) -> tuple[bool, int | str]:

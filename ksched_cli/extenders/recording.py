@@ -9,6 +9,7 @@ The file has one exchange per line, in the order of the replies:
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections import deque
 from collections.abc import Callable
 from hashlib import sha256
@@ -116,7 +117,7 @@ class Replay:
         for number, line in enumerate(_lines(path), start=1):
             try:
                 exchange = decoder.decode(line)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 problem = f"no exchange with an extender: {error}"
                 raise InputError(path, problem, position=Position(number, 1)) from None
             key = (exchange.url, sha256(exchange.request).digest())
@@ -145,7 +146,7 @@ def _lines(path: str) -> list[bytes]:
     try:
         data = Path(path).read_bytes()
         return (gzip.decompress(data) if _is_gzip(path) else data).splitlines()
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read: {problem}") from None
 

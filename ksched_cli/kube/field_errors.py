@@ -122,16 +122,21 @@ def qualified_name_problems(value: str) -> list[str]:
         problems += [f"prefix part {problem}" for problem in _subdomain_problems(prefix)]
     if not name:
         problems.append("name part must be non-empty")
-    elif len(name.encode()) > 63:
+    elif _byte_count(name) > 63:
         problems.append("name part must be no more than 63 characters")
     if not re.fullmatch(_NAME, name):
         problems.append(f"name part {_NAME_ERROR}")
     return problems
 
 
+def _byte_count(text: str) -> int:
+    """In UTF-8. Half of a surrogate pair, which bytes of a command line become, counts as three."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
 def _subdomain_problems(value: str) -> list[str]:
     problems = []
-    if len(value.encode()) > 253:
+    if _byte_count(value) > 253:
         problems.append("must be no more than 253 characters")
     if not re.fullmatch(_SUBDOMAIN, value):
         problems.append(_SUBDOMAIN_ERROR)
@@ -141,7 +146,7 @@ def _subdomain_problems(value: str) -> list[str]:
 def label_value_problems(value: str) -> list[str]:
     """validation.IsValidLabelValue: what is wrong with a label's value; [] for a valid one."""
     problems = []
-    if len(value.encode()) > 63:
+    if _byte_count(value) > 63:
         problems.append("must be no more than 63 characters")
     if not re.fullmatch(_LABEL_VALUE, value):
         problems.append(_VALUE_ERROR)

@@ -137,7 +137,7 @@ def _quote_bytes(text: str) -> str:
         elif " " <= char < "\x7f":
             parts.append(char)
         else:
-            parts += [f"\\x{byte:02x}" for byte in char.encode()]
+            parts += [f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogatepass")]
     return f'"{"".join(parts)}"'
 
 

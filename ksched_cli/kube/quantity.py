@@ -35,8 +35,8 @@ _BINARY_EXPONENTS = {suffix: exponent for exponent, suffix in _BINARY_SUFFIXES.i
 # Decimal digits that surely fit an int64.
 _INT64_DIGITS = 18
 _SINGLE_STEP_DIGITS = (1, 2, 3, 6, 9)
-# Upstream takes any exponent, and computes 10 to its power with all the digits.
-_MAX_EXPONENT = 1000
+# Upstream takes any exponent and any number of digits, and computes with all of them.
+_MAX_EXPONENT = _MAX_DIGITS = 1000
 
 
 class QuantityError(ValueError):
@@ -310,7 +310,10 @@ def _parse_wide(number: str, unit: tuple[int, int, str]) -> Quantity:
     whole, _, decimals = number.lstrip("+-").partition(".")
     if not whole + decimals:
         raise QuantityError(_WRONG_NUMBER)
-    amount, scale = int(whole + decimals), -len(decimals)
+    digits = (whole + decimals).lstrip("0")
+    if len(digits) > _MAX_DIGITS or len(decimals) > _MAX_DIGITS:
+        raise QuantityError(f"more than {_MAX_DIGITS} digits are not supported")
+    amount, scale = int(digits or "0"), -len(decimals)
     if base == 10:
         scale += exponent
     else:

@@ -27,7 +27,8 @@ IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotEx
 NODE_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)
 LABEL_OPERATORS = (IN, NOT_IN, EXISTS, DOES_NOT_EXIST)
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]+)")
+_MAX_DIGITS = len(str(MAX_INT64))
 
 
 class SelectorError(ValueError):
@@ -103,9 +104,10 @@ NOTHING = Selector(selectable=False)
 
 def parse_int64(text: str | None) -> int | None:
     """As Go's strconv.ParseInt; None where that fails."""
-    if text is None or not _INTEGER.fullmatch(text):
+    match = None if text is None else _INTEGER.fullmatch(text)
+    if match is None or len(match[2]) > _MAX_DIGITS:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if MIN_INT64 <= number <= MAX_INT64 else None
 
 

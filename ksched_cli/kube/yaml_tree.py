@@ -9,7 +9,6 @@ used, because it follows another reading of YAML 1.1.
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Iterator
@@ -308,7 +307,7 @@ def scalar(node: ScalarNode) -> Any:
 def _binary(node: ScalarNode) -> str:
     try:
         return base64.b64decode(node.value, validate=True).decode("utf-8", "replace")
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one; characters beyond ASCII are another
         message = "yaml: !!binary value contains invalid base64 data"
         raise YamlError(message, *_position(node.start_mark)) from None
 

@@ -67,7 +67,10 @@ def test_versions_are_ordered_as_semver_says() -> None:
     assert order(Semver.parse("1.0.0+a"), Semver.parse("1.0.0+b"), "compareTo") == 0
 
 
-@pytest.mark.parametrize("text", ["1.2", "01.2.3", "1.2.3-", "1.2.3+", "1.2.x", "v1.2.3"])
+@pytest.mark.parametrize(
+    "text",
+    ["1.2", "01.2.3", "1.2.3-", "1.2.3+", "1.2.x", "v1.2.3", f"{2**64}.0.0", f"1.2.{'9' * 5000}"],
+)
 def test_a_version_that_is_none_is_an_error(text: str) -> None:
     with pytest.raises(CelError):
         Semver.parse(text)

@@ -1,5 +1,6 @@
 """A run can be recorded, and repeated without a network."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,24 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=str(file))
     with pytest.raises(InputError, match="No such file"):
         extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=f"{file}.none")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("calls.jsonl", b'{"url": "\xff", "request": {}}', "no exchange with an extender"),
+        ("calls.jsonl.gz", gzip.compress(bytes(range(256)) * 9)[:90], "cannot be read: .*ended"),
+        ("calls.jsonl.gz", gzip.compress(b"")[:10] + b"\xff" * 99, "cannot be read: .*invalid"),
+        ("calls.jsonl.gz", b"{}", "cannot be read: Not a gzipped file"),
+    ],
+)
+def test_a_damaged_recording_is_named(
+    name: str, data: bytes, message: str, extended: Extended, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        extended(STATE, {"urlPrefix": "http://x", "filterVerb": "f"}, replay=str(file))
 
 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_run(

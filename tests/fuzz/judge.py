@@ -1,4 +1,5 @@
-"""Runs `ksched` in this process and judges what came of it by the rules that hold for any input."""
+"""Runs `ksched`, or one of its functions, in this process, and judges what came of it by the rules
+that hold for any input."""
 
 from __future__ import annotations
 
@@ -9,17 +10,23 @@ import re
 import resource
 import signal
 import sys
+import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 import jsonschema
+import typer.main
 
-from ksched_cli.commands.main import main
+from ksched_cli.commands import main as entry
+
+# typer makes its commands anew in every run, which takes longer than most runs.
+COMMANDS = typer.main.get_command(entry.app)
 
 # Processor time: a machine that is busy with other things makes no hang. Sleeping has a limit too.
 SECONDS, WALL_SECONDS = 10, 120
@@ -69,13 +76,36 @@ def judged(arguments: Sequence[str], path: Path) -> Verdict:
     return Verdict("", "", code, errors)
 
 
+def judged_call(
+    read: Callable[[Any], object], value: Any, refusals: tuple[type[Exception], ...]
+) -> Verdict:
+    """What came of reading a value; code 2 where it is refused."""
+    memory = _peak_mib()
+    with warnings.catch_warnings(), _limit():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            read(value)
+            code = 0
+        except refusals:
+            code = 2
+        except HangError:
+            return Verdict("hang", f"longer than {SECONDS} s: {value!r}"[:500], -1)
+        except Exception as error:
+            frames = traceback.format_exception(error)[-2:]
+            return Verdict("exception", f"{value!r}"[:500] + "\n" + "".join(frames)[:1000], -1)
+    if _peak_mib() - memory > MEMORY_MIB:
+        return Verdict("memory", f"{_peak_mib() - memory:.0f} MiB more: {value!r}"[:500], code)
+    return Verdict("", "", code)
+
+
 def _run(arguments: Sequence[str]) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of the console entry."""
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
     before = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["ksched", *arguments], *streams
     try:
-        main()
+        with mock.patch.object(entry, "app", COMMANDS):
+            entry.main()
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     finally:

@@ -20,7 +20,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from judge import Verdict, judged
+sys.path.insert(0, str(Path(__file__).parents[2]))  # tests/ is a package, this folder has scripts
+
+from functions import FUNCTIONS, Function
+from judge import Verdict, judged, judged_call
 from subjects import SUBJECTS, Input, Subject
 
 
@@ -54,23 +57,45 @@ def run(subject: Subject, seeds: range, deadline: float, save: Path | None) -> C
     return counts
 
 
+def run_function(function: Function, seeds: range, deadline: float) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        if time.monotonic() > deadline:
+            break
+        verdict = judged_call(function.read, function.make(random.Random(seed)), function.refusals)
+        counts["inputs"] += 1
+        counts["refused" if verdict.code == 2 else "read"] += 1
+        if verdict.rule:
+            counts[verdict.rule] += 1
+            counts["broken"] += 1
+            print(f"{function.name} seed {seed}: {verdict.rule}: {verdict.detail}", flush=True)
+    return counts
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [subject.name for subject in SUBJECTS]
+    names = [subject.name for subject in (*SUBJECTS, *FUNCTIONS)]
     parser.add_argument("--subject", action="append", choices=names)
     parser.add_argument("--count", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save", type=Path)
     arguments = parser.parse_args()
-    chosen = [s for s in SUBJECTS if not arguments.subject or s.name in arguments.subject]
+    chosen = [
+        subject
+        for subject in (*SUBJECTS, *FUNCTIONS)
+        if not arguments.subject or subject.name in arguments.subject
+    ]
     broken = 0
     for subject in chosen:
         deadline = time.monotonic() + arguments.seconds / len(chosen)
         seeds = range(arguments.seed, arguments.seed + arguments.count)
-        counts = run(subject, seeds, deadline, arguments.save)
+        if isinstance(subject, Function):
+            counts = run_function(subject, seeds, deadline)
+        else:
+            counts = run(subject, seeds, deadline, arguments.save)
         broken += counts.pop("broken", 0)
         print(f"{subject.name:14} " + ", ".join(f"{k}: {n}" for k, n in sorted(counts.items())))
     return int(bool(broken))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from typing import Any
 
 import yaml
 from mutations import mangled, mutated
+
+from tests.extenders.servers import Code, Server
 
 HERE = Path(__file__).parent
 CASES = HERE.parent / "conformance" / "cases"
@@ -104,11 +107,19 @@ def _written(documents: Sequence[Any], rng: random.Random) -> tuple[str, bytes]:
         text = "\n".join(json.dumps(document) for document in documents)
         suffix = "json"
     else:
-        # libyaml cannot write lone surrogates; the slower emitter escapes them.
-        text = yaml.dump_all(list(documents), Dumper=yaml.SafeDumper)
+        text = _yaml(documents)
         suffix = "yaml"
     data = text.encode("utf-8", "surrogatepass")
     return f"input.{suffix}", mangled(data, rng) if rng.random() < 0.15 else data
+
+
+def _yaml(documents: Sequence[Any]) -> str:
+    try:
+        return str(yaml.dump_all(documents, Dumper=yaml.CSafeDumper))
+    except (
+        UnicodeEncodeError
+    ):  # libyaml cannot write lone surrogates; the slower emitter escapes them
+        return str(yaml.dump_all(documents, Dumper=yaml.SafeDumper))
 
 
 def _pod_name(documents: list[Any], rng: random.Random) -> str:
@@ -163,6 +174,162 @@ def scenario(rng: random.Random, folder: Path) -> Input:
     return Input(name, data, arguments)
 
 
+@cache
+def expectations_corpus() -> list[tuple[Path, Any]]:
+    files = sorted(EXAMPLES.glob("*/expectations.yaml"))
+    return [(file, document) for file in files for document in _documents(file)]
+
+
+def expectations(rng: random.Random, folder: Path) -> Input:
+    file, document = rng.choice(expectations_corpus())
+    document = mutated(document, rng, [rng.choice(expectations_corpus())[1]])
+    name, data = _written([document], rng)
+    # The state and the configuration are beside the file.
+    for neighbour in file.parent.glob("*.yaml"):
+        target = folder / neighbour.name
+        if not target.exists():
+            target.symlink_to(neighbour)
+    return Input(name, data, ("test", str(folder / name), "-o", "json"))
+
+
+RECORDING = HERE / "corpus" / "extenders" / "calls.jsonl"
+
+
+def recording(rng: random.Random, folder: Path) -> Input:
+    calls = [json.loads(line) for line in RECORDING.read_text().splitlines()]
+    changed = mutated([{**call, "request": 0} for call in calls], rng, calls)
+    if isinstance(changed, list):
+        for call, original in zip(changed, calls, strict=False):
+            if isinstance(call, dict) and call.get("request") == 0:
+                call["request"] = original["request"]
+    lines = changed if isinstance(changed, list) else [changed]
+    data = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines).encode()
+    data = mangled(data, rng) if rng.random() < 0.2 else data
+    name = "calls.jsonl"
+    if rng.random() < 0.2:
+        name, data = "calls.jsonl.gz", gzip.compress(data, 1)
+        data = mangled(data, rng) if rng.random() < 0.7 else data
+    return Input(
+        name, data, ("schedule", *_extender_example(), "--replay-extenders", str(folder / name))
+    )
+
+
+def _extender_example() -> tuple[str, ...]:
+    example = EXAMPLES / "extender"
+    return (
+        "--state",
+        str(example / "cluster.yaml"),
+        "--config",
+        str(example / "scheduler.yaml"),
+        "-o",
+        "json",
+    )
+
+
+LOG = (
+    'I0101 00:00:00.000000 1 schedule_one.go:76] "Attempting to schedule pod" pod="default/p0"',
+    'I0101 00:00:00.0 1 preemption.go:1] "the target node for the preemption is determined" '
+    'node="n0" preemptor="default/p0"',
+    'I0101 00:00:00.0 1 eventhandlers.go:1] "Delete event for scheduled pod" pod="default/p1"',
+    '{"ts":1,"msg":"Attempting to schedule pod","v":3,"pod":{"name":"p0","namespace":"default"}}',
+)
+
+
+def scheduler_log(rng: random.Random, folder: Path) -> Input:
+    """A log beside states of which the second has nodes for the pods of the first."""
+    before = rng.choice(state_corpus())
+    nodes = [item["metadata"]["name"] for item in before if item.get("kind") == "Node"] or ["n"]
+    after = [
+        {**item, "spec": {"nodeName": rng.choice(nodes), **(item.get("spec") or {})}}
+        if item.get("kind") == "Pod"
+        else item
+        for item in before
+    ]
+    (folder / "before.json").write_text("\n".join(map(json.dumps, before)))
+    changed = mutated(after, rng, [before])
+    after = changed if isinstance(changed, list) else [changed]
+    (folder / "after.json").write_text("\n".join(map(json.dumps, after)))
+    pods = [item["metadata"]["name"] for item in before if item.get("kind") == "Pod"] or ["p"]
+    lines = [line.replace("p0", pod) for pod in pods for line in (LOG[0], *rng.choices(LOG, k=1))]
+    lines = [line.replace("n0", rng.choice(nodes)) for line in lines]
+    data = "\n".join(lines).encode()
+    data = mangled(data, rng) if rng.random() < 0.7 else data
+    files = ("--before", str(folder / "before.json"), "--after", str(folder / "after.json"))
+    log = str(folder / "scheduler.log")
+    return Input("scheduler.log", data, ("audit", *files, "--scheduler-log", log, "-o", "json"))
+
+
+VERBS = ("filter", "prioritize", "preempt", "bind")
+
+
+@cache
+def _answering() -> Server:
+    """An extender whose answers are the items of the file that was written last."""
+    return Server({f"/{verb}": b"" for verb in VERBS})
+
+
+def answers(rng: random.Random, folder: Path) -> Input:
+    """What an extender answers, over HTTP. The input has a line per verb."""
+    server, lines = _answering(), []
+    for verb in VERBS:
+        answer = rng.choice(ANSWERS) if rng.random() < 0.3 else PROPER_ANSWERS[verb]
+        answer = mutated(answer, rng, list(ANSWERS)) if rng.random() < 0.5 else answer
+        body = json.dumps(answer).encode()
+        body = mangled(body, rng) if rng.random() < 0.2 else body
+        lines.append(body)
+        status = rng.choice((200,) * 12 + (204, 500, 307))
+        server.answers[f"/{verb}"] = body if status == 200 else Code(status, body)
+    server.calls.clear()
+    extender = {
+        "urlPrefix": server.url,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "weight": 3,
+        "preemptVerb": "preempt",
+        "bindVerb": "bind",
+        "httpTimeout": "2s",
+        "nodeCacheCapable": rng.random() < 0.5,
+        "ignorable": rng.random() < 0.2,
+    }
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    (folder / "config.json").write_text(json.dumps({**kind, "extenders": [extender]}))
+    example = rng.choice(("preemption", "first-cluster"))
+    state_file = str(EXAMPLES / example / "cluster.yaml")
+    arguments = (
+        "schedule",
+        "--state",
+        state_file,
+        "--config",
+        str(folder / "config.json"),
+        "--trace",
+    )
+    bind = ("--extender-bind",) if rng.random() < 0.3 else ()
+    return Input("answers.txt", b"\n".join(lines), (*arguments, *bind, "-o", "json"))
+
+
+NAMES = ("apple", "birch", "cedar", "node-1", "node-2")
+ANSWERS: tuple[Any, ...] = (
+    {"NodeNames": list(NAMES), "Nodes": None, "FailedNodes": {}, "Error": ""},
+    {"Nodes": {"items": [{"metadata": {"name": name}} for name in NAMES[:3]]}, "NodeNames": None},
+    {
+        "NodeNames": ["birch"],
+        "FailedNodes": {"apple": "no"},
+        "FailedAndUnresolvableNodes": {"cedar": "-"},
+    },
+    [{"Host": name, "Score": score} for score, name in enumerate(NAMES)],
+    {"NodeNameToMetaVictims": {"apple": {"Pods": [{"UID": "default/low"}], "NumPDBViolations": 0}}},
+    {"Error": "busy"},
+    None,
+)
+
+PROPER_ANSWERS = dict(zip(VERBS, (ANSWERS[0], ANSWERS[3], ANSWERS[4], None), strict=True))
+
 SUBJECTS = (
-    Subject("state", state), Subject("configuration", configuration), Subject("scenario", scenario),
-)  # fmt: skip
+    Subject("state", state),
+    Subject("configuration", configuration),
+    Subject("scenario", scenario),
+    Subject("expectations", expectations),
+    Subject("recording", recording),
+    Subject("scheduler-log", scheduler_log),
+    Subject("answers", answers),
+)

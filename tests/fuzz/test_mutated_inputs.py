@@ -1,11 +1,13 @@
 """Mutated inputs break no rule that holds for any input; those that once did are cases here."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
+from functions import FUNCTIONS, Function
 from judge import judged
-from run_fuzz import mutated_input
+from run_fuzz import mutated_input, run_function
 from subjects import CHANGES, EXAMPLES, SUBJECTS, Subject, scenario_corpus
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
@@ -16,6 +18,13 @@ def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) ->
     for seed in range(12):
         mutated, verdict = mutated_input(subject, seed, tmp_path)
         assert not verdict.rule, (seed, mutated.arguments, verdict)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+def test_mutated_texts_are_read_or_refused(function: Function) -> None:
+    counts = run_function(function, range(100), time.monotonic() + 60)
+    assert counts.keys() <= {"inputs", "read", "refused"}, counts
+    assert counts["inputs"] == 100
 
 
 def scenario(**deployment: object) -> bytes:

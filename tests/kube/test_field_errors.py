@@ -89,6 +89,7 @@ def test_label_values_may_be_empty_and_at_most_63_characters() -> None:
     assert label_value_problems("a.b_C-1") == []
     assert label_value_problems("x" * 64) == ["must be no more than 63 characters"]
     assert label_value_problems("-")[0].startswith("a valid label must be an empty string or")
+    assert label_value_problems("\udcff")[0].startswith("a valid label must be an empty string or")
 
 
 def test_a_bad_label_name_is_an_error_at_its_path() -> None:

@@ -38,6 +38,7 @@ def test_a_duration_prints_and_parses(nanoseconds: int, text: str) -> None:
         ("5x", 'time: unknown unit "x" in duration "5x"'),
         ("abc", 'time: invalid duration "abc"'),
         ("é", 'time: invalid duration "\\xc3\\xa9"'),
+        ("\udcff", 'time: invalid duration "\\xed\\xb3\\xbf"'),
     ],
 )
 def test_a_bad_duration_is_refused_in_gos_words(text: str, message: str) -> None:

@@ -49,6 +49,20 @@ def test_an_exponent_that_would_fill_the_memory_is_refused() -> None:
         Quantity.parse("1e5000000000")
 
 
+@pytest.mark.parametrize("text", ["9" * 5000, "0." + "9" * 5000, "-" + "1" * 5000 + "Ki"])
+def test_more_digits_than_anybody_writes_are_refused(text: str) -> None:
+    with pytest.raises(QuantityError, match="more than 1000 digits"):
+        Quantity.parse(text)
+
+
+@pytest.mark.parametrize("text", ["0" * 5000 + "7", "9" * 1000, "-" + "9" * 1000 + "e1000"])
+def test_large_quantities_can_be_printed_and_computed_with(text: str) -> None:
+    amount = Quantity.parse(text)
+    assert str(amount)
+    assert amount + Quantity.parse("1") > amount
+    assert isinstance(amount.value(), int)
+
+
 def test_the_same_text_is_parsed_once() -> None:
     assert Quantity.parse("123Mi") is Quantity.parse("123Mi")
 

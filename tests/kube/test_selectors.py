@@ -40,6 +40,8 @@ def expression(key: str, operator: str, *values: str) -> dict[str, object]:
         ("Gt", "ten", ["8"], False),
         ("Gt", "1_0", ["8"], False),
         ("Gt", "9223372036854775808", ["8"], False),
+        ("Gt", "9" * 5000, ["8"], False),
+        ("Gt", "0" * 5000 + "9", ["8"], True),
         ("Gt", None, ["8"], False),
         ("Lt", "-3", ["0"], True),
         ("Lt", "0", ["0"], False),

@@ -76,6 +76,8 @@ def test_binary_scalars_are_decoded() -> None:
     assert data("a: !!binary aGk=\n") == {"a": "hi"}
     with pytest.raises(YamlError, match="invalid base64 data"):
         data("a: !!binary '?'\n")
+    with pytest.raises(YamlError, match="invalid base64 data"):
+        data("a: !!binary é\n")
 
 
 def test_a_syntax_error_has_go_yamls_line_and_the_true_one() -> None:

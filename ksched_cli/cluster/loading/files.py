@@ -71,7 +71,7 @@ class StateFiles:
                     yield Source(STDIN_NAME, _unpacked(self._stdin.read(), STDIN_NAME))
             elif os.path.isdir(path):
                 yield from self._folder_sources(path)
-            elif self._is_new(os.path.realpath(path), path):
+            elif self._is_new(_real_path(path), path):
                 yield _read(path)
 
     def warnings(self) -> Iterator[str]:
@@ -103,6 +103,14 @@ class StateFiles:
                 self.passed_over.append(path)
             elif self._is_new(os.path.realpath(path), path):
                 yield _read(path, in_folder=True)
+
+
+def _real_path(path: str) -> str:
+    """Raises InputError for a path with a null byte, which other files may name."""
+    try:
+        return os.path.realpath(path)
+    except ValueError as error:
+        raise InputError(path, f"there is no such file: {error}") from None
 
 
 def _folder_files(folder: str) -> Iterator[str]:

@@ -144,5 +144,7 @@ def test_where_there_is_no_state_the_error_says_what_was_looked_for(tmp_path: Pa
 def test_a_missing_file_and_an_empty_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         load_state([str(tmp_path / "gone.yaml")])
+    with pytest.raises(InputError, match="no such file"):
+        load_state(["a\0b.yaml"])
     with pytest.raises(InputError, match=r"holds no \.yaml"):
         load_state([str(tmp_path)])
