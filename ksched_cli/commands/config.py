@@ -1,4 +1,4 @@
-"""`ksched config`: show, diff."""
+"""`ksched config`: show, diff, migrate."""
 
 from __future__ import annotations
 
@@ -94,3 +94,41 @@ def diff(
         options.output,
     )
     return ExitCode.NO if changes else ExitCode.YES
+
+
+@app.command(cls=Command)
+@as_command
+def migrate(
+    options: CommonOptions,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")],
+) -> ExitCode:
+    """The same configuration in the newest apiVersion, comments kept.
+
+    Of v1beta1, v1beta2 and v1beta3, and of a Policy. The new file goes to standard output; what was
+    written otherwise, and what cannot be carried over, to standard error, line by line. Exit code 0
+    when it takes effect as the old file did, 1 when something is not carried over.
+    """
+    from ksched_cli.commands import output
+    from ksched_cli.commands.session import registry_in_release, usable_plugins
+    from ksched_cli.config.migration.migrate import migrate as migrated
+    from ksched_cli.kube.documents import decode_text, read_file
+    from ksched_cli.report import migration as renderer
+    from ksched_cli.report.forms import Report
+
+    registry = registry_in_release(options, usable_plugins(options.plugin))
+    raw, name = read_file(file)
+    migration = migrated(decode_text(raw, name), name, registry)
+    for remark in migration.remarks:
+        line = renderer.line(remark, name)
+        if renderer.is_warning(remark):
+            output.warn(line)
+        else:
+            output.note(line)
+    output.show(
+        Report(
+            document=lambda: renderer.document(migration),
+            table=lambda: migration.text.removesuffix("\n"),
+        ),
+        options.output,
+    )
+    return ExitCode.YES if migration.complete else ExitCode.NO

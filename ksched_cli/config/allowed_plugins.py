@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ class AllowedPlugin:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class PluginWithoutCode:
     """A KnownPlugin without code."""
 
     name: str
@@ -50,15 +50,11 @@ class _Entry:
         return ()
 
 
-class _Extended(PluginTable[KnownPlugin]):
-    """A registry, and the allowed plugins after it."""
+class NamedPlugins(PluginTable[KnownPlugin]):
+    """Plugins by name, taken as those of a release."""
 
-    def __init__(self, registry: KnownPlugins, allowed: Iterable[_Entry]) -> None:
-        self._release = registry.release
-        self._entries: dict[str, KnownPlugin] = {
-            **{entry.name: entry for entry in allowed},
-            **registry,
-        }
+    def __init__(self, release: Release, plugins: Mapping[str, KnownPlugin]) -> None:
+        self._release, self._entries = release, plugins
 
     @property
     def release(self) -> Release:
@@ -125,10 +121,15 @@ def with_allowed(
         if plugin.name not in registry:
             points.setdefault(plugin.name, set()).update(plugin.points or ())
     entries = [
-        _Entry(name, frozenset(keys or _usual_points(name) | _named_at(name, configuration)))
+        PluginWithoutCode(
+            name, frozenset(keys or _usual_points(name) | _named_at(name, configuration))
+        )
         for name, keys in points.items()
     ]
-    return _Extended(registry, entries) if entries else registry
+    if not entries:
+        return registry
+    plugins = {**{entry.name: entry for entry in entries}, **registry}
+    return NamedPlugins(registry.release, plugins)
 
 
 def _usual_points(name: str) -> frozenset[str]:

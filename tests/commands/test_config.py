@@ -66,3 +66,46 @@ def test_what_differs_between_two_files(ksched: Ksched, tmp_path: Path) -> None:
     assert document["changes"] == [{"profile": "", "path": "parallelism", "from": 16, "to": 8}]
     code, out, _ = ksched("config", "diff", first, same)
     assert (code, out) == (0, "nothing differs once both take effect\n")
+
+
+OLD = HEAD.replace("/v1\n", "/v1beta2\n") + "profiles: [{schedulerName: a}]  # ours\n"
+
+
+def test_an_old_file_is_printed_in_the_newest_version(ksched: Ksched, tmp_path: Path) -> None:
+    path, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    path.write_text(OLD)
+    code, out, err = ksched("config", "migrate", path)
+    new.write_text(out)
+    assert code == 0
+    assert out.startswith(HEAD)
+    assert out.endswith("  # ours\n")
+    assert f"{path}:3: weights that v1beta2 had by default are written out" in err
+    assert ksched("validate", new)[0] == 0
+    _, out, err = ksched("config", "migrate", path, "-o", "json", "-q")
+    document = conforms(json.loads(out), "configuration_migration")
+    assert (document["from"], document["complete"], err) == (
+        "kubescheduler.config.k8s.io/v1beta2",
+        True,
+        "",
+    )
+    assert document["text"] == new.read_text()
+
+
+def test_what_is_not_carried_over_is_a_warning_and_exit_code_1(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    path = tmp_path / "policy.json"
+    path.write_text('{"kind": "Policy", "apiVersion": "v1", "alwaysCheckAllPredicates": true}')
+    code, out, err = ksched("config", "migrate", path, "-o", "json")
+    assert code == 1
+    assert json.loads(json.loads(out)["text"])["kind"] == "KubeSchedulerConfiguration"
+    assert "warning: " in err
+    assert len(json.loads(out)["warnings"]) == 1
+
+
+def test_what_cannot_be_migrated_is_exit_code_2(ksched: Ksched, tmp_path: Path) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text("apiVersion: v1\nkind: Pod\n")
+    code, out, err = ksched("config", "migrate", path)
+    assert (code, out) == (2, "")
+    assert "Pod of v1 cannot be migrated" in err

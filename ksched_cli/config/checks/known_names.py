@@ -187,7 +187,7 @@ OLD_VERSIONS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 OTHER_KINDS: Mapping[str, str] = {
     "ConfigMap": "no text in this ConfigMap's data is a KubeSchedulerConfiguration",
     "KubeletConfiguration": "this is the kubelet's configuration, not the scheduler's",
-    "Policy": "the Policy API is gone since v1.23; write a KubeSchedulerConfiguration",
+    "Policy": "the Policy API is gone since v1.23; `ksched config migrate` writes it as one",
     "Pod": "this is a pod; its --config flag names the file that is wanted here",
     "Deployment": "this is a deployment; its --config flag names the file that is wanted here",
     "List": "this is a list of objects; a cluster state goes to --state",

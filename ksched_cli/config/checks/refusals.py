@@ -78,7 +78,7 @@ def _wrong_version(
     if group == GROUP and name in OLD_VERSIONS:
         last, changes = OLD_VERSIONS[name]
         message = f"{name} was read by kube-scheduler up to {last}; {release_version} reads v1 only"
-        hint = f"write apiVersion: {API_VERSION}, after looking at what changed"
+        hint = f"`ksched config migrate` writes it as {API_VERSION}"
         findings.error("old-version", ("apiVersion",), message, hint)
         for change in changes:
             findings.inform("changed-since", ("apiVersion",), f"since {name}: {change}")

@@ -42,6 +42,7 @@ COMMANDS = {
     "CapacityResult": "capacity",
     "Comparison": "compare",
     "ConfigurationDiff": "config diff",
+    "ConfigurationMigration": "config migrate",
     "DriftResult": "drift",
     "EffectiveConfiguration": "config show",
     "Explanation": "explain",

@@ -1,0 +1,277 @@
+"""The edits that make a v1beta1, v1beta2 or v1beta3 document one of v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.migration.expected import FIT, Strategy
+from ksched_cli.config.migration.old_effect import Effect
+from ksched_cli.config.migration.old_versions import OldVersion
+from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.types import API_VERSION, GROUP
+from ksched_cli.kube.document_edits import EditableDocument
+from ksched_cli.kube.documents import Path
+
+_ADDRESSES = ("healthzBindAddress", "metricsBindAddress")
+_LIMITS = ("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits")
+_AVOID = "NodePreferAvoidPods"
+_SERVED = "health and metrics are served on the flags --bind-address and --secure-port"
+AVOID_PODS = "the nodes' annotation scheduler.alpha.kubernetes.io/preferAvoidPods is not read"
+AVOID_PODS_HINT = "a taint with effect PreferNoSchedule keeps pods away"
+
+
+@dataclass(frozen=True, slots=True)
+class OldProfile:
+    """A profile of an old document, and what it did. named: what it enables at score itself"""
+
+    index: int
+    effect: Effect
+    strategy: Strategy
+    named: tuple[str, ...]
+    version: OldVersion
+    registry: KnownPlugins
+    document: EditableDocument
+    remarks: Remarks
+
+    @property
+    def path(self) -> Path:
+        return ("profiles", self.index)
+
+    def is_gone(self, name: Any) -> bool:
+        """Whether v1 has a plugin no more."""
+        return name in self.version.points and name not in self.registry
+
+
+def edit_top(document: EditableDocument, version: OldVersion, remarks: Remarks) -> None:
+    """apiVersion, and the fields that v1 lacks or takes no longer."""
+    document.put(("apiVersion",), API_VERSION)
+    for key in _ADDRESSES:
+        if key in document.data:
+            remarks.changed((key,), f"{key} is left out: v1 has no such field", _SERVED)
+            document.delete((key,))
+    lock = document.get(("leaderElection", "resourceLock"))
+    if lock not in (None, "", "leases"):
+        path: Path = ("leaderElection", "resourceLock")
+        message = f'resourceLock "{lock}" is "leases" now: v1 takes no other'
+        hint = "stop schedulers that hold the old lock first, or two lead for a while"
+        remarks.lost(path, message, hint)
+        document.put(path, "leases")
+
+
+def edit_profile(profile: OldProfile) -> None:
+    """The plugin lists and args; settle.py adds what is missing then."""
+    if profile.effect.refusal:
+        message = f"kube-scheduler {profile.version.release} refused this profile"
+        text = f"{message}: {profile.effect.refusal}"
+        profile.remarks.lost(profile.path, text, "each plugin is taken once, where it can be")
+    _remark_on_strategy(profile)
+    if profile.effect.runs(_AVOID, "score") and _AVOID not in profile.named:
+        profile.remarks.changed(profile.path, AVOID_PODS, AVOID_PODS_HINT)
+    _edit_lists(profile)
+    _edit_args(profile)
+    _set_strategy(profile)
+
+
+def _remark_on_strategy(profile: OldProfile) -> None:
+    strategy = profile.strategy
+    for name in strategy.others:
+        message = f"{name} scored too; v1 has one scoring strategy, that of {strategy.plugin}"
+        hint = f"disable {name} in the old file to see what changes"
+        profile.remarks.lost((*profile.path, "plugins", "score"), message, hint)
+
+
+def _successor(name: str) -> str:
+    """What to use in the place of a plugin that is gone."""
+    return REMOVED_PLUGINS.get(name, "").removeprefix("removed; ")
+
+
+# -- plugin lists ---------------------------------------------------------------------------------
+
+
+def _edit_lists(profile: OldProfile) -> None:
+    document, plugins = profile.document, (*profile.path, "plugins")
+    for point in list(document.get(plugins) or ()):
+        if point in profile.version.unread_points:
+            message = f"{profile.version.name} did not mind {point}: it is left out"
+            profile.remarks.changed((*plugins, point), message)
+            document.delete((*plugins, point))
+            continue
+        for key in ("enabled", "disabled"):
+            entries = (*plugins, point, key)
+            for index in reversed(range(len(document.get(entries) or ()))):
+                _edit_entry(profile, (*entries, index), point, key == "enabled")
+
+
+def _edit_entry(profile: OldProfile, path: Path, point: str, enabled: bool) -> None:
+    name = profile.document.get((*path, "name"))
+    if not profile.is_gone(name):
+        return
+    if enabled and point == "score" and name == profile.strategy.plugin:
+        kind = profile.strategy.type
+        profile.remarks.changed(path, f"{name} is {FIT} with the strategy {kind} now")
+        profile.document.put((*path, "name"), FIT)
+        return
+    profile.document.delete(path)
+    if name in profile.strategy.others or name == profile.strategy.plugin:
+        return
+    if not enabled:
+        profile.remarks.changed(path, f"{name} is gone, so that there is nothing to disable")
+    elif _is_replaced(profile, name, point):
+        profile.remarks.changed(path, f"{name} is left out", _successor(name))
+    else:
+        profile.remarks.lost(path, f"{name} is gone from v1", _successor(name))
+
+
+def _is_replaced(profile: OldProfile, name: str, point: str) -> bool:
+    """Whether another plugin of the profile does the same at this point."""
+    if name in _LIMITS:
+        return profile.effect.runs("NodeVolumeLimits", "filter")
+    if name == "NodeLabel":  # its preferences are remarked on with its args
+        return point == "score" or profile.effect.runs("NodeAffinity", "filter")
+    return not profile.effect.runs(name, point)
+
+
+# -- args -----------------------------------------------------------------------------------------
+
+
+def _edit_args(profile: OldProfile) -> None:
+    configs = (*profile.path, "pluginConfig")
+    for index in reversed(range(len(profile.document.get(configs) or ()))):
+        path = (*configs, index)
+        config = profile.document.get(path)
+        if not isinstance(config, Mapping):
+            continue
+        name, args = config.get("name"), config.get("args")
+        args = args if isinstance(args, Mapping) else {}
+        if profile.is_gone(name):
+            _carry_over(profile, path, str(name), args)
+        else:
+            _edit_own_args(profile, path, str(name), args)
+
+
+def _edit_own_args(profile: OldProfile, path: Path, name: str, args: Mapping[str, Any]) -> None:
+    old = f"{GROUP}/{profile.version.name}"
+    if args.get("apiVersion") == old:
+        profile.document.put((*path, "args", "apiVersion"), API_VERSION)
+        if name not in profile.version.points:
+            message = f"the args of {name} say {API_VERSION} now"
+            hint = "the build of kube-scheduler that has the plugin must know them by that"
+            profile.remarks.changed((*path, "args", "apiVersion"), message, hint)
+    lists = name == "PodTopologySpread" and args.get("defaultConstraints")
+    if lists and not args.get("defaultingType") and profile.version.name == "v1beta1":
+        message = "defaultingType: List is written out; v1beta1 took it so beside constraints"
+        profile.remarks.changed((*path, "args"), message)
+        profile.document.put((*path, "args", "defaultingType"), "List")
+
+
+def _carry_over(profile: OldProfile, path: Path, name: str, args: Mapping[str, Any]) -> None:
+    """The args of a plugin that is gone: into those of the plugin that does its work."""
+    own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
+    if name == profile.strategy.plugin:
+        _put_strategy(profile, strategy_args(profile.strategy.type, own), path)
+    elif name == "NodeLabel":
+        _carry_labels(profile, path, own)
+    else:
+        profile.document.delete(path)
+        message = f"the args of {name} are left out with it"
+        profile.remarks.changed(path, message, _successor(name))
+
+
+def strategy_args(kind: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """A scoringStrategy. args: of the plugin that it was"""
+    out: dict[str, Any] = {"type": kind}
+    if args.get("resources"):
+        out["resources"] = args["resources"]
+    if args.get("shape"):
+        out["requestedToCapacityRatio"] = {"shape": args["shape"]}
+    return out
+
+
+def _set_strategy(profile: OldProfile) -> None:
+    """The strategy of a plugin that had no args; and not one that NodeResourcesFit had in vain."""
+    strategy, index = profile.strategy, _config_index(profile, FIT)
+    path = (*profile.path, "pluginConfig", index or 0, "args", "scoringStrategy")
+    args = None if index is None else profile.document.get(path)
+    if not strategy.type or (isinstance(args, Mapping) and args.get("type") == strategy.type):
+        return
+    if strategy.type != "LeastAllocated" or args is not None:
+        _put_strategy(profile, strategy_args(strategy.type, {}), None)
+
+
+def _put_strategy(profile: OldProfile, strategy: Mapping[str, Any], place: Path | None) -> None:
+    """place: an entry of pluginConfig to write it in, where NodeResourcesFit has none."""
+    document, index = profile.document, _config_index(profile, FIT)
+    if index is not None:
+        path = (*profile.path, "pluginConfig", index, "args")
+        if not isinstance(document.get(path), Mapping):
+            document.put(path, {"scoringStrategy": dict(strategy)})
+        else:
+            document.put((*path, "scoringStrategy"), dict(strategy))
+        if place is not None:
+            document.delete(place)
+        return
+    args = {"scoringStrategy": dict(strategy)}
+    if place is not None:
+        document.put((*place, "args"), args)
+        document.put((*place, "name"), FIT)
+        return
+    configs = (*profile.path, "pluginConfig")
+    document.put((*configs, len(document.get(configs) or ())), {"name": FIT, "args": args})
+
+
+def _config_index(profile: OldProfile, name: str) -> int | None:
+    configs = profile.document.get((*profile.path, "pluginConfig")) or ()
+    for index, config in enumerate(configs):
+        if isinstance(config, Mapping) and config.get("name") == name:
+            return index
+    return None
+
+
+# -- NodeLabel ------------------------------------------------------------------------------------
+
+
+def _carry_labels(profile: OldProfile, path: Path, args: Mapping[str, Any]) -> None:
+    """presentLabels and absentLabels become addedAffinity of NodeAffinity, which all pods have."""
+    preferred = [*(args.get("presentLabelsPreference") or ())]
+    preferred += args.get("absentLabelsPreference") or ()
+    if preferred and profile.effect.runs("NodeLabel", "score"):
+        message = f"NodeLabel preferred nodes by {', '.join(preferred)}; v1 has no such score"
+        hint = "NodeAffinity's addedAffinity may prefer them, weighed with what pods prefer"
+        profile.remarks.lost((*path, "args"), message, hint)
+    profile.document.delete(path)
+    required = label_requirements(args.get("presentLabels"), args.get("absentLabels"))
+    if required and profile.effect.runs("NodeLabel", "filter"):
+        add_affinity(profile, path, required)
+
+
+def label_requirements(present: Any, absent: Any) -> list[dict[str, Any]]:
+    """matchExpressions of labels that must be there, or must not."""
+    return [
+        *({"key": label, "operator": "Exists"} for label in present or ()),
+        *({"key": label, "operator": "DoesNotExist"} for label in absent or ()),
+    ]
+
+
+def add_affinity(profile: OldProfile, path: Path, required: Sequence[Mapping[str, Any]]) -> None:
+    """Adds expressions to every term that NodeAffinity's args require."""
+    if not profile.effect.runs("NodeAffinity", "filter"):
+        message = "NodeLabel's labels are not required any more: NodeAffinity does not filter"
+        profile.remarks.lost(path, message, "enable NodeAffinity at preFilter and filter")
+        return
+    document, index = profile.document, _config_index(profile, "NodeAffinity")
+    configs = (*profile.path, "pluginConfig")
+    if index is None:
+        index = len(document.get(configs) or ())
+        document.put((*configs, index, "name"), "NodeAffinity")
+    terms = (*configs, index, "args", "addedAffinity")
+    terms = (*terms, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    for term in range(len(document.get(terms) or ()) or 1):
+        for expression in required:
+            expressions = (*terms, term, "matchExpressions")
+            count = len(document.get(expressions) or ())
+            document.put((*expressions, count), dict(expression))
+    profile.remarks.changed(path, "NodeLabel's labels are addedAffinity of NodeAffinity now")

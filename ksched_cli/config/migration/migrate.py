@@ -1,0 +1,222 @@
+"""A configuration of an old version, or a Policy file, as one of v1 that takes effect as it did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
+from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.decoder import Decoder
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.migration.configuration import (
+    OldProfile,
+    add_affinity,
+    edit_profile,
+    edit_top,
+)
+from ksched_cli.config.migration.expected import (
+    Expected,
+    Strategy,
+    expected_of,
+    strategy_of,
+    with_strategy,
+)
+from ksched_cli.config.migration.extenders import edit_extenders
+from ksched_cli.config.migration.old_effect import enabled_names, old_effect
+from ksched_cli.config.migration.old_versions import OLD_VERSIONS, POLICY, OldVersion
+from ksched_cli.config.migration.policy import read_policy, strategy_names
+from ksched_cli.config.migration.remarks import Remark, RemarkKind, Remarks
+from ksched_cli.config.migration.settle import Difference, settle
+from ksched_cli.config.review import Judgement, findings_of
+from ksched_cli.config.types import (
+    API_VERSION,
+    DEFAULT_SCHEDULER_NAME,
+    GROUP,
+    KIND,
+    SchedulerConfiguration,
+    SchedulerProfile,
+)
+from ksched_cli.errors import InputError
+from ksched_cli.kube.document_edits import EditableDocument
+from ksched_cli.kube.documents import json_failure, yaml_failure
+from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.json_tree import JsonError, parse
+from ksched_cli.kube.yaml_tree import YamlError
+
+_POLICY_VERSIONS = ("v1", f"{GROUP}/v1")
+_OLD_KEYS = (
+    "predicates", "priorities", "hardPodAffinitySymmetricWeight", "alwaysCheckAllPredicates",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """origin: what the file was, as "kubescheduler.config.k8s.io/v1beta2" or "Policy"; text: of the
+    new file."""
+
+    origin: str
+    text: str
+    remarks: tuple[Remark, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the new file takes effect as the old one did, as far as is checked."""
+        return all(remark.kind is RemarkKind.CHANGED for remark in self.remarks)
+
+
+def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
+    """Raises InputError where the text is no configuration of a version that is migrated."""
+    document = _read(text, source_name)
+    data = document.data
+    if not isinstance(data, Mapping):
+        raise InputError(source_name, f"this is no {KIND}", hint="nor a Policy")
+    kind, version = str(data.get("kind") or ""), str(data.get("apiVersion") or "")
+    remarks = Remarks(text)
+    if kind == "Policy" and version in _POLICY_VERSIONS:
+        return _migrate_policy(document, registry, remarks)
+    group, _, name = version.rpartition("/")
+    if kind != KIND or group != GROUP or name not in (*OLD_VERSIONS, "v1"):
+        shown = f"{kind or 'no kind'} of {version or 'no apiVersion'}"
+        raise InputError(
+            source_name,
+            f"{shown} cannot be migrated",
+            hint=f"Expected {KIND} of {GROUP}/v1beta1, v1beta2 or v1beta3, or a Policy.",
+        )
+    if name == "v1":
+        return Migration(version, text, ())
+    return _migrate_configuration(document, OLD_VERSIONS[name], registry, remarks)
+
+
+def _read(text: str, source_name: str) -> EditableDocument:
+    try:
+        return EditableDocument(text)
+    except YamlError as error:
+        raise yaml_failure(error, source_name) from None
+    except ValueError:
+        try:
+            parse(text)
+        except JsonError as error:
+            raise json_failure(text, error, source_name) from None
+        raise
+
+
+# -- v1beta1, v1beta2, v1beta3 --------------------------------------------------------------------
+
+
+def _migrate_configuration(
+    document: EditableDocument, version: OldVersion, registry: KnownPlugins, remarks: Remarks
+) -> Migration:
+    origin = str(document.data["apiVersion"])
+    configuration = Decoder().decode(document.data, SchedulerConfiguration)
+    registry = _with_foreign(configuration, version, registry)
+    old_registry = version.plugins(registry)
+    profiles = configuration.profiles or (SchedulerProfile(),)
+    expected: list[Expected] = []
+    edit_top(document, version, remarks)
+    for index, profile in enumerate(profiles):
+        effect = old_effect(version, profile.plugins, old_registry)
+        named = enabled_names(profile.plugins, ("score",))
+        strategy = strategy_of(effect, named)
+        edit_profile(
+            OldProfile(index, effect, strategy, named, version, registry, document, remarks)
+        )
+        expected.append(expected_of(with_strategy(effect, strategy), version, registry))
+    _finish(document, expected, registry, remarks, version.name)
+    return Migration(origin, document.text, remarks.in_order())
+
+
+def _with_foreign(
+    configuration: SchedulerConfiguration, version: OldVersion, registry: KnownPlugins
+) -> KnownPlugins:
+    """The plugins of v1, and those of other builds that the file names, taken as there."""
+    names = {
+        name
+        for profile in configuration.profiles or ()
+        for name in enabled_names(profile.plugins, (*POINT_KEYS, "multiPoint"))
+    }
+    foreign = sorted(names - set(version.points) - set(registry))
+    return with_allowed(registry, map(AllowedPlugin, foreign), configuration)
+
+
+def _finish(
+    document: EditableDocument,
+    expected: Sequence[Expected],
+    registry: KnownPlugins,
+    remarks: Remarks,
+    origin: str,
+) -> None:
+    """Makes the document take effect as expected, and says what was done for it, and what it does
+    not."""
+    if document.get(("profiles",)) is None:
+        name = {"schedulerName": DEFAULT_SCHEDULER_NAME}
+        document.put(("profiles",), [name])
+    judgement, differences, weights = settle(document, expected, registry)
+    for index, by_name in weights.items():
+        if origin in OLD_VERSIONS:
+            listed = ", ".join(f"{name} {weight}" for name, weight in sorted(by_name.items()))
+            message = f"weights that {origin} had by default are written out: {listed}"
+            hint = "take them out for v1's own, which are higher"
+            remarks.changed(("profiles", index), message, hint)
+    if document.changed_style:
+        hint = "they meant more than one place, which an edit of one would change"
+        remarks.lost((), "anchors are written out, and comments are not kept", hint)
+    for difference in differences:
+        remarks.put(_differing(difference))
+    _refusals(document, judgement, remarks)
+
+
+def _differing(difference: Difference) -> Remark:
+    path = f"profiles[{difference.profile}].plugins.{difference.point}"
+    name = difference.name or "the order"
+    message = f"{name} is {_shown(difference.actual)}; it was {_shown(difference.expected)}"
+    return Remark(RemarkKind.DIFFERS, path, None, message)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ", ".join(value) if isinstance(value, list) else f"on with weight {value}"
+
+
+def _refusals(document: EditableDocument, judgement: Judgement, remarks: Remarks) -> None:
+    if judgement.verdict.accepts:
+        return
+    for finding in findings_of(document.text, judgement):
+        if finding.severity is Severity.ERROR:
+            place = finding.path, finding.line
+            remarks.put(Remark(RemarkKind.REFUSED, *place, finding.message, finding.hint))
+
+
+# -- Policy ---------------------------------------------------------------------------------------
+
+
+def _migrate_policy(
+    document: EditableDocument, registry: KnownPlugins, remarks: Remarks
+) -> Migration:
+    policy = dict(document.data)
+    plugins = read_policy(policy, remarks)
+    names = strategy_names(plugins)
+    strategy = Strategy(names[0], tuple(names[1:])) if names else Strategy("")
+    for name in strategy.others:
+        message = f"{name} scored too; v1 has one scoring strategy, that of {strategy.plugin}"
+        remarks.lost(("priorities",), message)
+    document.put(("apiVersion",), API_VERSION)
+    document.put(("kind",), KIND)
+    for key in _OLD_KEYS:
+        if key in document.data:
+            document.delete((key,))
+    edit_extenders(document, remarks)
+    document.put(("profiles",), [{"schedulerName": DEFAULT_SCHEDULER_NAME}])
+    effect = plugins.effect()
+    profile = OldProfile(0, effect, strategy, (), POLICY, registry, document, remarks)
+    weight = policy.get("hardPodAffinitySymmetricWeight")
+    args = plugins.args(weight if isinstance(weight, int) else 0, strategy.plugin)
+    if args:
+        document.put(("profiles", 0, "pluginConfig"), args)
+    if plugins.labels:
+        add_affinity(profile, ("predicates",), plugins.labels)
+    expected = expected_of(with_strategy(effect, strategy), POLICY, registry)
+    _finish(document, [expected], registry, remarks, "Policy")
+    return Migration("Policy", document.text, remarks.in_order())

@@ -1,0 +1,205 @@
+"""A Policy file's predicates and priorities as plugins.
+
+Upstream: v1.22 pkg/scheduler/framework/plugins/legacy_registry.go (which plugins a name stands
+for), factory.go (createFromPolicy), k8s.io/kube-scheduler/config/v1 (the file's fields).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ksched_cli.config.migration.configuration import (
+    AVOID_PODS,
+    AVOID_PODS_HINT,
+    label_requirements,
+    strategy_args,
+)
+from ksched_cli.config.migration.expected import STRATEGIES
+from ksched_cli.config.migration.old_effect import Effect
+from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.kube.documents import Path
+
+_PREDICATES: Mapping[str, str] = {
+    "CheckNodeUnschedulable": "NodeUnschedulable",
+    "CheckVolumeBinding": "VolumeBinding",
+    "EvenPodsSpread": "PodTopologySpread",
+    "GeneralPredicates": "NodeResourcesFit NodeName NodePorts NodeAffinity",
+    "HostName": "NodeName",
+    "MatchInterPodAffinity": "InterPodAffinity",
+    "MatchNodeSelector": "NodeAffinity",
+    "MaxAzureDiskVolumeCount": "AzureDiskLimits",
+    "MaxCSIVolumeCountPred": "NodeVolumeLimits",
+    "MaxCinderVolumeCount": "CinderLimits",
+    "MaxEBSVolumeCount": "EBSLimits",
+    "MaxGCEPDVolumeCount": "GCEPDLimits",
+    "NoDiskConflict": "VolumeRestrictions",
+    "NoVolumeZoneConflict": "VolumeZone",
+    "PodFitsHostPorts": "NodePorts",
+    "PodFitsPorts": "NodePorts",
+    "PodFitsResources": "NodeResourcesFit",
+    "PodToleratesNodeTaints": "TaintToleration",
+}
+_MANDATORY = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
+_NOT_BY_DEFAULT = (
+    "HostName", "MatchNodeSelector", "MaxCinderVolumeCount", "PodFitsHostPorts", "PodFitsPorts",
+    "PodFitsResources",
+)  # fmt: skip
+_DEFAULT_PREDICATES = tuple(name for name in _PREDICATES if name not in _NOT_BY_DEFAULT)
+_PRIORITIES: Mapping[str, str] = {
+    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
+    "EvenPodsSpreadPriority": "PodTopologySpread",
+    "ImageLocalityPriority": "ImageLocality",
+    "InterPodAffinityPriority": "InterPodAffinity",
+    "LeastRequestedPriority": "NodeResourcesLeastAllocated",
+    "MostRequestedPriority": "NodeResourcesMostAllocated",
+    "NodeAffinityPriority": "NodeAffinity",
+    "NodePreferAvoidPodsPriority": "NodePreferAvoidPods",
+    "RequestedToCapacityRatio": "RequestedToCapacityRatio",
+    "SelectorSpreadPriority": "PodTopologySpread",
+    "TaintTolerationPriority": "TaintToleration",
+}
+_DEFAULT_WEIGHTS: Mapping[str, int] = {
+    "SelectorSpreadPriority": 1,
+    "InterPodAffinityPriority": 1,
+    "LeastRequestedPriority": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPodsPriority": 10_000,
+    "NodeAffinityPriority": 1,
+    "TaintTolerationPriority": 1,
+    "ImageLocalityPriority": 1,
+    "EvenPodsSpreadPriority": 2,
+}
+_ALIASES = {"ServiceSpreadingPriority": "SelectorSpreadPriority"}
+_POINTS: Mapping[str, tuple[str, ...]] = {
+    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind"),
+    **dict.fromkeys(("NodeUnschedulable", "NodeName", "TaintToleration"), ("filter",)),
+}
+_ALWAYS = {"queueSort": "PrioritySort", "postFilter": "DefaultPreemption", "bind": "DefaultBinder"}
+_SERVICE = "no plugin looks at the pods of a service; see InterPodAffinity and PodTopologySpread"
+
+
+@dataclass(slots=True)
+class PolicyPlugins:
+    """What a Policy comes to, filled in entry after entry.
+
+    priorities: weight by name; labels: requirements that predicates have of nodes' labels;
+    ratio: the args of RequestedToCapacityRatio
+    """
+
+    predicates: dict[str, None] = field(default_factory=dict)
+    priorities: dict[str, int] = field(default_factory=dict)
+    labels: list[dict[str, Any]] = field(default_factory=list)
+    ratio: Mapping[str, Any] = field(default_factory=dict)
+
+    def effect(self) -> Effect:
+        """The plugins per point, by their names in v1.22."""
+        points: dict[str, list[str]] = {point: [name] for point, name in _ALWAYS.items()}
+        for predicate in self.predicates:
+            for plugin in _PREDICATES[predicate].split():
+                for point in _POINTS.get(plugin, ("preFilter", "filter")):
+                    points.setdefault(point, []).append(plugin)
+        weights: dict[str, int] = {}
+        for priority in sorted(self.priorities):
+            weights.setdefault(_PRIORITIES[priority], self.priorities[priority])
+        points["score"] = points["preScore"] = list(weights)
+        names = {point: tuple(dict.fromkeys(names)) for point, names in points.items()}
+        return Effect(names, weights)
+
+    def args(self, hard_weight: int, strategy: str) -> list[dict[str, Any]]:
+        """pluginConfig, but for what the labels need. strategy: the plugin that scores by
+        resources"""
+        configs: list[dict[str, Any]] = []
+        kind = STRATEGIES.get(strategy, "")
+        if kind and kind != "LeastAllocated":
+            ratio = self.ratio if strategy == "RequestedToCapacityRatio" else {}
+            args = {"scoringStrategy": strategy_args(kind, ratio)}
+            configs.append({"name": "NodeResourcesFit", "args": args})
+        if hard_weight and "InterPodAffinityPriority" in self.priorities:
+            weight = {"hardPodAffinityWeight": hard_weight}
+            configs.append({"name": "InterPodAffinity", "args": weight})
+        spreads = "SelectorSpreadPriority" in self.priorities
+        if "EvenPodsSpreadPriority" in self.priorities and not spreads:
+            configs.append({"name": "PodTopologySpread", "args": {"defaultingType": "List"}})
+        return configs
+
+
+def read_policy(policy: Mapping[str, Any], remarks: Remarks) -> PolicyPlugins:
+    """What the predicates and priorities of a Policy come to."""
+    plugins = PolicyPlugins()
+    predicates, priorities = policy.get("predicates"), policy.get("priorities")
+    if predicates is None:
+        plugins.predicates = dict.fromkeys(_DEFAULT_PREDICATES)
+    for index, entry in enumerate(predicates or ()):
+        _predicate(("predicates", index), entry, plugins, remarks)
+    plugins.predicates |= dict.fromkeys(_MANDATORY)
+    if priorities is None:
+        plugins.priorities = dict(_DEFAULT_WEIGHTS)
+    for index, entry in enumerate(priorities or ()):
+        _priority(("priorities", index), entry, plugins, remarks)
+    _remark_on_rest(policy, plugins, remarks)
+    return plugins
+
+
+def _remark_on_rest(policy: Mapping[str, Any], plugins: PolicyPlugins, remarks: Remarks) -> None:
+    if policy.get("alwaysCheckAllPredicates"):
+        message = "alwaysCheckAllPredicates is gone: the first plugin that rejects a node decides"
+        hint = "the same nodes are rejected; messages name fewer reasons"
+        remarks.lost(("alwaysCheckAllPredicates",), message, hint)
+    if policy.get("priorities") is None and "NodePreferAvoidPodsPriority" in plugins.priorities:
+        remarks.changed(("priorities",), AVOID_PODS, AVOID_PODS_HINT)
+
+
+def _arguments(entry: Any) -> tuple[str, Mapping[str, Any]]:
+    """Name and argument of a predicate or priority."""
+    if not isinstance(entry, Mapping):
+        return "", {}
+    argument = entry.get("argument")
+    return str(entry.get("name") or ""), argument if isinstance(argument, Mapping) else {}
+
+
+def _predicate(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:
+    name, argument = _arguments(entry)
+    if name in _PREDICATES:
+        plugins.predicates[name] = None
+    elif isinstance(argument.get("labelsPresence"), Mapping):
+        presence = argument["labelsPresence"]
+        labels = presence.get("labels")
+        present = bool(presence.get("presence"))
+        plugins.labels += label_requirements(
+            labels if present else None, None if present else labels
+        )
+    elif "serviceAffinity" in argument or name == "CheckServiceAffinity":
+        remarks.lost(path, f'"{name}" is gone: pods of a service are not held together', _SERVICE)
+    else:
+        remarks.lost(path, f'there is no predicate "{name}"', "v1.22 refused the file")
+
+
+def _priority(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:
+    name, argument = _arguments(entry)
+    name = _ALIASES.get(name, name)
+    weight = int(entry.get("weight") or 0) if isinstance(entry, Mapping) else 0
+    ratio = argument.get("requestedToCapacityRatioArguments")
+    if name == "EqualPriority":
+        remarks.changed(path, "EqualPriority is left out: it favours no node")
+    elif name == "NodePreferAvoidPodsPriority":
+        remarks.lost(path, AVOID_PODS, AVOID_PODS_HINT)
+    elif name in _PRIORITIES and name != "RequestedToCapacityRatio":
+        plugins.priorities[name] = weight
+    elif isinstance(ratio, Mapping):
+        plugins.priorities["RequestedToCapacityRatio"] = weight
+        plugins.ratio = ratio
+    elif "labelPreference" in argument:
+        hint = "NodeAffinity's addedAffinity may prefer nodes, weighed with what pods prefer"
+        remarks.lost(path, f'"{name}" preferred nodes by a label; v1 has no such score', hint)
+    elif "serviceAntiAffinity" in argument:
+        remarks.lost(path, f'"{name}" is gone: pods of a service are not spread', _SERVICE)
+    else:
+        remarks.lost(path, f'there is no priority "{name}"', "v1.22 refused the file")
+
+
+def strategy_names(plugins: PolicyPlugins) -> Sequence[str]:
+    """The plugins that score by resources, the heaviest first."""
+    weights = plugins.effect().weights
+    return sorted((name for name in weights if name in STRATEGIES), key=lambda item: -weights[item])

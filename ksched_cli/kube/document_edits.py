@@ -1,0 +1,316 @@
+"""Edits of a document's text that leave every other line of it as it is, comments included.
+
+Libraries that write YAML back with its comments write all of it anew: they change the style of
+lines that nobody asked about, and lose comments beside what is deleted. Here the text of one node
+is replaced at its position. Inside a flow collection the whole collection is written anew; JSON,
+and YAML with anchors, are written anew as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
+
+from ksched_cli.kube.documents import Path, is_json, read_documents
+from ksched_cli.kube.yaml_tree import compose
+
+_UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
+_MISREAD = re.compile(r"[yYnN]|[-+.]?[0-9][0-9a-fA-FoOxX_.+-]*")
+
+
+class EditableDocument:
+    """The first document of a text. Paths are as in documents.locate.
+
+    data: its plain data; changed_style: whether comments and style are lost, for it has anchors
+    Raises YamlError, or ValueError for JSON, where the text cannot be read.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._line_end = "\r\n" if "\r\n" in text else "\n"
+        self._text = text.replace("\r\n", "\n")
+        self._is_json = is_json(text)
+        self.changed_style = not self._is_json and _has_anchors(self._text)
+        self.data: Any = json.loads(text) if self._is_json else self._read()
+
+    @property
+    def text(self) -> str:
+        """With a line end."""
+        if self._is_json:
+            text = json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
+        elif self.changed_style:
+            text = _block(self.data)
+        else:
+            text = self._text
+        return text.replace("\n", self._line_end)
+
+    def get(self, path: Path) -> Any:
+        """The plain data at a path, None where there is nothing."""
+        data = self.data
+        for step in path:
+            try:
+                data = data[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return data
+
+    def put(self, path: Path, value: Any) -> None:
+        """Sets what is at a path, and makes what is missing on the way; the index after the last
+        one appends to a list."""
+        present = self._present(path)
+        rest = path[len(present) :]
+        for step in reversed(rest[1:] if _is_collection(self.get(present)) else rest):
+            value = [value] if isinstance(step, int) else {step: value}
+        target = path[: len(present) + 1] if rest and _is_collection(self.get(present)) else present
+        if not self._is_plain:
+            self._text = self._with(target, value)
+        self._replace(target, value)
+
+    def delete(self, path: Path) -> None:
+        """Deletes what is at a path, and what is empty without it."""
+        while len(path) > 1 and len(self.get(path[:-1])) == 1:
+            path = path[:-1]
+        if not self._is_plain:
+            self._text = self._without(path)
+        container = self.get(path[:-1])
+        del container[path[-1]]
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether the text is made of the data, not edited."""
+        return self._is_json or self.changed_style
+
+    def _read(self) -> Any:
+        document = next(read_documents(self._text), None)
+        return None if document is None else document.data
+
+    def _present(self, path: Path) -> Path:
+        """The part of a path that is there."""
+        for length in range(len(path), 0, -1):
+            container = self.get(path[: length - 1])
+            step = path[length - 1]
+            if isinstance(container, Mapping) and step in container:
+                return path[:length]
+            if isinstance(container, list) and isinstance(step, int) and step < len(container):
+                return path[:length]
+        return ()
+
+    def _replace(self, path: Path, value: Any) -> None:
+        if not path:
+            self.data = value
+            return
+        container = self.get(path[:-1])
+        if isinstance(container, list) and path[-1] == len(container):
+            container.append(value)
+        else:
+            container[path[-1]] = value
+
+    # -- the text ----------------------------------------------------------------------------------
+
+    def _with(self, path: Path, value: Any) -> str:
+        nodes = _nodes(self._text, path)
+        flow = _outermost_flow(nodes)
+        if flow is not None:
+            return self._flow_rewritten(path[:flow], nodes[flow], path[flow:], value)
+        if len(nodes) > len(path):
+            return _replaced(self._text, nodes, value)
+        container = nodes[-1]
+        item = [value] if isinstance(container, SequenceNode) else {path[-1]: value}
+        return _inserted(self._text, container, item)
+
+    def _flow_rewritten(self, path: Path, node: Node, rest: Path, value: Any) -> str:
+        """Of a flow collection with a value put in it, or (_DELETED) taken out of it."""
+        inner = EditableDocument(json.dumps(self.get(path)))
+        if value is _DELETED:
+            inner.delete(rest)
+        else:
+            inner.put(rest, value)
+        start, end = node.start_mark.index, node.end_mark.index
+        return self._text[:start] + _flow(inner.data) + self._text[end:]
+
+    def _without(self, path: Path) -> str:
+        nodes = _nodes(self._text, path)
+        flow = _outermost_flow(nodes[:-1])
+        if flow is not None:
+            return self._flow_rewritten(path[:flow], nodes[flow], path[flow:], _DELETED)
+        container = nodes[-2]
+        begin = _begin(container, path[-1])
+        lines = self._text.splitlines(keepends=True)
+        before = lines[begin.start_mark.line][: begin.start_mark.column]
+        after = _next_begin(container, path[-1])
+        if before.strip(" ") not in ("", "-") or (
+            isinstance(container, MappingNode) and before.strip(" ") and after is not None
+        ):
+            # The first key after a dash: the next one takes its place.
+            end = after.start_mark.index if after is not None else nodes[-1].end_mark.index
+            return self._text[: begin.start_mark.index] + self._text[end:]
+        last = max(_last_line(nodes[-1]), begin.start_mark.line)
+        return "".join(lines[: begin.start_mark.line] + lines[last + 1 :])
+
+
+_DELETED = object()
+
+
+def _has_anchors(text: str) -> bool:
+    if "*" not in text and "<<" not in text:
+        return False
+    return any(
+        isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.CSafeLoader)
+    )
+
+
+def _is_collection(value: Any) -> bool:
+    return isinstance(value, Mapping | list)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Quotes texts, too, that go-yaml reads as booleans and numbers, and PyYAML does not."""
+
+
+def _string(dumper: yaml.CSafeDumper, text: str) -> ScalarNode:
+    style = "'" if _MISREAD.fullmatch(text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+
+_Dumper.add_representer(str, _string)
+
+
+def _block(value: Any) -> str:
+    text: str = yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_UNFOLDED
+    )
+    return text
+
+
+def _flow(value: Any) -> str:
+    """On one line."""
+    text: str = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=_UNFOLDED,
+        default_flow_style=True,
+    )
+    return text.removesuffix("\n").removesuffix("\n...")
+
+
+def _nodes(text: str, path: Path) -> list[Node]:
+    """The nodes on a path from the root on, as far as they are there."""
+    node = next(compose(text))
+    nodes = [node]
+    for step in path:
+        child = _child(node, step)
+        if child is None:
+            break
+        nodes.append(child)
+        node = child
+    return nodes
+
+
+def _child(node: Node, step: str | int) -> Node | None:
+    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+        item: Node = node.value[step]
+        return item
+    if isinstance(node, MappingNode):
+        return next((value for key, value in node.value if key.value == step), None)
+    return None
+
+
+def _begin(container: Node, step: str | int) -> Node:
+    """What a member begins with: its key, or the item itself."""
+    if isinstance(container, MappingNode):
+        key: Node = next(key for key, _ in container.value if key.value == step)
+        return key
+    item: Node = container.value[step]
+    return item
+
+
+def _next_begin(container: Node, step: str | int) -> Node | None:
+    """The key after a member of a mapping."""
+    if not isinstance(container, MappingNode):
+        return None
+    keys = [key for key, _ in container.value]
+    index = [key.value for key in keys].index(step) + 1
+    return keys[index] if index < len(keys) else None
+
+
+def _outermost_flow(nodes: list[Node]) -> int | None:
+    """The index of the first flow collection."""
+    for index, node in enumerate(nodes):
+        if _is_flow(node):
+            return index
+    return None
+
+
+def _is_flow(node: Node) -> bool:
+    return isinstance(node, CollectionNode) and bool(node.flow_style)
+
+
+def _is_block(node: Node) -> bool:
+    return isinstance(node, CollectionNode) and not node.flow_style
+
+
+def _last_line(node: Node) -> int:
+    """The last line that has something of a node."""
+    if not _is_block(node):
+        end = node.end_mark
+        empty = isinstance(node, ScalarNode) and node.start_mark.index == end.index
+        return int(end.line if end.column or empty else end.line - 1)
+    if isinstance(node, MappingNode):
+        return max(max(key.start_mark.line, _value_line(value)) for key, value in node.value)
+    return max(max(item.start_mark.line, _value_line(item)) for item in node.value)
+
+
+def _value_line(node: Node) -> int:
+    """As _last_line; 0 of a value that is not written."""
+    if isinstance(node, ScalarNode) and node.start_mark.index == node.end_mark.index:
+        return 0
+    return _last_line(node)
+
+
+def _indented(text: str, column: int) -> str:
+    return "".join(f"{' ' * column}{line}\n" for line in text.splitlines())
+
+
+def _inserted(text: str, container: Node, item: Any) -> str:
+    """The text with a member after the last one of a block collection."""
+    lines = text.splitlines(keepends=True)
+    last = _last_line(container)
+    if not lines[last].endswith("\n"):
+        lines[last] += "\n"
+    lines.insert(last + 1, _indented(_block(item), container.start_mark.column))
+    return "".join(lines)
+
+
+def _replaced(text: str, nodes: list[Node], value: Any) -> str:
+    """The text with another value in a node's place. nodes: on the way to it"""
+    container, node = nodes[-2:]
+    start, end = node.start_mark, _content_end(text, node)
+    as_block = _is_collection(value) and bool(value)
+    if isinstance(container, SequenceNode):
+        column = container.start_mark.column + 2
+        body = _indented(_block(value), column).strip() if as_block else _flow(value)
+        head = text[: start.index].rstrip(" ")
+        return f"{head} {body}{text[end:]}"
+    column = container.start_mark.column + (2 if isinstance(value, Mapping) else 0)
+    body = _indented(_block(value), column).rstrip("\n")
+    if as_block and _is_block(node):
+        lines = text.splitlines(keepends=True)
+        return "".join([*lines[: start.line], body + "\n", *lines[_last_line(node) + 1 :]])
+    key = next(key for key, item in container.value if item is node)
+    head = text[: text.index(":", key.end_mark.index) + 1]
+    return f"{head}\n{body}{text[end:]}" if as_block else f"{head} {_flow(value)}{text[end:]}"
+
+
+def _content_end(text: str, node: Node) -> int:
+    """Where the text of a node ends, without what follows it."""
+    if not _is_block(node):
+        return int(node.end_mark.index)
+    lines = text.splitlines(keepends=True)
+    last = _last_line(node)
+    return sum(map(len, lines[: last + 1])) - (1 if lines[last].endswith("\n") else 0)

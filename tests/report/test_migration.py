@@ -1,0 +1,39 @@
+"""What `config migrate` says."""
+
+import pytest
+
+from ksched_cli.config.migration.migrate import Migration
+from ksched_cli.config.migration.remarks import Remark, RemarkKind
+from ksched_cli.report.migration import document, is_warning, line
+from tests.report.schemas import conforms
+
+REMARK = Remark(RemarkKind.LOST, "a.b", 3, "b is gone", "use c")
+
+
+def test_the_document_has_the_text_and_every_remark() -> None:
+    migration = Migration("Policy", "a: 1\n", (REMARK,))
+    shown = conforms(document(migration), "configuration_migration")
+    assert (shown["from"], shown["complete"], shown["text"]) == ("Policy", False, "a: 1\n")
+    assert shown["remarks"][0]["line"] == 3
+
+
+@pytest.mark.parametrize(
+    ("remark", "text", "warns"),
+    [
+        (REMARK, "old.yaml:3: b is gone; use c", True),
+        (Remark(RemarkKind.CHANGED, "a", None, "new"), "old.yaml: new", False),
+        (
+            Remark(RemarkKind.REFUSED, "a", 2, "no"),
+            "kube-scheduler refuses the new file, line 2: a: no",
+            True,
+        ),
+        (
+            Remark(RemarkKind.DIFFERS, "p", None, "x is on"),
+            "the new file takes effect otherwise: p: x is on",
+            True,
+        ),
+    ],
+)
+def test_a_remark_is_a_line_with_its_place(remark: Remark, text: str, warns: bool) -> None:
+    assert line(remark, "old.yaml") == text
+    assert is_warning(remark) == warns
