@@ -71,6 +71,14 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             "managed fields. Secrets may be among them.",
         ),
     ] = False,
+    events: Annotated[
+        bool,
+        typer.Option(
+            "--events",
+            help="With the schedulers' events of bindings, evictions and refusals, for ksched "
+            "audit --after.",
+        ),
+    ] = False,
     redact: Annotated[
         bool,
         typer.Option(
@@ -102,10 +110,12 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
     from ksched_cli.commands.snapshot_origin import Origin
 
     path = "" if _is_stdout(file, options.output) else file
-    origin = Origin(state or (), context, kubeconfig, namespace, full)
+    origin = Origin(state or (), context, kubeconfig, namespace, full, events)
     origin.check()
     if full and (redact or redact_key):
         raise UsageError("--full and --redact exclude each other")
+    if events and (redact or redact_key):
+        raise UsageError("--events and --redact exclude each other")
     registry = session.usable_plugins(options.plugin)
     if redact or redact_key:
         return write_redacted(options, origin, registry, path, redact_key)

@@ -36,13 +36,14 @@ class Objects:
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Files (state), else a cluster. namespace: to list where those of all are forbidden. full:
-    objects as they are there."""
+    objects as they are there. events: the schedulers' too"""
 
     state: Sequence[str]
     context: str
     kubeconfig: str
     namespace: str
     full: bool
+    events: bool = False
 
     def check(self) -> None:
         """Raises UsageError for options that do nothing with --state."""
@@ -50,6 +51,7 @@ class Origin:
             "--context": self.context,
             "--kubeconfig": self.kubeconfig,
             "-n": self.namespace,
+            "--events": self.events,
         }
         for option, value in options.items():
             if value and self.state:
@@ -68,6 +70,7 @@ class Origin:
                 reads=registry.reads,
                 namespace=self.namespace,
                 whole=self.full,
+                events=self.events,
                 on_progress=on_progress,
             )
             items = (item for objects in reader.lists() for item in objects.items)

@@ -22,6 +22,10 @@ from ksched_cli.live.resources import Resource, discover, kinds_to_read
 _FORBIDDEN = 403
 _ABSENT = 404
 
+EVENT = "Event"
+# Of the events that schedulers write of pods; others may say anything.
+SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted", "FailedScheduling"))
+
 OnProgress = Callable[[str, int], None]
 
 
@@ -70,14 +74,16 @@ class ClusterReader:
         reads: Iterable[str] = (),
         namespace: str = "",
         whole: bool = False,
+        events: bool = False,
         on_progress: OnProgress | None = None,
     ) -> None:
         """reads: kinds of plugins from outside, as "PodGroup.scheduling.x-k8s.io".
         namespace: to list where those of all namespaces are forbidden, else the context's.
         whole: objects as the API server has them, not only what is read of them.
+        events: those of schedulers too.
         on_progress: called with a kind and how many of its objects have been read."""
         self._server = server
-        self._reads = tuple(reads)
+        self._reads = (*reads, *((EVENT,) if events else ()))
         self._namespace = namespace or server.identity.namespace
         self._convert: Callable[[Resource, Raw], bytes] = _whole if whole else _trimmed
         self._on_progress = on_progress
@@ -143,13 +149,21 @@ class ClusterReader:
 
     def _read(self, resource: Resource, namespace: str) -> ObjectList:
         notify = self._on_progress
-        return read_list(
+        objects = read_list(
             self._server,
             resource,
             namespace,
             lambda item: self._convert(resource, item),
             None if notify is None else lambda count: notify(resource.kind, count),
         )
+        if resource.kind == EVENT:
+            items = list(filter(_is_of_scheduler, objects.items))
+            return msgspec.structs.replace(objects, items=items)
+        return objects
+
+
+def _is_of_scheduler(event: bytes) -> bool:
+    return msgspec.json.decode(event).get("reason") in SCHEDULER_REASONS
 
 
 def _listed(objects: ObjectList) -> ListedKind:

@@ -60,6 +60,20 @@ def test_a_server_that_dies_leaves_no_file(
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--events", "--redact"], "--events and --redact exclude each other"),
+        (["--events", "--state", "a.json"], "--events does nothing with --state"),
+    ],
+)
+def test_events_are_of_clusters_and_are_not_renamed(
+    options: list[str], message: str, ksched: Ksched, cluster: ApiServer
+) -> None:
+    code, _, err = ksched("snapshot", "b.json", *options)
+    assert (code, message in err) == (2, True)
+
+
 def test_a_context_that_is_not_there_is_an_error(ksched: Ksched, cluster: ApiServer) -> None:
     code, _, err = ksched("snapshot", "a.json", "--context", "prod")
     assert (code, err.endswith('no context "prod"; there are: here\n')) == (2, True)

@@ -47,6 +47,20 @@ def test_objects_are_whole_where_that_is_asked_for(server: ApiServer, connected:
     assert "hunter2" in json.dumps(objects)
 
 
+def test_of_events_only_those_of_schedulers_are_there_and_only_on_request(
+    serve: Serve, connected: Connect
+) -> None:
+    events = [
+        {"apiVersion": "v1", "kind": "Event", "metadata": {"name": reason}, "reason": reason}
+        for reason in ("Scheduled", "Killing", "Preempted", "FailedScheduling")
+    ]
+    served = {**SERVED, "v1": {**SERVED["v1"], "Event": ("events", True)}}
+    server = serve(node("n"), *events, served=served)
+    objects, _ = read(connected(server), events=True)
+    assert names(objects) == ["n", "Scheduled", "Preempted", "FailedScheduling"]
+    assert names(read(connected(server))[0]) == ["n"]
+
+
 def test_the_lists_tell_how_far_they_are_apart(server: ApiServer, connected: Connect) -> None:
     _, reader = read(connected(server))
     versions = [int(entry.resource_version) for entry in reader.snapshot.lists]

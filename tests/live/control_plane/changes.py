@@ -35,7 +35,7 @@ from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
 from tests.live.control_plane.api import wait
 from tests.live.control_plane.build import MINORS, binaries
-from tests.live.control_plane.cluster import READ_BY_PLUGINS, ControlPlane
+from tests.live.control_plane.cluster import ControlPlane
 from tests.live.control_plane.manifests import ZONE, Manifest, node, priority_classes
 
 CONTROLLERS = (
@@ -218,10 +218,7 @@ class Comparison:
             time.sleep(0.5)
 
     def _state(self) -> ClusterState:
-        kinds = f"{READ_BY_PLUGINS},daemonsets"
-        path = self.folder / "state.json"
-        path.write_text(self._kubectl(["get", kinds, "-A", "-o", "json"]))
-        return load_state([str(path)])
+        return load_state([str(self.plane.snapshot(self.folder / "state.json"))])
 
     def _kubectl(self, arguments: Iterable[str], text: str = "", *, check: bool = True) -> str:
         """Its output. A drain that a budget stops gives up after a while, and that is an answer."""

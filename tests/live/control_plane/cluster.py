@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -30,11 +29,6 @@ CONTROLLERS = (
 )
 # Nodes are ready as they are made: there is no node lifecycle controller to take the taint off.
 NO_ADMISSION = ("ServiceAccount", "TaintNodesByCondition")
-READ_BY_PLUGINS = (
-    "nodes,pods,namespaces,priorityclasses,pdb,pv,pvc,storageclasses,csinodes,csidrivers,"
-    "csistoragecapacities,volumeattachments,services,rc,rs,sts,deployments,"
-    "resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses"
-)
 
 
 class ProcessError(Exception):
@@ -195,14 +189,11 @@ class ControlPlane:
 
     # -- what is there ----------------------------------------------------------------------------
 
-    def snapshot(self, path: Path, *, events: bool = False) -> Path:
-        """Everything that plugins read, as kubectl gets it."""
-        kinds = READ_BY_PLUGINS + (",events" if events else "")
-        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
-        command = [str(self.binaries["kubectl"]), "get", kinds, "-A", "-o", "json"]
-        with path.open("wb") as file:
-            subprocess.run(command, check=True, stdout=file, env=environment)
-        json.loads(path.read_text())
+    def snapshot(self, path: Path, *options: str) -> Path:
+        """`ksched snapshot`. Raises subprocess.CalledProcessError."""
+        command = [sys.executable, "-m", "ksched_cli", "snapshot", str(path), *options]
+        command += ["--kubeconfig", str(self.kubeconfig)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return path
 
 

@@ -57,7 +57,7 @@ def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
         path = plane.start_scheduler(config)
         scenario.meanwhile(plane.api)
         _settle(plane)
-        after = plane.snapshot(folder / "after.json", events=True)
+        after = plane.snapshot(folder / "after.json", "--events")
         plane.stop("kube-scheduler")
         audit = _audit(before, after, path, minor)
     (folder / "audit.json").write_text(json.dumps(audit, indent=1))
