@@ -28,7 +28,7 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PreemptionDecision,
 )
-from ksched_cli.analysis.log_order import in_order_of_log
+from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices
 from ksched_cli.analysis.scheduler_log import LogLine
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
@@ -126,6 +126,8 @@ class _Reader:
             order, decisions = OrderSource.LOG, logged
         self._note_gone_pods()
         state, newcomers = self._state()
+        if order is OrderSource.LOG:
+            state = in_order_of_notices(state, log)
         return History(
             state,
             newcomers,

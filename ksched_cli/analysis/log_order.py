@@ -6,8 +6,8 @@ not see. So every decision stands where its attempt began, and departures where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ksched_cli.analysis.decision_order import (
     Decision,
@@ -19,6 +19,7 @@ from ksched_cli.analysis.decision_order import (
 )
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.state import ClusterState
 
 # What a replay follows beside decisions and departures.
 CHANGES = frozenset(
@@ -130,3 +131,22 @@ def _failed(pod: Pod, attempt: LoggedAttempt) -> PreemptionDecision | FailedAtte
         return FailedAttempt(pod, "", 0.0, attempt.message)
     victims = tuple(sorted(attempt.victims))
     return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message)
+
+
+def in_order_of_notices(state: ClusterState, log: Iterable[LogLine]) -> ClusterState:
+    """With nodes, and pods on nodes, in the order in which the scheduler noticed them, as far as
+    the log tells. The first node that has an image says how big it is; of equally important pods
+    the last on a node is evicted first. From 1.36 on a scheduler that starts notices all in no
+    order."""
+    nodes: dict[str, None] = {}
+    pods: dict[str, int] = {}
+    for index, line in enumerate(log):
+        if line.event is LogEvent.NODE:
+            nodes.setdefault(line.node)
+        elif line.event is LogEvent.ADDITION:
+            pods.setdefault(line.pod, index)
+    return replace(
+        state,
+        pods=tuple(sorted(state.pods, key=lambda pod: pods.get(pod.key, 0))),
+        noticed_nodes=tuple(nodes),
+    )

@@ -27,6 +27,7 @@ class LogEvent(Enum):
     UPDATE:     on its node something of it changed
     WRITING:    the status of a pod without a node is written
     NOTICE:     something of a pod without a node changed
+    NODE:       a node was noticed, no pod
 
     UPDATE and NOTICE are written at -v=4.
     """
@@ -42,6 +43,7 @@ class LogEvent(Enum):
     UPDATE = "update"
     WRITING = "writing"
     NOTICE = "notice"
+    NODE = "node"
 
 
 _EVENTS = {
@@ -58,6 +60,7 @@ _EVENTS = {
     "Update event for scheduled pod": LogEvent.UPDATE,
     "Updating pod condition": LogEvent.WRITING,
     "Update event for unscheduled pod": LogEvent.NOTICE,
+    "Add event for node": LogEvent.NODE,
 }
 # The field that names the pod, where it is not "pod".
 _SUBJECTS = {LogEvent.EVICTION: "preemptor", LogEvent.LEAVING: "victim", LogEvent.VICTIM: "victim"}
@@ -73,8 +76,9 @@ _FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """pod: its key; node: that room is made on, where the line tells; preemptor: that the pod was
-    evicted for; message: of the refusal; victim_count: of the evictions"""
+    """pod: its key; node: the one noticed, or that room is made on, where the line tells;
+    preemptor: that the pod was evicted for; message: of the refusal; victim_count: of the
+    evictions"""
 
     event: LogEvent
     pod: str
@@ -94,7 +98,7 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
             continue
         fields = _fields(line)
         pod = fields.get(_SUBJECTS.get(event, "pod")) or fields.get("pod", "")
-        if pod:
+        if pod or event is LogEvent.NODE:
             answer.append(
                 LogLine(
                     event,

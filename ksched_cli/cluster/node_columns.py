@@ -6,7 +6,7 @@ pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -50,10 +50,13 @@ class NodeColumns:
     zero:         the column of a resource that no node has
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+        """noticed: names in the order in which the scheduler noticed the nodes, others after them;
+        by name where it is empty"""
         self.nodes: tuple[Node, ...] = tuple(sorted(nodes, key=lambda node: node.name))
         self.names: tuple[str, ...] = tuple(node.name for node in self.nodes)
         self.row: dict[str, int] = {name: row for row, name in enumerate(self.names)}
+        self.noticed = tuple(noticed)
         self.labels = LabelColumns(self.nodes)
         count = len(self.nodes)
         self._set_allocatable(
@@ -80,7 +83,13 @@ class NodeColumns:
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew: copied one by one, the columns would no longer be rows of
         `capacity`."""
-        return (type(self), (self.nodes,))
+        return (type(self), (self.nodes, self.noticed))
+
+    def _as_noticed(self) -> Iterator[tuple[int, Node]]:
+        """Rows and nodes in the order in which the scheduler noticed them."""
+        rows = dict.fromkeys(self.row[name] for name in self.noticed if name in self.row)
+        for row in (*rows, *(row for row in range(len(self.nodes)) if row not in rows)):
+            yield row, self.nodes[row]
 
     def allocatable_range(self, resource: str) -> tuple[int, int]:
         """The least and the most that a node has of a resource."""
@@ -101,7 +110,7 @@ class NodeColumns:
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
         zones: dict[tuple[str, str], list[int]] = {}
-        for row, node in enumerate(self.nodes):
+        for row, node in self._as_noticed():
             zones.setdefault(zone_key(node), []).append(row)
         in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
         turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
@@ -134,7 +143,7 @@ class NodeColumns:
         """Per image name. Upstream takes the size from the first node that has the image."""
         sizes: dict[str, int] = {}
         rows: dict[str, dict[int, None]] = {}
-        for row, node in enumerate(self.nodes):
+        for row, node in self._as_noticed():
             for image in node.status.images:
                 for name in image.names:
                     sizes.setdefault(name, image.size_bytes)

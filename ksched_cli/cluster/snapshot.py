@@ -95,8 +95,9 @@ class Snapshot:
     A deep copy or an unpickled snapshot is one of its own that nobody has subscribed to.
     """
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        columns = NodeColumns(nodes)
+    def __init__(self, nodes: Iterable[Node], noticed: Sequence[str] = ()) -> None:
+        """noticed: as NodeColumns has it"""
+        columns = NodeColumns(nodes, noticed)
         count = len(columns.nodes)
         self.__setstate__(
             SnapshotContents(

@@ -48,6 +48,8 @@ class ClusterState:
     skipped:      kind that no plugin reads → how many there were
     warnings:     one line each, about what the state lacks
     changes:      what was done to it since it was loaded (scenario/)
+    noticed_nodes: names of nodes in the order in which a scheduler noticed them; empty where that
+                  is not known: then by name, as one that starts before 1.36 does
     """
 
     nodes: tuple[Node, ...] = ()
@@ -78,3 +80,4 @@ class ClusterState:
     skipped: Mapping[str, int] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     changes: tuple[ChangeRecord, ...] = ()
+    noticed_nodes: tuple[str, ...] = ()

@@ -104,7 +104,7 @@ class Simulation:
     newcomers: list[Pod] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.snapshot = Snapshot(self.state.nodes)
+        self.snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
         for pod in self.state.pods:
             row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
             if row is not None and not pod.finished:

@@ -8,10 +8,10 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PreemptionDecision,
 )
-from ksched_cli.analysis.log_order import in_order_of_log, logged_attempts
+from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices, logged_attempts
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.testing import cluster, pod
+from ksched_cli.testing import cluster, node, pod
 
 PODS: dict[str, Pod] = {
     p.key: p for p in cluster(pod("p"), pod("q"), pod("v", node="a"), pod("w", node="a")).pods
@@ -88,6 +88,19 @@ def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
 def test_an_attempt_without_a_node_to_evict_from_has_failed() -> None:
     log = [attempt(P), LogLine(LogEvent.REFUSAL, P, message="0/1 nodes are available.")]
     assert ordered(log) == [FailedAttempt(PODS[P], "", 0.0, "0/1 nodes are available.")]
+
+
+def test_nodes_and_pods_are_in_the_order_in_which_the_scheduler_noticed_them() -> None:
+    state = cluster(node("a"), node("b"), pod("v", node="a"), pod("w", node="a"), pod("p"))
+    log = [
+        LogLine(LogEvent.NODE, "", "b"),
+        LogLine(LogEvent.ADDITION, W),
+        LogLine(LogEvent.NODE, "", "a"),
+        LogLine(LogEvent.ADDITION, V),
+    ]
+    noticed = in_order_of_notices(state, log)
+    assert noticed.noticed_nodes == ("b", "a")
+    assert [p.name for p in noticed.pods if p.node_name] == ["w", "v"]
 
 
 def test_without_an_attempt_of_a_placed_pod_there_is_no_order() -> None:

@@ -52,5 +52,10 @@ def test_evictions_and_refusals_are_read() -> None:
     ]
 
 
+def test_nodes_are_read_as_they_are_noticed() -> None:
+    line = 'I1 1 eventhandlers.go:63] "Add event for node" node="node-025"'
+    assert read_log([line]) == [LogLine(LogEvent.NODE, "", "node-025")]
+
+
 def test_other_lines_are_passed_over() -> None:
     assert read_log(["", "panic: no", '{"msg":"started"}']) == []

@@ -15,6 +15,7 @@ from ksched_cli.cluster.node_columns import NodeColumns, zone_key
 from ksched_cli.testing import cluster, node
 
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+SIZES = {"n1": 10, "n2": 20, "n3": 30}
 OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 
 
@@ -128,3 +129,18 @@ def test_a_copy_is_made_of_the_same_nodes() -> None:
     for again in (copy.deepcopy(columns), pickle.loads(pickle.dumps(columns))):
         assert again.nodes == columns.nodes
         assert np.shares_memory(again.allocatable["cpu"], again.capacity)
+
+
+def test_the_node_that_was_noticed_first_says_how_big_an_image_is() -> None:
+    nodes = cluster(*(node(name, images={"web:1": size}) for name, size in SIZES.items())).nodes
+    by_name, noticed = NodeColumns(nodes), NodeColumns(nodes, ("n3", "gone", "n1"))
+    assert (by_name.images["web:1"].size, noticed.images["web:1"].size) == (
+        SIZES["n1"],
+        SIZES["n3"],
+    )
+    assert copy.copy(noticed).images["web:1"].size == SIZES["n3"]
+
+
+def test_nodes_are_visited_in_the_order_in_which_they_were_noticed() -> None:
+    columns = NodeColumns(cluster(*map(node, SIZES)).nodes, ("n3", "n1"))
+    assert [columns.names[row] for row in columns.order] == ["n3", "n1", "n2"]

@@ -54,7 +54,10 @@ def test_a_result_that_cannot_be_rendered_prints_nothing(
     assert capsys.readouterr().out == ""
 
 
-def test_warnings_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_go_to_standard_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output.SETTINGS, "quiet", False)
     output.warn("odd")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "warning: odd\n")
