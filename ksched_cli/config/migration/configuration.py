@@ -43,7 +43,8 @@ class OldProfile:
 
     def is_gone(self, name: Any) -> bool:
         """Whether v1 has a plugin no more."""
-        return name in self.version.points and name not in self.registry
+        was_in_tree = name in self.version.points or name in REMOVED_PLUGINS
+        return was_in_tree and name not in self.registry
 
 
 def edit_top(document: EditableDocument, version: OldVersion, remarks: Remarks) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
 from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
 from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.migration.configuration import (
@@ -136,7 +137,7 @@ def _with_foreign(
         for profile in configuration.profiles or ()
         for name in enabled_names(profile.plugins, (*POINT_KEYS, "multiPoint"))
     }
-    foreign = sorted(names - set(version.points) - set(registry))
+    foreign = sorted(names - set(version.points) - set(registry) - set(REMOVED_PLUGINS))
     return with_allowed(registry, map(AllowedPlugin, foreign), configuration)
 
 
