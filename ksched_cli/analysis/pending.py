@@ -12,6 +12,7 @@ from ksched_cli.analysis.reasons import Reason, reasons
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.device_classes import may_allocate_devices
 
 HASH_LABEL = "pod-template-hash"
 # The kind of owner of a pod without a controller.
@@ -66,7 +67,8 @@ def pending_report(simulation: Simulation) -> PendingReport:
     for (namespace, name, message), members in groups.items():
         first = members[0]
         # Pods of one look may have claims of their own.
-        look = first.key if first.spec.resource_claims else first.signature
+        handle = simulation.frameworks[first.spec.scheduler_name].handle
+        look = first.key if may_allocate_devices(first, handle) else first.signature
         if look not in by_look:
             by_look[look] = _reasons(simulation, first)
         keys = tuple(pod.key for pod in members)

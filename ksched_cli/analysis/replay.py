@@ -31,6 +31,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.preemption import Preemption
 
 # In the message of an attempt that found no node to evict others from.
@@ -143,7 +144,8 @@ class Replay:
             )
             if outcome.row is None:
                 simulation.snapshot.add(pod, row)
-        if _is_movable(placement) and (judgement is None or judgement.grade is not Grade.NOMINATED):
+        is_nominated = judgement is not None and judgement.grade is Grade.NOMINATED
+        if self._is_movable(placement) and not is_nominated:
             self.placed.append((placement, row))
         else:
             self.placed.clear()
@@ -349,14 +351,14 @@ class Replay:
         return (
             isinstance(other, Placement)
             and other.judged
-            and _is_movable(other)
+            and self._is_movable(other)
             and not self.simulation.nominator.node_of(self.info(other.pod))
             and abs(other.time - decision.time) <= MAX_SHIFT_SECONDS
         )
 
-
-def _is_movable(placement: Placement) -> bool:
-    """Whether it takes nothing but room on its node, so that it can be taken back."""
-    spec = placement.pod.spec
-    has_claims = any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes)
-    return not (spec.resource_claims or has_claims)
+    def _is_movable(self, placement: Placement) -> bool:
+        """Whether it takes nothing but room on its node, so that it can be taken back."""
+        pod = self.info(placement.pod)
+        has_claims = any(v.persistent_volume_claim or v.ephemeral for v in pod.spec.volumes)
+        handle = next(iter(self.simulation.frameworks.values())).handle
+        return not (has_claims or may_allocate_devices(pod, handle))

@@ -122,7 +122,7 @@ def _library() -> Any:
 
 
 @cache
-def _checker(shares_devices: bool) -> Any:
+def _checker() -> Any:
     """The library's environment that checks expressions over `device`."""
     cel = _library()
     kinds = cel.Type
@@ -139,7 +139,7 @@ def _checker(shares_devices: bool) -> Any:
             DRIVER: text,
             ATTRIBUTES: kinds.Map(text, kinds.Map(text, kinds("google.protobuf.Any"))),
             CAPACITY: kinds.Map(text, kinds.Map(text, types["Q"])),
-            **({ALLOW_MULTIPLE_ALLOCATIONS: kinds.BOOL} if shares_devices else {}),
+            ALLOW_MULTIPLE_ALLOCATIONS: kinds.BOOL,
         },
         functions=_declarations(cel, types),
         extensions=[
@@ -211,13 +211,14 @@ def _runner() -> Any:
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_EXTENSIONS), variables=variables)
 
 
-def check(expression: str, shares_devices: bool = False) -> CheckedExpression:
+def check(expression: str) -> CheckedExpression:
     """Parses and type-checks. Raises CelCompileError, CelUnavailableError.
 
-    shares_devices: the gate DRAConsumableCapacity, with which a device has one more field, is on
+    Expressions of stored objects may use whatever a feature gate would add to a device, on or off.
+    Upstream: apiserver/pkg/cel/environment (StoredExpressions).
     """
     try:
-        return read(_checker(shares_devices).compile(expression).serialize())
+        return read(_checker().compile(expression).serialize())
     except RuntimeError as error:
         message = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
         raise CelCompileError(f"compilation failed: {message}") from None

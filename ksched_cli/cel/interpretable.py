@@ -32,23 +32,20 @@ PRIMITIVES = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class DeviceInput:
-    """The variable `device` of an expression. attributes and capacity: by domain and name.
-    allow_multiple_allocations: None where devices have no such field."""
+    """The variable `device` of an expression. attributes and capacity: by domain and name."""
 
     driver: str = ""
     attributes: DomainMap = field(default_factory=DomainMap)
     capacity: DomainMap = field(default_factory=DomainMap)
-    allow_multiple_allocations: bool | None = None
+    allow_multiple_allocations: bool = False
 
     def fields(self) -> Mapping[str, Value]:
-        fields: dict[str, Value] = {
+        return {
             "driver": self.driver,
             "attributes": self.attributes,
             "capacity": self.capacity,
+            "allowMultipleAllocations": self.allow_multiple_allocations,
         }
-        if self.allow_multiple_allocations is not None:
-            fields["allowMultipleAllocations"] = self.allow_multiple_allocations
-        return fields
 
 
 class Run:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
-from ksched_cli.cluster.resources import pod_resources
+from ksched_cli.cluster.resources import PodResources, pod_resources, resized_pod_resources
 
 ANY_HOST = "0.0.0.0"
 
@@ -71,7 +71,9 @@ class PodInfo:
         "uid",
     )
 
-    def __init__(self, pod: Pod, template: Template, signature: int, shape: int) -> None:
+    def __init__(
+        self, pod: Pod, template: Template, signature: int, shape: int, resources: PodResources
+    ) -> None:
         self.pod = pod
         self.key = pod.key
         self.name = pod.metadata.name
@@ -82,7 +84,7 @@ class PodInfo:
         self.priority = pod.spec.priority or 0
         self.signature = signature
         self.shape = shape
-        self.resources = pod_resources(pod)
+        self.resources = resources
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -97,9 +99,12 @@ class PodCatalog:
 
     Pods with equal spec, namespace, labels, annotations and owners, all being deleted or none, get
     the same signature: no plugin can tell them apart but by name.
+
+    resizes_pods: the requests of a pod as a whole may be resized in place
     """
 
-    def __init__(self) -> None:
+    def __init__(self, resizes_pods: bool = False) -> None:
+        self._resources = resized_pod_resources if resizes_pods else pod_resources
         self._templates: dict[int, Template] = {}
         # Of signatures and shapes, which no number is both of unless they are the same.
         self._ids: dict[object, int] = {}
@@ -121,7 +126,7 @@ class PodCatalog:
         signature = shape = ids.setdefault((id(pod.spec), rest), len(ids))
         if template.shape is not None:
             shape = ids.setdefault((template.shape, rest), len(ids))
-        return PodInfo(pod, template, signature, shape)
+        return PodInfo(pod, template, signature, shape, self._resources(pod))
 
 
 def _shape(spec: PodSpec) -> bytes | None:

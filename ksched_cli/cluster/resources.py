@@ -1,8 +1,8 @@
 """What pods ask for and nodes have, as integers: cpu in thousandths, everything else in units.
 
 Upstream: component-helpers/resource/helpers.go (PodRequests, AggregateContainerRequests) with the
-options that pkg/scheduler/framework/types.go uses (PodInfo.CalculateResource, Resource.Add), with
-v1.34's default feature gates: InPlacePodVerticalScaling and PodLevelResources are on.
+options that pkg/scheduler/framework/types.go uses (PodInfo.CalculateResource, Resource.Add):
+InPlacePodVerticalScaling and PodLevelResources are on.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ksched_cli.cluster.objects import (
     Node,
     Pod,
     PodSpec,
+    ResourceRequirements,
 )
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.quantity import Quantity, milli_quantity
@@ -29,6 +30,7 @@ CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "po
 HUGE_PAGES_PREFIX = "hugepages-"
 
 Amounts = Mapping[str, Quantity]
+ZERO = Quantity(0)
 
 # 4 TiB, as bytes: a node would need thousands of such pods before a score overflows.
 HUGE = 1 << 42
@@ -70,6 +72,19 @@ def pod_resources(pod: Pod) -> PodResources:
     if statuses and (granted := _granted(pod)):
         return _pod_resources(pod.spec, granted, _resize_is_infeasible(pod))
     return _template_resources(pod.spec)
+
+
+def resized_pod_resources(pod: Pod) -> PodResources:
+    """The same where the requests of the pod as a whole may be resized in place too
+    (InPlacePodLevelResourcesVerticalScaling)."""
+    status = pod.status
+    pod_level = _pod_level(pod.spec) if status.resources is not None else {}
+    if status.resources is None or not pod_level:
+        return pod_resources(pod)
+    infeasible = _resize_is_infeasible(pod)
+    greatest = _effective(pod_level, status.resources, status.allocated_resources, infeasible)
+    resized = {name: greatest.get(name, ZERO) for name in pod_level}
+    return _pod_resources(pod.spec, _granted(pod), infeasible, resized)
 
 
 def node_allocatable(node: Node) -> dict[str, int]:
@@ -148,16 +163,22 @@ def _template_resources(spec: PodSpec) -> PodResources:
 
 
 def _pod_resources(
-    spec: PodSpec, granted: Mapping[str, ContainerStatus], infeasible: bool
+    spec: PodSpec,
+    granted: Mapping[str, ContainerStatus],
+    infeasible: bool,
+    resized: Amounts | None = None,
 ) -> PodResources:
+    """resized: the requests of the pod as a whole, where they are not those of the spec"""
+    pod_level = _pod_level(spec) if resized is None else resized
     containers = [_ask(container, granted, infeasible) for container in spec.containers]
     inits = [
         ContainerRequests(_ask(c, granted if c.is_sidecar else {}, infeasible), c.is_sidecar)
         for c in spec.init_containers
     ]
-    requests = _pod_requests(spec, containers, inits)
-    missing = _nonmissing(spec, requests)
-    counted = _integers(_pod_requests(spec, *_with_nonzero_defaults(containers, inits, missing)))
+    requests = _pod_requests(spec, pod_level, containers, inits)
+    missing = _nonmissing(pod_level, requests)
+    with_defaults = _with_nonzero_defaults(containers, inits, missing)
+    counted = _integers(_pod_requests(spec, pod_level, *with_defaults))
     scoring = aggregate_containers(*_with_nonzero_defaults(containers, inits, NONZERO))
     _add(scoring, spec.overhead)
     requested, scored = _integers(requests), _integers(scoring)
@@ -178,11 +199,13 @@ def _with_nonzero_defaults(
 
 
 def _pod_requests(
-    spec: PodSpec, containers: Iterable[Amounts], inits: Iterable[ContainerRequests]
+    spec: PodSpec,
+    pod_level: Amounts,
+    containers: Iterable[Amounts],
+    inits: Iterable[ContainerRequests],
 ) -> dict[str, Quantity]:
     requests = aggregate_containers(containers, inits)
-    for name, amount in _pod_level(spec).items():
-        requests[name] = amount
+    requests.update(pod_level)
     _add(requests, spec.overhead)
     return requests
 
@@ -194,27 +217,33 @@ def _pod_level(spec: PodSpec) -> Amounts:
     return {n: a for n, a in spec.resources.requests.items() if is_pod_level_resource(n)}
 
 
-def _nonmissing(spec: PodSpec, requests: Amounts) -> Amounts:
+def _nonmissing(pod_level: Amounts, requests: Amounts) -> Amounts:
     """What a container that asks for none counts as having asked for.
 
     With pod-level requests only what nobody asked for. Upstream: getNonMissingContainerRequests.
     """
-    if not _pod_level(spec):
+    if not pod_level:
         return NONZERO
     return {name: amount for name, amount in NONZERO.items() if name not in requests}
 
 
 def _ask(container: Container, granted: Mapping[str, ContainerStatus], infeasible: bool) -> Amounts:
-    """A container's request, or what it has while a resize is under way.
-
-    Upstream: determineContainerReqs.
-    """
+    """A container's request, or what it has while a resize is under way."""
     status = granted.get(container.name)
+    requests = container.resources.requests
     if status is None or status.resources is None:
-        return container.resources.requests
-    greatest: dict[str, Quantity] = {} if infeasible else dict(container.resources.requests)
-    _raise(greatest, status.resources.requests)
-    _raise(greatest, status.allocated_resources)
+        return requests
+    return _effective(requests, status.resources, status.allocated_resources, infeasible)
+
+
+def _effective(
+    requests: Amounts, actuated: ResourceRequirements, allocated: Amounts, infeasible: bool
+) -> Amounts:
+    """The greatest of what is requested, unless that is infeasible, what the node has granted and
+    what runs. Upstream: determineEffectiveRequests."""
+    greatest: dict[str, Quantity] = {} if infeasible else dict(requests)
+    _raise(greatest, actuated.requests)
+    _raise(greatest, allocated)
     return greatest
 
 

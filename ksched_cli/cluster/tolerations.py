@@ -5,22 +5,50 @@ Upstream: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ksched_cli.cluster.objects import Taint, Toleration
+from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+
+COMPARISON_GATE = "TaintTolerationComparisonOperators"
+# Upstream: apimachinery/pkg/api/validate/content (IsDecimalInteger).
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Upstream: Toleration.ToleratesTaint."""
+def tolerates(toleration: Toleration, taint: Taint, compares: bool = False) -> bool:
+    """compares: the operators Lt and Gt compare values as numbers; else they tolerate nothing.
+
+    Upstream: Toleration.ToleratesTaint.
+    """
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
-    return toleration.operator == "Exists"
+    if toleration.operator == "Exists":
+        return True
+    return compares and _is_within(taint.value, toleration.operator, toleration.value)
 
 
-def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+def tolerated(tolerations: Iterable[Toleration], taint: Taint, compares: bool = False) -> bool:
     """Whether one of them tolerates it. Upstream: TolerationsTolerateTaint."""
-    return any(tolerates(toleration, taint) for toleration in tolerations)
+    return any(tolerates(toleration, taint, compares) for toleration in tolerations)
+
+
+def _is_within(value: str, operator: str, limit: str) -> bool:
+    """Upstream: compareNumericValues."""
+    number, bound = _integer(value), _integer(limit)
+    if number is None or bound is None:
+        return False
+    if operator == "Lt":
+        return number < bound
+    return operator == "Gt" and number > bound
+
+
+def _integer(text: str) -> int | None:
+    if not _INTEGER.fullmatch(text) or len(text) > len(str(MIN_INT64)):
+        return None
+    number = int(text)
+    return number if MIN_INT64 <= number <= MAX_INT64 else None

@@ -35,6 +35,7 @@ READ_ANNOTATIONS = frozenset((
     "kubernetes.io/config.mirror",
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
+    "resource.kubernetes.io/extended-resource-claim",
     "storage.alpha.kubernetes.io/migrated-plugins",
     "volume.beta.kubernetes.io/storage-class",
     "volume.kubernetes.io/selected-node",

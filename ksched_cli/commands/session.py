@@ -267,17 +267,16 @@ def _default_state_path() -> str:
 
 
 def _device_warnings(simulation: Simulation) -> list[str]:
-    """Selectors only where a pending pod has claims: checking them loads the CEL library."""
-    from ksched_cli.plugins.dynamic_resources.unfollowed import unfollowed_gates
+    """Only where a pending pod may get devices: checking selectors loads the CEL library."""
+    from ksched_cli.framework.device_classes import may_allocate_devices
 
-    release = simulation.configuration.release
-    unfollowed = unfollowed_gates(simulation.state, release)
-    if not any(pod.spec.resource_claims for pod in simulation.pending()):
-        return unfollowed
+    handle = next(iter(simulation.frameworks.values())).handle
+    if not any(may_allocate_devices(pod, handle) for pod in simulation.pending()):
+        return []
     from ksched_cli.plugins.dynamic_resources.features import features_of
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return [*unfollowed, *device_problems(simulation.state, features_of(release))]
+    return device_problems(simulation.state, features_of(simulation.configuration.release))
 
 
 def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:

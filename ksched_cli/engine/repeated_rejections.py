@@ -12,6 +12,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.framework.device_classes import may_allocate_devices
 from ksched_cli.framework.nominator import Nominator
 
 
@@ -63,7 +64,8 @@ class RepeatedRejections:
         if (
             evaluation.framework.answer_cache.entry_for(pod) is not None
             and evaluation.framework.rejects_in_tree
-            and not (spec.volumes or spec.resource_claims)
+            and not spec.volumes
+            and not may_allocate_devices(pod, evaluation.framework.handle)
             and not (outcome.preemption or outcome.nomination or outcome.afterwards)
             and (post_filter is None or post_filter.status.is_rejected)
             and not self._nominator.node_of(pod)

@@ -86,9 +86,9 @@ class Simulation:
     registry: Mapping[str, PluginEntry]
     options: Options = field(default_factory=Options)
     caller: PluginCaller = field(default_factory=PluginCaller)
-    catalog: PodCatalog = field(default_factory=PodCatalog)
     nominator: Nominator = field(default_factory=Nominator)
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    catalog: PodCatalog = field(init=False)
     snapshot: Snapshot = field(init=False)
     frameworks: dict[str, Framework] = field(init=False)
     extenders: ExtenderRunner = field(init=False)
@@ -104,6 +104,8 @@ class Simulation:
     newcomers: list[Pod] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        release = self.configuration.release
+        self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
         self.snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
         for pod in self.state.pods:
             row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
@@ -124,7 +126,7 @@ class Simulation:
                     extenders=self.extenders.extenders,
                     services=services,
                     waiting=self.waiting,
-                    release=self.configuration.release,
+                    release=release,
                 ),
                 self.caller,
             )

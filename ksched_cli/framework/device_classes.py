@@ -47,5 +47,10 @@ class BackingClasses:
         }
 
 
+def may_allocate_devices(pod: PodInfo, handle: Handle) -> bool:
+    """Whether the pod has claims, or may get one for its extended resources."""
+    return bool(pod.spec.resource_claims or handle.service(BackingClasses).requested(pod))
+
+
 def is_dra_resource_name(name: str) -> bool:
     return is_extended_resource_name(name) or name.startswith(IMPLICIT_PREFIX)

@@ -4,7 +4,13 @@ when it is set to other than its default."""
 from __future__ import annotations
 
 # Both sides are implemented.
-FOLLOWED: frozenset[str] = frozenset({"OpportunisticBatching"})
+FOLLOWED: frozenset[str] = frozenset(
+    {
+        "InPlacePodLevelResourcesVerticalScaling",
+        "OpportunisticBatching",
+        "TaintTolerationComparisonOperators",
+    }
+)
 
 # Both sides are implemented in minors where the gate is on by default; in earlier ones, where it is
 # alpha and its rules were others, it stays off.

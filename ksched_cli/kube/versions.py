@@ -46,6 +46,8 @@ class Rules:
     skips_unusable_pools: pools of devices that are incomplete (counted over all slices of the
         cluster), obsolete or invalid are passed over; else they are used, or fail the pod
     picks_allocator: of devices: the stable one where no feature needs another
+    shows_sharing: selectors see whether a device may be shared, though none is; with
+        picks_allocator that depends on the allocator
     refuses_capacity_requests: a claim that asks for capacity fails where the gate is off; else that
         is not looked at
     has_distinct_attributes: claims may have distinctAttribute constraints
@@ -72,6 +74,7 @@ class Rules:
     scores_allocated_claims: bool = True
     skips_unusable_pools: bool = True
     picks_allocator: bool = True
+    shows_sharing: bool = True
     refuses_capacity_requests: bool = True
     has_distinct_attributes: bool = True
     compares_distinct_values: bool = True
@@ -95,6 +98,7 @@ _RULES_1_35 = replace(
     names_score_plugins=False,
     scores_allocated_claims=False,
     picks_allocator=False,
+    shows_sharing=False,
     refuses_capacity_requests=False,
     has_distinct_attributes=False,
     compares_distinct_values=False,
@@ -112,6 +116,7 @@ _RULES_1_34 = replace(
     checks_gate_dependencies=False,
     names_taint=True,
     skips_unusable_pools=False,
+    shows_sharing=True,
     refuses_capacity_requests=True,
     has_distinct_attributes=True,
     scores_devices=False,

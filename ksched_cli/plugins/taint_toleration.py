@@ -6,14 +6,14 @@ Upstream: plugins/tainttoleration/taint_toleration.go and component-helpers/sche
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ksched_cli.cluster.objects import Taint, Toleration
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.tolerations import tolerated
+from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -45,7 +45,9 @@ class TaintToleration(
     normalizes_by_min_max = True
 
     def __init__(self, args: Any, handle: Handle) -> None:
-        self._rejection = _naming_taint if handle.release.rules.names_taint else _without_taint
+        release = handle.release
+        self._rejection = _naming_taint if release.rules.names_taint else _without_taint
+        self._compares = release.enabled(COMPARISON_GATE)
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return pod.spec.tolerations
@@ -55,7 +57,7 @@ class TaintToleration(
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints
-        taint = first_untolerated(taints, pod.spec.tolerations) if taints else None
+        taint = first_untolerated(taints, pod.spec.tolerations, self._compares) if taints else None
         return SUCCESS if taint is None else self._rejection(taint)
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
@@ -64,7 +66,7 @@ class TaintToleration(
         # Nodes share few distinct taint sets: decide per set, then look it up per node.
         ids_by_set = np.zeros(len(sets), dtype=np.int32)
         for i, taints in enumerate(sets):
-            taint = first_untolerated(taints, pod.spec.tolerations)
+            taint = first_untolerated(taints, pod.spec.tolerations, self._compares)
             if taint is not None:
                 ids_by_set[i] = len(statuses)
                 statuses.append(self._rejection(taint))
@@ -82,8 +84,10 @@ class TaintToleration(
         except PluginError as missing:
             raise PluginError(f"failed to read{str(missing).removeprefix('reading')}") from None
         ids, sets = nodes.snapshot.taint_sets
+        compares = self._compares
         counts = [
-            sum(_is_soft(t) and not tolerated(tolerations, t) for t in taints) for taints in sets
+            sum(_is_soft(t) and not tolerated(tolerations, t, compares) for t in taints)
+            for taints in sets
         ]
         return np.array(counts, dtype=np.int64)[nodes.gather(ids)]
 
@@ -94,13 +98,17 @@ class TaintToleration(
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         hard = [t for t in node.object.spec.taints if t.effect in HARD_EFFECTS]
-        missing = [t for t in hard if not tolerated(pod.spec.tolerations, t)]
-        return [f"not tolerated: {', '.join(map(taint_text, missing))}"]
+        return [f"not tolerated: {self._untolerated_text(hard, pod)}"]
 
     def explain_score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         taints = [t for t in node.object.spec.taints if _is_soft(t)]
-        missing = [t for t in taints if not tolerated(pod.spec.tolerations, t)]
-        return [f"not tolerated: {', '.join(map(taint_text, missing))}"] if missing else []
+        text = self._untolerated_text(taints, pod)
+        return [f"not tolerated: {text}"] if text else []
+
+    def _untolerated_text(self, taints: Iterable[Taint], pod: PodInfo) -> str:
+        tolerations, compares = pod.spec.tolerations, self._compares
+        missing = [t for t in taints if not tolerated(tolerations, t, compares)]
+        return ", ".join(map(taint_text, missing))
 
 
 def _naming_taint(taint: Taint) -> Status:
@@ -118,11 +126,16 @@ def taint_text(taint: Taint) -> str:
 
 
 def first_untolerated(
-    taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]
+    taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...], compares: bool = False
 ) -> Taint | None:
-    """The first hard taint that none of the tolerations covers."""
+    """The first hard taint that none of the tolerations covers. compares: see `tolerates`."""
     return next(
-        (t for t in taints if t.effect in HARD_EFFECTS and not tolerated(tolerations, t)), None
+        (
+            taint
+            for taint in taints
+            if taint.effect in HARD_EFFECTS and not tolerated(tolerations, taint, compares)
+        ),
+        None,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ksched_cli.cluster.resources import node_allocatable, pod_resources
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.resources import node_allocatable, pod_resources, resized_pod_resources
 from tests.cluster.build import container, pod, state
 
 MIB = 1 << 20
@@ -121,6 +122,41 @@ def test_a_resize_that_cannot_be_is_not_counted() -> None:
 def test_a_status_without_resources_changes_nothing() -> None:
     status = {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}
     assert requests(containers=[container(cpu="3")], status=status) == {"cpu": 3000}
+
+
+def resized_pod(reason: str = "", **status: Any) -> Pod:
+    conditions = [{"type": "PodResizePending", "status": "True", "reason": reason}]
+    return pod(
+        containers=[container(cpu="1")],
+        resources={"requests": {"cpu": "3", "memory": "1Mi", "example.com/gpu": "1"}},
+        overhead={"cpu": "100m"},
+        status={"conditions": conditions, **status},
+    )
+
+
+GRANTED: dict[str, Any] = {
+    "allocatedResources": {"cpu": "2"},
+    "resources": {"requests": {"cpu": "4", "example.com/gpu": "9"}},
+}
+
+
+def test_a_pod_that_is_resized_as_a_whole_counts_with_the_most() -> None:
+    resized = resized_pod_resources(resized_pod(**GRANTED))
+    assert resized.requests == {"cpu": 4100, "memory": MIB}
+    assert pod_resources(resized_pod(**GRANTED)).requests == {"cpu": 3100, "memory": MIB}
+
+
+def test_a_resize_of_the_whole_pod_that_cannot_be_is_not_counted() -> None:
+    granted = {**GRANTED, "resources": {"requests": {}}}
+    resized = resized_pod_resources(resized_pod("Infeasible", **granted))
+    assert resized.requests == {"cpu": 2100, "memory": 0}
+
+
+def test_without_resources_in_its_status_a_pod_is_not_resized() -> None:
+    waiting = resized_pod(allocatedResources={"cpu": "9"})
+    assert resized_pod_resources(waiting).requests == {"cpu": 3100, "memory": MIB}
+    bare = pod(containers=[container(cpu="1")], status=GRANTED)
+    assert resized_pod_resources(bare).requests == {"cpu": 1000}
 
 
 def test_pods_of_one_spec_share_their_resources() -> None:

@@ -26,3 +26,29 @@ from tests.cluster.build import record
 def test_a_toleration_tolerates(toleration: dict[str, str], tolerated: bool) -> None:
     taint = record(Taint, key="k", value="v", effect="NoSchedule")
     assert tolerates(record(Toleration, **toleration), taint) is tolerated
+
+
+@pytest.mark.parametrize(
+    ("value", "operator", "limit", "tolerated"),
+    [
+        ("5", "Lt", "6", True),
+        ("6", "Lt", "6", False),
+        ("7", "Gt", "6", True),
+        ("-7", "Lt", "-6", True),
+        ("0", "Gt", "-1", True),
+        ("05", "Lt", "6", False),
+        ("5", "Lt", "+6", False),
+        ("-0", "Lt", "6", False),
+        ("", "Lt", "6", False),
+        ("9223372036854775807", "Gt", "9223372036854775806", True),
+        ("9223372036854775808", "Gt", "1", False),
+        ("5", "Near", "6", False),
+    ],
+)
+def test_lt_and_gt_compare_canonical_integers(
+    value: str, operator: str, limit: str, tolerated: bool
+) -> None:
+    taint = record(Taint, key="k", value=value, effect="NoSchedule")
+    toleration = record(Toleration, key="k", operator=operator, value=limit)
+    assert tolerates(toleration, taint, compares=True) is tolerated
+    assert not tolerates(toleration, taint)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from _pytest.mark import ParameterSet
-from cases import differs, expected_file
+from cases import GATES_FILE, differs, expected_file
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
@@ -64,7 +64,10 @@ def validator() -> jsonschema.Draft202012Validator:
 
 def decide(case: Path, minor: str) -> dict[str, Any]:
     """What ksched decides, as its JSON has it."""
+    gates = case / GATES_FILE
     registry = REGISTRIES[minor]
+    if gates.exists():
+        registry = registry_of(release_of(minor, gates.read_text().strip()))
     config = case / "config.yaml"
     text = text_of(config) if config.exists() else None
     configuration = load_configuration(text, "config.yaml", registry)

@@ -15,6 +15,7 @@ CONFIG = ("profiles", "weights", "args")
 
 
 OLDEST = "1.34"
+GATES_FILE = "feature-gates"
 
 
 def expected_file(folder: Path, minor: str = OLDEST) -> Path:
@@ -35,6 +36,12 @@ class Case:
     def config(self) -> str | None:
         file = self.folder / "config.yaml"
         return file.read_text() if file.exists() else None
+
+    @property
+    def gates(self) -> str:
+        """What --feature-gates is given."""
+        file = self.folder / GATES_FILE
+        return file.read_text().strip() if file.exists() else ""
 
     def expected(self, minor: str = OLDEST) -> dict[str, Any]:
         decided: dict[str, Any] = json.loads(expected_file(self.folder, minor).read_text())

@@ -44,6 +44,16 @@ def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> N
             assert raw[node_object.name] == len(missing(info, soft))
 
 
+def test_numbers_are_compared_where_the_gate_is_on() -> None:
+    tolerations = [{"key": "risk", "operator": "Lt", "value": "5"}]
+    pending = pod("p", spec={"tolerations": tolerations})
+    state = cluster(node("a", taints=["risk=4:NoSchedule"]), pending)
+    gate = "TaintTolerationComparisonOperators=true"
+    for gates, is_placed in (("", False), (gate, True)):
+        run = simulation(state, kubernetes_version="1.36", feature_gates=gates)
+        assert (run.run().attempts[0].node == "a") is is_placed
+
+
 def test_an_explanation_lists_every_taint_that_is_not_tolerated() -> None:
     taints = ["a=1:NoSchedule", "b:NoExecute", "c=3:NoSchedule"]
     answer = explanation(cluster(node("n", taints=taints), pod("p", tolerations=["c"])))

@@ -22,6 +22,7 @@ from ksched_cli.cluster.objects.base import (
     encode_hook,
 )
 from ksched_cli.cluster.objects.devices import (
+    AllocatedDeviceStatus,
     AllocationResult,
     CapacityPolicy,
     CapacityRange,
@@ -38,6 +39,7 @@ from ksched_cli.cluster.objects.devices import (
     DeviceClaim,
     DeviceClass,
     DeviceClassSpec,
+    DeviceCondition,
     DeviceConstraint,
     DeviceRequest,
     DeviceRequestAllocationResult,
@@ -156,6 +158,7 @@ __all__ = [
     "RBD",
     "AWSElasticBlockStore",
     "Affinity",
+    "AllocatedDeviceStatus",
     "AllocationResult",
     "AzureDisk",
     "AzureFile",
@@ -189,6 +192,7 @@ __all__ = [
     "DeviceClaim",
     "DeviceClass",
     "DeviceClassSpec",
+    "DeviceCondition",
     "DeviceConstraint",
     "DeviceRequest",
     "DeviceRequestAllocationResult",

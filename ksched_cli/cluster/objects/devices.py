@@ -195,9 +195,26 @@ class ConsumerReference(Record, frozen=True):
     uid: str = ""
 
 
+class DeviceCondition(Record, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class AllocatedDeviceStatus(Record, frozen=True):
+    """What a driver tells of an allocated device."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: tuple[DeviceCondition, ...] = ()
+
+
 class ResourceClaimStatus(Record, frozen=True):
     allocation: AllocationResult | None = None
     reserved_for: tuple[ConsumerReference, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
 class ResourceClaim(KubeObject, frozen=True):

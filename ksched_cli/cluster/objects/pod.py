@@ -183,6 +183,7 @@ class PodStatus(Record, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = msgspec.field(default_factory=dict)
 
 
 FINISHED_PHASES = ("Succeeded", "Failed")

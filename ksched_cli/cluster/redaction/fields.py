@@ -94,6 +94,12 @@ FIELDS: Mapping[type, Mapping[str, Rename]] = {
         "bindingFailureConditions": Renamer.condition,
         **_stays("driver", "consumedCapacity"),
     },
+    devices.DeviceCondition: {
+        "type": Renamer.condition,
+        "message": Renamer.nothing,
+        **_stays("status", "reason"),
+    },
+    devices.AllocatedDeviceStatus: _stays("driver"),
     devices.AllocationResult: _stays("allocationTimestamp"),
     devices.ConsumerReference: _stays("apiGroup", "resource"),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
+    AllocatedDeviceStatus,
     AllocationResult,
     ConsumerReference,
     NodeSelectorTerm,
@@ -21,6 +22,8 @@ from ksched_cli.framework.resource_claims import (
     claim_name,
     exclusive_devices,
 )
+from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.kube.formatting import quote
 
 
 def claims_of(pod: PodInfo, store: ClaimStore, pod_kind: str = "pod") -> list[ResourceClaim]:
@@ -70,8 +73,35 @@ def unreserved(claim: ResourceClaim, pod: PodInfo) -> ResourceClaim:
 
 
 def deallocated(claim: ResourceClaim) -> ResourceClaim:
-    status = replace(claim.status, allocation=None, reserved_for=())
+    status = replace(claim.status, allocation=None, reserved_for=(), devices=())
     return replace(claim, status=status)
+
+
+def binding_failure(claim: ResourceClaim) -> str:
+    """Why a device of the claim cannot be prepared, as its driver tells; "" where none has failed.
+
+    Upstream: isClaimReadyForBinding.
+    """
+    allocation, statuses = claim.status.allocation, claim.status.devices
+    if allocation is None or not statuses:
+        return ""
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        device = (result.driver, result.pool, result.device)
+        conditions = next((s.conditions for s in statuses if _device_of(s) == device), ())
+        for name in result.binding_failure_conditions:
+            failed = next((c for c in conditions if c.type == name), None)
+            if failed is not None and failed.status == "True":
+                return (
+                    f"device binding failed: claim={claim.name}, reason={failed.reason}, "
+                    f"message={quote(failed.message)}"
+                )
+    return ""
+
+
+def _device_of(status: AllocatedDeviceStatus) -> DeviceID:
+    return status.driver, status.pool, status.device
 
 
 def describe_allocation(claim: ResourceClaim) -> str:

@@ -20,7 +20,7 @@ from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.plugins.dynamic_resources.features import features_of
-from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind, DeviceTraits, kind_of
+from ksched_cli.plugins.dynamic_resources.pool_devices import DeviceKind, kind_of
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors, SelectorFailure
 
 
@@ -57,10 +57,7 @@ class DeviceCounts:
         spec = resource_slice.spec
         kind = kind_of(spec.driver, device, self._features, True)
         # The selectors of classes do not see here whether a device may be shared.
-        traits = DeviceTraits(has_capacity=kind.traits.has_capacity)
-        self._kinds.append(
-            DeviceKind(kind.driver, kind.attributes, kind.capacity, False, False, traits)
-        )
+        self._kinds.append(DeviceKind(kind.driver, kind.attributes, kind.capacity))
         place = device if spec.per_device_node_selection else spec
         device_id = spec.driver, spec.pool.name, device.name
         return _Reach(device_id, len(self._kinds) - 1, self._mask(place))
@@ -105,7 +102,7 @@ class DeviceCounts:
 
     @cached_property
     def _selectors(self) -> DeviceSelectors:
-        return DeviceSelectors(self._kinds, self._classes, self._features.consumable_capacity)
+        return DeviceSelectors(self._kinds, self._classes)
 
     def _matches(self, class_name: str, kind: int) -> bool | SelectorFailure:
         for selector in self._classes[class_name].spec.selectors:

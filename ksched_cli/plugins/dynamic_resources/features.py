@@ -18,12 +18,14 @@ class AllocatorFeatures:
     device_taints:           devices may have taints
     partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
     binding_conditions:      devices may have conditions to wait for before the pod is bound
+    shows_sharing:           selectors see whether a device may be shared, be it possible or not
     """
 
     consumable_capacity: bool = False
     device_taints: bool = False
     partitionable_devices: bool = False
     binding_conditions: bool = False
+    shows_sharing: bool = False
 
     @property
     def any_enabled(self) -> bool:
@@ -46,12 +48,15 @@ NO_FEATURES = AllocatorFeatures()
 
 def features_of(release: Release) -> AllocatorFeatures:
     has_status = release.enabled("DRAResourceClaimDeviceStatus")
-    return AllocatorFeatures(
+    features = AllocatorFeatures(
         consumable_capacity=release.enabled("DRAConsumableCapacity"),
         device_taints=release.enabled("DRADeviceTaints"),
         partitionable_devices=release.enabled("DRAPartitionableDevices"),
         binding_conditions=has_status and release.enabled("DRADeviceBindingConditions"),
     )
+    rules = release.rules
+    shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing
+    return replace(features, shows_sharing=shows_sharing)
 
 
 def allocator_rules(release: Release) -> Rules:

@@ -41,41 +41,40 @@ def _subject_text(subjects: list[str]) -> str:
 
 def _problems(state: ClusterState, features: AllocatorFeatures) -> Iterator[tuple[str, str, str]]:
     """Object, field, problem."""
-    shares = features.consumable_capacity
     for device_class in state.device_classes.values():
-        for field, problem in _selector_problems(device_class.spec.selectors, "spec", shares):
+        for field, problem in _selector_problems(device_class.spec.selectors, "spec"):
             yield f"DeviceClass {device_class.name}", field, problem
     for claim in state.resource_claims.values():
-        for field, problem in _claim_problems(claim.spec, "spec", state, shares):
+        for field, problem in _claim_problems(claim.spec, "spec", state):
             yield f"ResourceClaim {claim.key}", field, problem
     for template in state.resource_claim_templates.values():
-        for field, problem in _claim_problems(template.spec.spec, "spec.spec", state, shares):
+        for field, problem in _claim_problems(template.spec.spec, "spec.spec", state):
             yield f"ResourceClaimTemplate {template.key}", field, problem
     yield from _slice_problems(state, features.partitionable_devices)
 
 
 def _selector_problems(
-    selectors: tuple[DeviceSelector, ...], path: str, shares_devices: bool
+    selectors: tuple[DeviceSelector, ...], path: str
 ) -> Iterator[tuple[str, str]]:
     for index, selector in enumerate(selectors):
         field = f"{path}.selectors[{index}].cel"
         if selector.cel is None:
             yield field, "is missing; no other kind of selector is known"
             continue
-        program = compile_selector(selector.cel.expression, shares_devices)
+        program = compile_selector(selector.cel.expression)
         if isinstance(program, SelectorFailure):
             yield f"{field}.expression", program.text.split("\n", 1)[0]
 
 
 def _claim_problems(
-    spec: ResourceClaimSpec, path: str, state: ClusterState, shares_devices: bool
+    spec: ResourceClaimSpec, path: str, state: ClusterState
 ) -> Iterator[tuple[str, str]]:
     for index, request in enumerate(spec.devices.requests):
         field = f"{path}.devices.requests[{index}]"
         if request.exactly is None and not request.first_available:
             yield field, "has neither exactly nor firstAvailable"
         for request_path, subrequest in _subrequests(request, field):
-            yield from _selector_problems(subrequest.selectors, request_path, shares_devices)
+            yield from _selector_problems(subrequest.selectors, request_path)
             name = subrequest.device_class_name
             if name not in state.device_classes:
                 yield (

@@ -41,6 +41,7 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.dynamic_resources.args import DynamicResourcesArgs
 from ksched_cli.plugins.dynamic_resources.claims import (
     allocated,
+    binding_failure,
     claims_of,
     deallocated,
     describe_allocation,
@@ -48,6 +49,7 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     reserved,
     unreserved,
 )
+from ksched_cli.plugins.dynamic_resources.features import features_of
 
 if TYPE_CHECKING:
     from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch
@@ -64,7 +66,8 @@ class ClaimsState:
     """The pod's claims in one scheduling attempt. Upstream: stateData.
 
     claims:      all of them, in the pod's order; PreBind replaces those it writes
-    reachable:   by index of an allocated claim with a node selector, the nodes that match it
+    reachable:   by index of an allocated claim with a node selector, the nodes that match it; none,
+                 where a device of the claim cannot be prepared
     search:      allocates the claims that are not allocated yet; None if all are
     allocations: by index, what Reserve allocated
     unavailable: the indices of allocated claims that some node does not reach
@@ -100,6 +103,7 @@ class DynamicResources(
         timeout = args.filter_timeout if args is not None else None
         self._seconds = (timeout or 0) / NANOSECONDS
         self._handle = handle
+        self._waits_for_devices = features_of(handle.release).binding_conditions
         self._pod_kind = "Pod" if handle.release.rules.names_owner_kind else "pod"
 
     def scope_for(self, pod: PodInfo) -> Scope:
@@ -141,11 +145,14 @@ class DynamicResources(
                 if status is not None:
                     return None, status
                 pending.append(claim)
-            elif claim.status.allocation.node_selector is not None:
+                continue
+            if claim.status.allocation.node_selector is not None:
                 terms = node_terms(claim.status.allocation.node_selector)
                 if terms.error:
                     raise PluginError(terms.error)
                 claims_state.reachable[index] = matches_any(nodes.snapshot, terms)
+            if self._waits_for_devices and binding_failure(claim):
+                claims_state.reachable[index] = np.zeros(len(nodes.snapshot), dtype=np.bool_)
         if pending:
             # Imported on first use: most clusters have no claims, and it doubles the start-up time.
             from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
@@ -249,7 +256,15 @@ class DynamicResources(
             if allocation is not None:
                 self._store.remove_pending(claim)
             claims_state.claims[index] = updated
-        return SUCCESS
+        return self._devices_status(claims_state)
+
+    def _devices_status(self, claims_state: ClaimsState) -> Status:
+        """All conditions of devices become true at once, unless one of a failure is."""
+        if not self._waits_for_devices:
+            return SUCCESS
+        failures = filter(None, map(binding_failure, claims_state.claims))
+        failure = next(failures, "")
+        return Status.error(failure) if failure else SUCCESS
 
     # -- explain ----------------------------------------------------------------------------------
 

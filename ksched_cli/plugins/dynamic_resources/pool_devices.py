@@ -58,14 +58,16 @@ class DeviceKind:
 
     has_binding_conditions, consumes_counters: and the gate for these is off, so that it is not
         allocated
+    is_shareable: what selectors see as `device.allowMultipleAllocations`
     """
 
     driver: str
     attributes: tuple[tuple[str, DeviceAttribute], ...]
     capacity: tuple[tuple[str, Quantity], ...]
-    has_binding_conditions: bool
-    consumes_counters: bool
+    has_binding_conditions: bool = False
+    consumes_counters: bool = False
     traits: DeviceTraits = PLAIN
+    is_shareable: bool = False
 
 
 def kind_of(
@@ -78,6 +80,7 @@ def kind_of(
         bool(device.binding_conditions) and not features.binding_conditions,
         bool(device.consumes_counters) and not features.partitionable_devices,
         traits_of(device, features, is_reachable),
+        features.shows_sharing and device.allow_multiple_allocations,
     )
 
 

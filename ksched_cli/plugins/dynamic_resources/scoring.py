@@ -47,12 +47,14 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
         search, claims = claims_state.search, claims_state.claims
         if search is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        scores = []
-        for row in nodes.indices().tolist():
-            allocations = self._allocations_of(claims, search.allocations(row) or ())
-            pairs = zip(claims, allocations, strict=False)
-            scores.append(sum(_score(claim, allocation) for claim, allocation in pairs))
-        return np.array(scores, dtype=np.int64)
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for position, row in enumerate(nodes.indices().tolist()):
+            allocations = search.allocations(row)
+            if allocations is None:  # the node's device plugins have all the resources
+                continue
+            pairs = zip(claims, self._allocations_of(claims, allocations), strict=False)
+            scores[position] = sum(_score(claim, allocation) for claim, allocation in pairs)
+        return scores
 
     def normalize_scores(
         self, state: CycleState, pod: PodInfo, nodes: Nodes, scores: Scores

@@ -58,15 +58,8 @@ MatchResult: TypeAlias = bool | SelectorFailure
 class DeviceSelectors:
     """Caches, for a whole run, which kinds of devices each expression matches."""
 
-    def __init__(
-        self,
-        kinds: Sequence[DeviceKind],
-        classes: Mapping[str, DeviceClass],
-        shares_devices: bool = False,
-    ) -> None:
-        """shares_devices: the gate DRAConsumableCapacity is on."""
+    def __init__(self, kinds: Sequence[DeviceKind], classes: Mapping[str, DeviceClass]) -> None:
         self._kinds = kinds
-        self._shares_devices = shares_devices
         self._classes = classes
         self._device_inputs: dict[int, DeviceInput | SelectorFailure] = {}
         self._results: dict[tuple[str, int], MatchResult] = {}
@@ -98,7 +91,7 @@ class DeviceSelectors:
         return result
 
     def _evaluate(self, expression: str, kind: int) -> MatchResult:
-        program = compile_selector(expression, self._shares_devices)
+        program = compile_selector(expression)
         if isinstance(program, SelectorFailure):
             return program
         device = self._device_inputs.get(kind)
@@ -113,10 +106,9 @@ class DeviceSelectors:
 
 
 @lru_cache(maxsize=4096)
-def compile_selector(expression: str, shares_devices: bool = False) -> Program | SelectorFailure:
-    """shares_devices: the gate DRAConsumableCapacity is on."""
+def compile_selector(expression: str) -> Program | SelectorFailure:
     try:
-        checked = check(expression, shares_devices)
+        checked = check(expression)
         check_literals(checked)
         return Program(checked)
     except (CelCompileError, CelUnavailableError) as error:
@@ -135,10 +127,7 @@ def _device_input(kind: DeviceKind) -> DeviceInput | SelectorFailure:
     for name, amount in kind.capacity:
         domain, identifier = _domain_and_identifier(name, kind.driver)
         capacity.setdefault(domain, {})[identifier] = amount
-    traits = kind.traits
-    return DeviceInput(
-        kind.driver, attributes, capacity, traits.is_shared if traits.has_capacity else None
-    )
+    return DeviceInput(kind.driver, attributes, capacity, kind.is_shareable)
 
 
 def _domain_and_identifier(name: str, driver: str) -> tuple[str, str]:

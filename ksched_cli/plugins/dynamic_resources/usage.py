@@ -119,9 +119,7 @@ class Devices:
         slices = handle.cluster.resource_slices.values()
         pools_type = PartitionedPools if self.features.partitionable_devices else DevicePools
         self.pools = pools_type(handle.snapshot, slices, self.rules, self.features)
-        self.selectors = DeviceSelectors(
-            self.pools.kinds, self.classes, self.features.consumable_capacity
-        )
+        self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
         self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
         self._views: dict[Demand, DemandView] = {}
 

@@ -83,12 +83,19 @@ class CountedConstraint:
 
 
 class ConstraintCounters:
-    """The counters of a pod's constraints. keys: the labels that a node must have to count."""
+    """The counters of a pod's constraints.
 
-    def __init__(self, index: PodIndex, pod: PodInfo, keys: Sequence[str]) -> None:
+    keys:     the labels that a node must have to count
+    compares: tolerations may compare numbers (see `tolerates`)
+    """
+
+    def __init__(
+        self, index: PodIndex, pod: PodInfo, keys: Sequence[str], compares: bool = False
+    ) -> None:
         self._index = index
         self._pod = pod
         self._keys = frozenset(keys)
+        self._compares = compares
 
     def by_domain(self, constraint: Constraint) -> CountedConstraint:
         """The matching pods per domain, on the nodes that count."""
@@ -144,7 +151,9 @@ class ConstraintCounters:
             mask &= snapshot.labels[key].present
         if tolerations is not None:
             ids, sets = snapshot.taint_sets
-            tolerated = [first_untolerated(taints, tolerations) is None for taints in sets]
+            tolerated = [
+                first_untolerated(taints, tolerations, self._compares) is None for taints in sets
+            ]
             mask &= np.array(tolerated, dtype=np.bool_)[ids]
         return mask
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ksched_cli.cluster.objects import TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
@@ -144,6 +145,7 @@ class PodTopologySpread(
         self.signs_pods = not self._defaults
         self._cluster = handle.cluster
         self._index = handle.snapshot.index(PodIndex)
+        self._compares = handle.release.enabled(COMPARISON_GATE)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         """Pods without constraints do not depend on other pods."""
@@ -162,9 +164,8 @@ class PodTopologySpread(
 
     def _hard_constraints(self, pod: PodInfo) -> tuple[CountedConstraint, ...]:
         constraints = self._constraints(pod, HARD)
-        counters = ConstraintCounters(
-            self._index, pod, [constraint.topology_key for constraint in constraints]
-        )
+        keys = [constraint.topology_key for constraint in constraints]
+        counters = ConstraintCounters(self._index, pod, keys, self._compares)
         return tuple(map(counters.by_domain, constraints))
 
     def _soft_constraints(self, pod: PodInfo) -> SoftConstraints:
@@ -174,7 +175,8 @@ class PodTopologySpread(
         # Upstream: requireAllTopologies. The system defaults also count hosts without a zone.
         require_all = bool(pod.spec.topology_spread_constraints) or not self._system_defaulted
         keys = [constraint.topology_key for constraint in constraints]
-        counters = ConstraintCounters(self._index, pod, keys if require_all else ())
+        required_keys = keys if require_all else ()
+        counters = ConstraintCounters(self._index, pod, required_keys, self._compares)
         return SoftConstraints(
             tuple(
                 counters.by_node(constraint)

@@ -1,8 +1,9 @@
 """Requests of every kind, and the scoring strategies."""
 
-from generate.world import Draft, Draw, Object, World, requests, sometimes, with_args
+from generate.world import Draft, Draw, Object, World, is_bound, requests, sometimes, with_args
 
 GPU = "example.com/gpu"
+GRANTED = {"cpu": ("100m", "800m", "2500m", "5"), "memory": ("96Mi", "2Gi", "5Gi")}
 
 
 def plain(world: World, pod: Object) -> None:
@@ -77,6 +78,36 @@ def pod_level(world: World, pod: Object) -> None:
     pod["spec"]["resources"] = level
 
 
+def resized(world: World, pod: Object) -> None:
+    """Running: containers, and the pod as a whole, have other amounts than the spec says."""
+    if not is_bound(pod):
+        return
+    draw, spec, status = world.draw, pod["spec"], pod["status"]
+    status["containerStatuses"] = [
+        {"name": container["name"], **granted(draw)}
+        for container in spec["containers"]
+        if draw.maybe(0.6)
+    ]
+    if "resources" in spec and draw.maybe(0.8):
+        status.update(granted(draw))
+    if draw.maybe(0.5):
+        reason = draw.pick(("Infeasible", "Deferred"))
+        condition = {"type": "PodResizePending", "status": "True", "reason": reason}
+        status["conditions"] = [condition]
+
+
+def granted(draw: Draw) -> Object:
+    """What a node has granted, and what runs; either may be missing."""
+    amounts: list[Object] = [
+        {name: draw.pick(values) for name, values in GRANTED.items() if draw.maybe(0.7)}
+        for _ in range(2)
+    ]
+    fields: Object = {"allocatedResources": amounts[0]} if draw.maybe(0.8) else {}
+    if draw.maybe(0.8):
+        fields["resources"] = {"requests": amounts[1]}
+    return fields
+
+
 def terminated(world: World, pod: Object) -> None:
     """Finished pods take no room."""
     if "nodeName" in pod["spec"]:
@@ -89,7 +120,8 @@ MORE = (
     sometimes(0.15, second_container),
     sometimes(0.25, init_containers),
     sometimes(0.12, overhead),
-    sometimes(0.1, pod_level),
+    sometimes(0.15, pod_level),
+    sometimes(0.3, resized),
 )
 
 

@@ -4,16 +4,19 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.resource_claims import ClaimError, ClaimStore
 from ksched_cli.plugins.dynamic_resources.claims import (
+    binding_failure,
     claims_of,
+    deallocated,
     is_reserved_for,
     reserved,
     unreserved,
 )
-from ksched_cli.testing import find, simulation
-from tests.devices import state_of
+from ksched_cli.testing import cluster, find, simulation
+from tests.devices import state_of, thing
 from tests.narrowing import present
 
 ALLOCATED = {"r": "gpu", "allocated": ["a/g0"], "where": "a"}
@@ -62,3 +65,40 @@ def test_from_1_36_on_a_pod_is_written_in_capitals() -> None:
     _, pod = store_of({"one": "gpu"}, {"p": [{"template": "t", "made": "one"}]})
     with pytest.raises(ClaimError, match=r"not created for Pod default/p \(Pod is not owner\)"):
         claims_of(pod, store, "Pod")
+
+
+def prepared_claim(*conditions: dict[str, str], **result: Any) -> ResourceClaim:
+    """A claim with a device of which its driver tells these conditions."""
+    place = {"driver": "d", "pool": "p", "device": "a"}
+    waiting = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"], **result}
+    allocation = {"devices": {"results": [{"request": "r", **place, **waiting}]}}
+    status = {"allocation": allocation, "devices": [{**place, "conditions": list(conditions)}]}
+    manifest = thing("ResourceClaim", "c", {}, namespace="default")
+    (claim,) = cluster({**manifest, "status": status}).resource_claims.values()
+    return claim
+
+
+FAILED = {"type": "failed", "status": "True", "reason": "Broken", "message": 'no "link"'}
+
+
+def test_a_device_that_cannot_be_prepared_fails_its_claim() -> None:
+    failed = prepared_claim({"type": "other", "status": "True"}, FAILED)
+    assert binding_failure(failed) == (
+        'device binding failed: claim=c, reason=Broken, message="no \\"link\\""'
+    )
+    assert binding_failure(deallocated(failed)) == ""
+    assert deallocated(failed).status.devices == ()
+
+
+@pytest.mark.parametrize(
+    ("conditions", "result"),
+    [
+        ([], {}),
+        ([{**FAILED, "status": "False"}], {}),
+        ([{**FAILED, "type": "ready"}], {}),
+        ([FAILED], {"bindingConditions": []}),
+        ([FAILED], {"device": "b"}),
+    ],
+)
+def test_a_claim_does_not_fail(conditions: list[dict[str, str]], result: dict[str, Any]) -> None:
+    assert binding_failure(prepared_claim(*conditions, **result)) == ""

@@ -1,5 +1,6 @@
 """Pods that request extended resources that device classes back, by the rules of 1.36."""
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.devices import thing
 from tests.plugins.dynamic_resources.test_incubating_allocator import claim, resource_slice
 
 GPU = "example.com/gpu"
+CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 IMPLICIT = "deviceclass.resource.kubernetes.io/any"
 BACKING = thing("DeviceClass", "any", {"extendedResourceName": GPU})
 TWO_DEVICES = resource_slice(0, {"nodeName": "n", "devices": [{"name": "a"}, {"name": "b"}]})
@@ -25,9 +27,15 @@ def requesting(name: str, resources: dict[str, str], number: int = 0) -> dict[st
     return pod(name, metadata=created, spec={"containers": [container]})
 
 
-def run_of(*manifests: dict[str, Any], minor: str = "1.36", feature_gates: str = "") -> RunRecord:
+def run_of(
+    *manifests: dict[str, Any],
+    minor: str = "1.36",
+    feature_gates: str = "",
+    config: dict[str, Any] | None = None,
+) -> RunRecord:
     registry = registry_of(release_of(minor, feature_gates))
-    configuration = load_configuration(None, "", registry)
+    text = json.dumps({**CONFIG, **config}) if config else None
+    configuration = load_configuration(text, "", registry)
     return Simulation(cluster(*manifests), configuration, registry, Options()).run()
 
 
@@ -66,12 +74,33 @@ def test_claims_and_resources_are_allocated_together() -> None:
     }
 
 
-def test_a_claim_that_an_earlier_attempt_left_behind_is_deleted_first() -> None:
+def stale_claim() -> dict[str, Any]:
+    """Of the pod p, from an attempt before."""
     stale = claim("p-extended-resources-x", {"requests": {"r": {}}})
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
     stale["metadata"]["ownerReferences"] = [owner]
     stale["metadata"]["annotations"] = {"resource.kubernetes.io/extended-resource-claim": "true"}
-    run = run_of(node("n"), BACKING, TWO_DEVICES, stale, requesting("p", {GPU: "1"}))
+    return stale
+
+
+def test_a_pod_like_one_with_a_claim_left_behind_is_not_rejected_for_it() -> None:
+    pods = [requesting(name, {GPU: "1"}, number) for number, name in enumerate("pq")]
+    disabled = {"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}
+    config = {"profiles": [{"schedulerName": "default-scheduler", **disabled}]}
+    run = run_of(node("n"), BACKING, TWO_DEVICES, stale_claim(), *pods, config=config)
+    assert [attempt.node for attempt in run.attempts[:2]] == ["", "n"]
+
+
+def test_nodes_whose_device_plugins_have_the_resource_are_scored() -> None:
+    other = resource_slice(1, {"nodeName": "o", "devices": [{"name": "a"}]})
+    nodes = [node("n"), node("m", resources={GPU: "2"}), node("o")]
+    run = run_of(*nodes, BACKING, TWO_DEVICES, other, requesting("p", {GPU: "1"}))
+    (attempt,) = run.attempts
+    assert (attempt.error, attempt.node) == ("", "m")
+
+
+def test_a_claim_that_an_earlier_attempt_left_behind_is_deleted_first() -> None:
+    run = run_of(node("n"), BACKING, TWO_DEVICES, stale_claim(), requesting("p", {GPU: "1"}))
     assert "1 cannot schedule extended resource claim" in run.attempts[0].why_not
     assert "deletion of ResourceClaim completed" in run.attempts[0].message
 

@@ -17,7 +17,14 @@ CONDITIONS_OFF = "DRADeviceBindingConditions=false"
 
 def test_features_are_on_from_1_36() -> None:
     assert features_of(release_of("1.35")) == NO_FEATURES
-    assert features_of(release_of("1.36")) == AllocatorFeatures(True, True, True, True)
+    assert features_of(release_of("1.36")) == AllocatorFeatures(True, True, True, True, True)
+
+
+def test_selectors_see_what_may_be_shared_where_the_allocator_shows_it() -> None:
+    assert features_of(release_of("1.34")) == AllocatorFeatures(shows_sharing=True)
+    assert features_of(release_of("1.36", SHARING_OFF)).shows_sharing
+    neither = f"{SHARING_OFF},{CONDITIONS_OFF}"
+    assert not features_of(release_of("1.36", neither)).shows_sharing
 
 
 def test_binding_conditions_need_the_status_of_devices() -> None:
@@ -27,7 +34,7 @@ def test_binding_conditions_need_the_status_of_devices() -> None:
 
 def test_a_gate_may_be_switched_off_where_it_is_on_and_not_on_where_it_is_off() -> None:
     release = release_of("1.36", "DRADeviceTaints=false")
-    assert features_of(release) == AllocatorFeatures(True, False, True, True)
+    assert features_of(release) == AllocatorFeatures(True, False, True, True, True)
     with pytest.raises(UsageError, match="does not implement DRADeviceTaints=true"):
         release_of("1.34", "DRADeviceTaints=true")
 
