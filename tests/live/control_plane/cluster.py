@@ -173,8 +173,9 @@ class ControlPlane:
         """Runs the pods of all nodes, and lets go those that are deleted."""
         self.start("kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=true")
 
-    def start_scheduler(self, profiles: Mapping[str, Any]) -> Path:
-        """profiles: fields of its configuration. Returns the path of that."""
+    def start_scheduler(self, profiles: Mapping[str, Any], verbosity: int = 3) -> Path:
+        """profiles: fields of its configuration; verbosity: of its log. Returns the path of the
+        configuration."""
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
@@ -184,7 +185,7 @@ class ControlPlane:
         }
         path = self.folder / "scheduler.yaml"
         path.write_text(yaml.safe_dump(config))
-        self.start("kube-scheduler", f"--config={path}", "--secure-port=0", "-v=4")
+        self.start("kube-scheduler", f"--config={path}", "--secure-port=0", f"-v={verbosity}")
         return path
 
     # -- what is there ----------------------------------------------------------------------------

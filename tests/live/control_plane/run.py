@@ -54,7 +54,7 @@ def play(scenario: Scenario, minor: str, folder: Path) -> Outcome:
             address = _start_extender(plane)
             config = json.loads(json.dumps(config).replace(EXTENDER, address))
         before = plane.snapshot(folder / "before.json")
-        path = plane.start_scheduler(config)
+        path = plane.start_scheduler(config, scenario.verbosity)
         scenario.meanwhile(plane.api)
         _settle(plane)
         after = plane.snapshot(folder / "after.json", "--events")

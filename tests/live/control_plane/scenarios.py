@@ -38,7 +38,8 @@ def _nothing(_: Api) -> None:
 class Scenario:
     """objects: there before the scheduler starts. config: fields of its configuration.
     meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
-    the address that takes the place of EXTENDER in the configuration. kwok: whether pods run"""
+    the address that takes the place of EXTENDER in the configuration. kwok: whether pods run.
+    verbosity: of the scheduler's log; at 4 it tells when promises are noticed"""
 
     objects: Callable[[], list[Manifest]]
     config: dict[str, Any] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Scenario:
     controllers: bool = False
     extender: bool = False
     kwok: bool = False
+    verbosity: int = 3
 
 
 def _mixed_pods(draw: random.Random, count: int) -> list[Manifest]:
@@ -222,7 +224,7 @@ SCENARIOS = {
     "sampled-in-order": Scenario(lambda: mixed(200, 300), {"parallelism": 1}),
     "arriving": Scenario(lambda: mixed(60, 100), meanwhile=waves, kwok=True),
     "spread": Scenario(spread_out),
-    "preemption": Scenario(full_cluster, controllers=True, kwok=True),
+    "preemption": Scenario(full_cluster, controllers=True, kwok=True, verbosity=4),
     "volumes": Scenario(volumes, controllers=True),
     "gates": Scenario(gated, meanwhile=open_gates),
     "profiles": Scenario(several_schedulers, PROFILES),
