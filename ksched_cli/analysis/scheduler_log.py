@@ -59,6 +59,7 @@ _EVENTS = {
     "Add event for scheduled pod": LogEvent.ADDITION,
     "Update event for scheduled pod": LogEvent.UPDATE,
     "Updating pod condition": LogEvent.WRITING,
+    "Updating pod condition and nominated node name": LogEvent.WRITING,
     "Update event for unscheduled pod": LogEvent.NOTICE,
     "Add event for node": LogEvent.NODE,
 }

@@ -1,5 +1,7 @@
 """Reading kube-scheduler's log."""
 
+import pytest
+
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine, read_log
 
 TEXT = """\
@@ -50,6 +52,14 @@ def test_evictions_and_refusals_are_read() -> None:
         LogLine(LogEvent.VICTIM, "d/x", "a", "d/p"),
         LogLine(LogEvent.REFUSAL, "d/p", message='taint {a: "b"}.'),
     ]
+
+
+@pytest.mark.parametrize(
+    "message", ["Updating pod condition", "Updating pod condition and nominated node name"]
+)
+def test_statuses_are_written_by_calls_aside_or_at_once(message: str) -> None:
+    line = f'I1 1 a.go:1] "{message}" pod="d/p" conditionType="PodScheduled"'
+    assert read_log([line]) == [LogLine(LogEvent.WRITING, "d/p")]
 
 
 def test_nodes_are_read_as_they_are_noticed() -> None:
