@@ -19,6 +19,7 @@ from ksched_cli.cluster.node_columns import (
     PRINCIPAL,
     Column,
     Columns,
+    Floats,
     ImageColumn,
     Mask,
     NodeColumns,
@@ -34,6 +35,7 @@ __all__ = [
     "PRINCIPAL",
     "Column",
     "Columns",
+    "Floats",
     "Mask",
     "PodWatcher",
     "Rows",
@@ -277,6 +279,11 @@ class Snapshot:
     def principal_range(self) -> tuple[int, int]:
         """The least and the most that a node has of cpu or of memory."""
         return self.node_columns.principal_range
+
+    @cached_property
+    def principal_floats(self) -> Floats:
+        """The allocatable cpu and memory as floats."""
+        return self.node_columns.principal_floats
 
     @cached_property
     def order(self) -> Rows:

@@ -90,8 +90,8 @@ class SchedulingCycle:
             ties = (totals == best).nonzero()[0]
             if feasible.rows is not None:
                 ties = feasible.rows[ties]
-            if len(ties) > 1:
                 ties.sort()
+            if len(ties) > 1:
                 row = self.tie_break(ties)
                 if detailed:
                     names = tuple(snapshot.names[tie] for tie in ties.tolist())

@@ -13,7 +13,12 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Snapshot
-from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
+from ksched_cli.framework.cache.answer_cache import (
+    SCALAR_PATH_MAX,
+    AnswerCache,
+    CacheEntry,
+    shareable,
+)
 from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
@@ -51,6 +56,8 @@ class FilterRunner(ExtensionsRunner):
         # In-tree plugins that may be called node by node, and all the others.
         self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
         self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
+        # Those whose answers pods of several shapes may share.
+        self._shareable = shareable(self.plugins, caller.foreign)
 
     # -- many nodes -----------------------------------------------------------------------------
 
@@ -169,6 +176,8 @@ class FilterRunner(ExtensionsRunner):
                 break
             if own_states and isinstance(plugin, PreFilterExtensions):
                 verdicts = self._run_with_own_states(plugin, state, own_states, pod, passing)
+            elif plugin.name in self._shareable:
+                verdicts = self._shareable_verdicts(plugin, state, pod, passing)
             else:
                 verdicts = self._caller.filter_nodes(plugin, state, pod, passing)
             if len(verdicts.statuses) == 1 or not np.count_nonzero(verdicts.ids):
@@ -311,6 +320,18 @@ class FilterRunner(ExtensionsRunner):
         if key is not None:
             shared[plugin.name, key] = verdicts
         return verdicts
+
+    def _shareable_verdicts(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Verdicts:
+        """A NODE plugin's verdicts, from those of every node where other pods with its cache key
+        came before."""
+        key = self._caller.cache_key(plugin, pod)
+        is_own = nodes.snapshot is self._snapshot
+        if key is None or not is_own or not self._cache.is_shared((plugin.name, key)):
+            return self._caller.filter_nodes(plugin, state, pod, nodes)
+        of_all = self._node_verdicts(plugin, state, pod)
+        return Verdicts(nodes.gather(of_all.ids), list(of_all.statuses))
 
     def _refresh(
         self, cache: FilterCache, static_state: CycleState, pod: PodInfo, nodes: Nodes

@@ -104,6 +104,12 @@ class Nodes(Struct, frozen=True, eq=False):
         """As `gather`, of several columns at a time, one per row of the array."""
         return columns if self.rows is None else columns.take(self.rows, axis=1)
 
+    @property
+    def are_most(self) -> bool:
+        """Whether they are most of the snapshot's nodes, but not all in name order: then it is
+        quicker to compute a column for all nodes, and to gather the result."""
+        return self.rows is not None and 2 * len(self.rows) > len(self.snapshot)
+
     def names(self) -> list[str]:
         names = self.snapshot.names
         return list(names) if self.rows is None else [names[row] for row in self.rows]

@@ -11,7 +11,12 @@ import numpy as np
 from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX, AnswerCache, CacheEntry
+from ksched_cli.framework.cache.answer_cache import (
+    SCALAR_PATH_MAX,
+    AnswerCache,
+    CacheEntry,
+    shareable,
+)
 from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
@@ -60,6 +65,8 @@ class ScoreRunner:
         self.weights = dict(weights)
         self._caller = caller
         self._cache = cache
+        # Those whose scores pods of several shapes may share.
+        self._shareable = shareable(self.plugins, caller.foreign)
 
     def run(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> list[PluginScores]:
         """Raises PluginError where a plugin fails or scores outside 0 to 100."""
@@ -78,7 +85,7 @@ class ScoreRunner:
     ) -> Scores:
         """The weighted sums alone, as `run` has them. Raises as `run`."""
         if entry is None:
-            return total(self.run(state, pod, nodes), len(nodes))
+            return self._totals_without_entry(state, pod, nodes)
         if entry.pre_scores is None:
             entry.pre_scores = self._run_cacheable_pre_scores(entry.static_state, pod)
         state.data.update(entry.static_state.data)
@@ -94,6 +101,45 @@ class ScoreRunner:
                 raw = self._caller.score_nodes(plugin, state, pod, nodes)
                 sums = sums + self._weighted(plugin, state, pod, nodes, raw)
         return sums
+
+    def _totals_without_entry(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """Of a pod that no other looks like: nothing is cached but what pods of other shapes share.
+        Raises PluginError."""
+        self._pre_score(self.pre_scores, state, pod, nodes)
+        sums = np.zeros(len(nodes), dtype=np.int64)
+        others = [
+            plugin
+            for plugin in self.plugins
+            if plugin.name not in state.skip_score
+            and not self._add_shared(sums, plugin, state, pod, nodes)
+        ]
+        raw = [self._caller.score_nodes(plugin, state, pod, nodes) for plugin in others]
+        for plugin, scores in zip(others, raw, strict=True):
+            sums += self._weighted(plugin, state, pod, nodes, scores)
+        return sums
+
+    def _add_shared(
+        self, sums: Scores, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> bool:
+        """Adds a NODE plugin's weighted scores to the sums, where pods with its cache key share
+        them; whether they do. Raises PluginError."""
+        if plugin.name not in self._shareable:
+            return False
+        key = self._caller.cache_key(plugin, pod)
+        is_own = nodes.snapshot is self._cache.snapshot
+        if key is None or not is_own or not self._cache.is_shared((plugin.name, key)):
+            return False
+        scores = self._node_scores(plugin, state, pod)
+        if isinstance(plugin, NormalizeScore):
+            part = None
+            if plugin.normalizes_by_min_max:
+                part = self._part(scores, scores.extremes(nodes), state, pod)
+            if part is None:
+                return False
+            sums += nodes.gather(part)
+        elif scores.lowest or scores.highest:
+            sums += nodes.gather(scores.raw) * self.weights[plugin.name]
+        return True
 
     def _pre_score(
         self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes

@@ -37,6 +37,12 @@ def test_without_rows_it_is_every_node_by_name() -> None:
     assert nodes.gather(SNAPSHOT.allocatable("cpu")) is SNAPSHOT.allocatable("cpu")
 
 
+def test_a_selection_of_more_than_half_the_nodes_is_most_of_them() -> None:
+    assert Nodes(SNAPSHOT, np.arange(COUNT // 2 + 1)).are_most
+    assert not Nodes(SNAPSHOT, np.arange(COUNT // 2)).are_most
+    assert not Nodes(SNAPSHOT).are_most
+
+
 @pytest.mark.parametrize("count", [1, MANY_ROWS - 1, MANY_ROWS, COUNT])
 def test_a_node_is_the_same_whether_many_or_few_are_visited(count: int) -> None:
     for row, info in enumerate(Nodes(SNAPSHOT, np.arange(count))):

@@ -8,7 +8,7 @@ CLUSTER answers are not cached. Caches only store: the runners call the plugins.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
@@ -17,12 +17,15 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.filter_cache import FilterCache
 from ksched_cli.framework.cache.score_cache import NodeScores, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import PreFilterPlugin, PreScorePlugin
+from ksched_cli.framework.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
 from ksched_cli.framework.plugins_runner import R, RowResults
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
 
 # Below this many nodes, calls of the array form cost more than the form for one node.
 SCALAR_PATH_MAX = 6
+
+# Of that many nodes, to keep the answers for two pods costs more than to ask twice.
+MANY_NODES = 1000
 
 # A plugin's name, and its cache_key for a pod.
 SharedKey: TypeAlias = tuple[str, Hashable]
@@ -73,6 +76,8 @@ class AnswerCache:
         self.node_verdicts: dict[SharedKey, Verdicts] = {}
         self.node_scores: dict[SharedKey, NodeScores] = {}
         self.by_shape = True
+        self._least_pods = 2 if len(snapshot) < MANY_NODES else 3
+        self._queried: set[SharedKey] = set()
         self._expected: Counter[int] = Counter()
         self._entries: dict[int, CacheEntry] = {}
         self._dry_runs: dict[int, DryRuns] = {}
@@ -83,11 +88,20 @@ class AnswerCache:
         self._expected.update(pod.shape for pod in pods)
         self._expected.update(pod.signature for pod in pods if pod.signature != pod.shape)
 
+    def is_shared(self, key: SharedKey) -> bool:
+        """Whether to keep NODE answers for the key beyond entries: once it comes a second time, for
+        what is kept is of all nodes."""
+        if key in self._queried:
+            return True
+        if self._expected:
+            self._queried.add(key)
+        return False
+
     def entry_for(self, pod: PodInfo) -> CacheEntry | None:
-        """The entry for pods like this one; None where there is no other."""
+        """The entry for pods like this one; None where there are hardly any others."""
         key = pod.shape if self.by_shape else pod.signature
         entry = self._entries.get(key)
-        if entry is None and self._expected[key] > 1:
+        if entry is None and self._expected[key] >= self._least_pods:
             entry = self._entries[key] = CacheEntry(self._expected[key])
         return entry
 
@@ -111,3 +125,16 @@ class AnswerCache:
             cached.results.forget(log[cached.version :])
             cached.version = len(log)
         return cast(R, cached.results)
+
+
+def shareable(plugins: Iterable[Plugin], foreign: Container[str]) -> frozenset[str]:
+    """The names of the plugins whose answers pods of several shapes may share: in-tree, with NODE
+    answers about every pod and a cache key. foreign: names of plugins that are not in-tree"""
+    return frozenset(
+        plugin.name
+        for plugin in plugins
+        if plugin.name not in foreign
+        and plugin.scope is Scope.NODE
+        and type(plugin).scope_for is Plugin.scope_for
+        and type(plugin).cache_key is not Plugin.cache_key
+    )

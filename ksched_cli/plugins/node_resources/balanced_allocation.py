@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Floats
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -33,11 +34,11 @@ from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,
     calculate_pod_requests,
-    cpu_and_memory_columns,
     cpu_and_memory_of,
-    is_cpu_and_memory_only,
+    plain_column,
     resource_usages,
     usage_lines,
+    used_cpu_and_memory,
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
@@ -63,7 +64,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        if pod_requests is None or not is_cpu_and_memory_only(pod_requests, node.snapshot):
+        if pod_requests is None or plain_column(pod_requests, node.snapshot) is None:
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
         cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
             pod_requests, node, nonzero=False
@@ -77,15 +78,18 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
         pod_requests = self._requests_to_score(state, pod)
         if pod_requests is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
-            std = standard_deviation(
-                resource_usages(self._resources, pod_requests.by_resource, nodes, nonzero=False)
+        column = plain_column(pod_requests, nodes.snapshot)
+        if column is None:
+            usages = resource_usages(
+                self._resources, pod_requests.by_resource, nodes, nonzero=False
             )
-        else:
-            used, capacity = cpu_and_memory_columns(pod_requests, nodes, nonzero=False)
-            fractions = np.minimum(used / capacity, 1.0)
-            std = np.abs(fractions[0] - fractions[1]) / 2
-        return ((1 - std) * MAX_NODE_SCORE).astype(np.int64)
+            return _balance(standard_deviation(usages))
+        if nodes.are_most:
+            return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
+        used = used_cpu_and_memory(nodes, nonzero=False)
+        used += column
+        capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
+        return _balance(_deviation_of_two(used, capacity))
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
         """Those of PreScore, or worked out where it did not run; None where there are none.
@@ -114,7 +118,7 @@ class BalanceChange(NodeResourcesBalancedAllocation):
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        if pod_requests is None or not is_cpu_and_memory_only(pod_requests, node.snapshot):
+        if pod_requests is None or plain_column(pod_requests, node.snapshot) is None:
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
         cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
             pod_requests, node, nonzero=False
@@ -130,27 +134,23 @@ class BalanceChange(NodeResourcesBalancedAllocation):
         pod_requests = self._requests_to_score(state, pod)
         if pod_requests is None:
             return np.zeros(len(nodes), dtype=np.int64)
-        if not is_cpu_and_memory_only(pod_requests, nodes.snapshot):
+        column = plain_column(pod_requests, nodes.snapshot)
+        if column is None:
             requests = pod_requests.by_resource
             usages = self._usages(requests, nodes)
             after = _balance(standard_deviation(usages))
             before = _balance(standard_deviation(_without(usages, requests)))
+        elif nodes.are_most:
+            return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
         else:
-            used, capacity = cpu_and_memory_columns(pod_requests, nodes, nonzero=False)
-            fractions = np.minimum(used / capacity, 1.0)
-            after = _balance(np.abs(fractions[0] - fractions[1]) / 2)
-            fractions = np.minimum((used - _column(pod_requests)) / capacity, 1.0)
-            before = _balance(np.abs(fractions[0] - fractions[1]) / 2)
+            used = used_cpu_and_memory(nodes, nonzero=False)
+            capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
+            after = _balance(_deviation_of_two(used + column, capacity))
+            before = _balance(_deviation_of_two(used, capacity))
         return HALF + (HALF + after - before) // 2
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, nonzero=False)
-
-
-def _column(pod_requests: ScoredRequests) -> Scores:
-    """There is one where is_cpu_and_memory_only is true."""
-    assert pod_requests.column is not None
-    return pod_requests.column
 
 
 def _balance_of(cpu: int, cpu_allocatable: int, memory: int, memory_allocatable: int) -> int:
@@ -159,9 +159,22 @@ def _balance_of(cpu: int, cpu_allocatable: int, memory: int, memory_allocatable:
     return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
 
 
-def _balance(deviation: NDArray[np.float64]) -> Scores:
-    """50 to 100."""
-    return ((1 - deviation) * MAX_NODE_SCORE).astype(np.int64)
+def _balance(deviation: Floats) -> Scores:
+    """50 to 100. Writes to `deviation`."""
+    balance = np.subtract(1, deviation, out=deviation)
+    balance *= MAX_NODE_SCORE
+    return balance.astype(np.int64)
+
+
+def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
+    """The standard deviation of the used fractions of cpu and memory, of which every node has some.
+    Both of shape (2, nodes). Writes to `requested`."""
+    requested /= capacity
+    cpu, memory = np.minimum(requested, 1.0, out=requested)
+    cpu -= memory
+    np.abs(cpu, out=cpu)
+    cpu /= 2
+    return cpu
 
 
 def _without(usages: Sequence[ResourceUsage], requests: Sequence[int]) -> list[ResourceUsage]:

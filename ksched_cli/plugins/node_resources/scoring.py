@@ -15,7 +15,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
-from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Snapshot
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, Snapshot
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
@@ -102,7 +102,7 @@ class ScoredRequests:
     """
 
     by_resource: Sequence[int]
-    column: Scores | None
+    column: Floats | None
 
 
 def calculate_pod_requests(
@@ -113,26 +113,23 @@ def calculate_pod_requests(
     by_resource = [requests.get(spec.name, 0) for spec in resources]
     if [spec.name for spec in resources] != [*PRINCIPAL] or max(by_resource) >= HUGE:
         return ScoredRequests(by_resource, None)
-    return ScoredRequests(by_resource, np.array(by_resource, dtype=np.int64)[:, None])
+    return ScoredRequests(by_resource, np.array(by_resource, dtype=np.float64)[:, None])
 
 
-def is_cpu_and_memory_only(pod_requests: ScoredRequests, snapshot: Snapshot) -> bool:
-    """Whether cpu and memory are the resources to score, every node has both, and no product can
-    overflow."""
-    if pod_requests.column is None or snapshot.huge:
-        return False
+def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | None:
+    """The pod's requests where cpu and memory are the resources to score, every node has both, and
+    no product can overflow; else None."""
+    if snapshot.huge:
+        return None
     lowest, highest = snapshot.principal_range
-    return lowest > 0 and highest < MAX_PLAIN
+    return pod_requests.column if lowest > 0 and highest < MAX_PLAIN else None
 
 
-def cpu_and_memory_columns(
-    pod_requests: ScoredRequests, nodes: Nodes, nonzero: bool
-) -> tuple[Scores, Scores]:
-    """Requested and allocatable, each of shape (2, nodes): cpu, memory."""
+def used_cpu_and_memory(nodes: Nodes, nonzero: bool) -> Floats:
+    """What the pods on the nodes request of cpu and of memory, with shape (2, nodes)."""
     snapshot = nodes.snapshot
     used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
-    capacity = snapshot.capacity[: len(PRINCIPAL)]
-    return nodes.gather_columns(used) + pod_requests.column, nodes.gather_columns(capacity)
+    return nodes.gather_columns(used).astype(np.float64)
 
 
 def cpu_and_memory_of(
@@ -172,6 +169,29 @@ def _plain_quotient(points: A, capacity: A) -> A:
         return points // capacity
     quotient: A = (points / capacity).astype(np.int64)
     return quotient
+
+
+def least_allocated_floats(requested: Floats, capacity: Floats) -> Floats:
+    """As `least_allocated`, of amounts that cannot overflow, before it is rounded down.
+
+    Writes to `requested`."""
+    unused = np.subtract(capacity, requested, out=requested)
+    np.maximum(unused, 0, out=unused)
+    return _percentage(unused, capacity)
+
+
+def most_allocated_floats(requested: Floats, capacity: Floats) -> Floats:
+    """As `most_allocated`, of amounts that cannot overflow, before it is rounded down.
+
+    Writes to `requested`."""
+    return _percentage(np.minimum(requested, capacity, out=requested), capacity)
+
+
+def _percentage(amounts: Floats, capacity: Floats) -> Floats:
+    """Writes to `amounts`."""
+    amounts *= MAX_NODE_SCORE
+    amounts /= capacity
+    return amounts
 
 
 def requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> ResourceScore:

@@ -14,7 +14,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Options, Simulation
-from ksched_cli.framework.cache.answer_cache import AnswerCache
+from ksched_cli.framework.cache.answer_cache import MANY_NODES, AnswerCache, shareable
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.discovery import discover
 from ksched_cli.framework.interface import FilterPlugin, Scope
@@ -197,3 +197,57 @@ def test_what_a_row_plugin_says_follows_the_pods_on_the_node() -> None:
     run = simulate(cluster(node("a"), node("b"), node("c"), *twins), profile(*plugins), plugins)
     assert run.placements == {"default/p0": "b", "default/p1": "a", "default/p2": "c"}
     assert run.last["default/p3"].message == "0/3 nodes are available: 3 taken."
+
+
+def test_of_many_nodes_answers_are_kept_for_three_pods_and_not_for_two() -> None:
+    snapshot = Snapshot(cluster(*(node(f"n{i}") for i in range(MANY_NODES))).nodes)
+    pods = simulation(cluster(*(pod(f"p{i}") for i in range(3)))).pending()
+    pair, trio = AnswerCache(snapshot), AnswerCache(snapshot)
+    pair.expect(pods[:2])
+    trio.expect(pods)
+    assert pair.entry_for(pods[0]) is None
+    assert trio.entry_for(pods[0]) is not None
+
+
+def test_what_pods_of_several_shapes_may_share_is_kept_once_a_key_comes_again() -> None:
+    cache = AnswerCache(Snapshot(()))
+    assert [cache.is_shared(("P", "key")) for _ in range(2)] == [False, False]
+    cache.expect(simulation(cluster(pod("p"))).pending())
+    assert [cache.is_shared(("P", key)) for key in ("key", "other", "key")] == [False, False, True]
+
+
+def test_plugins_with_node_answers_and_a_key_are_shareable_where_they_are_in_tree() -> None:
+    framework = simulation(cluster()).frameworks["default-scheduler"]
+    plugins = framework.filtering.plugins
+    names = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
+    assert shareable(plugins, foreign=()) == names
+    assert shareable(plugins, foreign={"NodeName"}) == names - {"NodeName"}
+
+
+@st.composite
+def clusters_of_single_pods(draw: st.DrawFn) -> ClusterState:
+    """Pods of which no two request the same, on nodes with taints, labels and images."""
+    taints = [{"key": "k", "value": "v", "effect": e} for e in ("NoSchedule", "PreferNoSchedule")]
+    nodes = [
+        node(
+            f"n{i}",
+            cpu=4,
+            labels={ZONE: draw(st.sampled_from("ab"))},
+            taints=draw(st.sampled_from([[], taints[:1], taints[1:]])),
+        )
+        for i in range(8)
+    ]
+    selectors = st.sampled_from([{}, {"nodeSelector": {ZONE: "a"}}])
+    tolerations = st.sampled_from([{}, {"tolerations": [{"key": "k", "operator": "Exists"}]}])
+    pods = [
+        pod(f"p{i}", cpu=f"{100 + i}m", spec={**draw(selectors), **draw(tolerations)})
+        for i in range(10)
+    ]
+    return cluster(*nodes, *pods)
+
+
+@given(clusters_of_single_pods(), st.sampled_from([0, 50, 100]))
+def test_pods_that_nobody_looks_like_share_answers_about_nodes_as_without_memory(
+    state: ClusterState, percentage: int
+) -> None:
+    assert run_of(state, percentage, remember=True) == run_of(state, percentage, remember=False)

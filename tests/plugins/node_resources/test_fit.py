@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from ksched_cli.cluster.resources import HUGE, MANY_PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulation, verdicts
 from tests.clusters import states
@@ -109,3 +111,21 @@ def test_the_form_for_one_node_agrees_about_other_resources(
     assert status.is_success == (there + requested <= 3 and disk <= 1)
     many = plugin.filter_nodes(cycle, pending, Nodes(run.snapshot))
     assert status == many.statuses[many.ids[0]]
+
+
+@pytest.mark.parametrize("plugin_type", [NodeResourcesFit, NodeResourcesBalancedAllocation])
+def test_most_nodes_score_as_each_of_them(
+    plugin_type: type[NodeResourcesFit | NodeResourcesBalancedAllocation],
+) -> None:
+    nodes = [node(f"n{i}", cpu=i + 1, memory=f"{8 - i}Gi") for i in range(6)]
+    run = simulation(cluster(*nodes, pod("there", cpu=1, node="n2"), pod("p", cpu="500m")))
+    plugin, pending = plugin_of(run, plugin_type), find(run, "p")
+    rows = np.array([5, 2, 0, 3])
+    assert Nodes(run.snapshot, rows).are_most
+    scores = [
+        plugin.score_nodes(CycleState(), pending, Nodes(run.snapshot, rows[i : i + 1])).item()
+        for i in range(len(rows))
+    ]
+    many = plugin.score_nodes(CycleState(), pending, Nodes(run.snapshot, rows)).tolist()
+    assert many == scores
+    assert len(set(scores)) > 1

@@ -15,7 +15,9 @@ from ksched_cli.plugins.node_resources.scoring import (
     MAX_PLAIN,
     ResourceUsage,
     least_allocated,
+    least_allocated_floats,
     most_allocated,
+    most_allocated_floats,
     requested_to_capacity_ratio,
     weighted_mean,
 )
@@ -94,6 +96,16 @@ def test_where_no_product_overflows_plain_division_is_as_exact(
     used, whole = column(requested), column(capacity)
     assert least_allocated(used, whole, True)[0] == least(requested, capacity)
     assert most_allocated(used, whole, True)[0] == most(requested, capacity)
+
+
+@given(CLOSE_AMOUNTS | st.tuples(st.integers(0, 2**53), st.integers(1, MAX_PLAIN - 1)))
+@example((MAX_PLAIN // 2 - 1, MAX_PLAIN - 1))
+def test_strategies_of_floats_are_exact_where_no_product_overflows(
+    amounts: tuple[int, int],
+) -> None:
+    used, whole = (np.array([amount], dtype=np.float64) for amount in amounts)
+    assert int(least_allocated_floats(used.copy(), whole)[0]) == least(*amounts)
+    assert int(most_allocated_floats(used.copy(), whole)[0]) == most(*amounts)
 
 
 SHAPES = st.lists(
