@@ -41,6 +41,7 @@ from ksched_cli.framework.interface import (
     ScorePlugin,
     SignPlugin,
 )
+from ksched_cli.framework.measures import Measures
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
@@ -62,6 +63,7 @@ __all__ = [
     "Explains",
     "FilterPlugin",
     "Handle",
+    "Measures",
     "NodeInfo",
     "NodeStatuses",
     "Nodes",

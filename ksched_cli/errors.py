@@ -44,6 +44,22 @@ class ReaderGoneError(KschedError):
     exit_code = 128 + 13  # as a shell has it of a process that SIGPIPE ended
 
 
+class MissingExtraError(KschedError):
+    """What only some users need is not installed. extra: its name in pyproject.toml"""
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        super().__init__(
+            f"{purpose} needs the extra {extra}: in the folder of ksched's source, "
+            f"pip install '.[{extra}]'"
+        )
+
+
+class InterruptedRunError(KschedError):
+    """Ctrl-C, where what has been done so far is of use."""
+
+    exit_code = 128 + 2  # as a shell has it of a process that SIGINT ended
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """A position in a text; line and column count from 1."""

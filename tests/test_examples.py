@@ -14,7 +14,7 @@ from ksched_cli.commands.main import app
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
 # Those need another distribution, or a server that somebody has started.
-ALONE = ("first-cluster", "gpu-partition", "preemption", "volumes", "dra", "what-if")
+ALONE = ("first-cluster", "gpu-partition", "preemption", "volumes", "dra", "what-if", "sweep")
 COMMANDS = [
     match["command"]
     for name in ALONE

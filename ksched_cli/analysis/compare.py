@@ -14,7 +14,7 @@ from enum import Enum
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.pending import owner
-from ksched_cli.analysis.usage import Utilization, utilization
+from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -191,7 +191,7 @@ def _summary(outcome: _Outcome) -> SideSummary:
         len(run.pending),
         len(run.gated),
         len(run.evicted),
-        int((snapshot.pod_count > 0).sum()),
+        nodes_used(snapshot),
         utilization(snapshot),
     )
 

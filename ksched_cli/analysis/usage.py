@@ -48,6 +48,11 @@ def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
     )
 
 
+def nodes_used(snapshot: Snapshot) -> int:
+    """How many nodes have pods on them."""
+    return int((snapshot.pod_count > 0).sum())
+
+
 @dataclass(frozen=True, slots=True)
 class Utilization:
     """The shares of a resource that pods request, over the nodes that have any of it: 0.5 is half

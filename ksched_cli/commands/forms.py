@@ -19,6 +19,7 @@ MORE_FORMS = {
     "audit": (Form.NAME,),
     "plugins": (Form.NAME,),
     "test": (Form.JUNIT,),
+    "sweep": (Form.CSV,),
 }
 
 

@@ -30,6 +30,7 @@ from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
 from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.snapshot import snapshot
+from ksched_cli.commands.sweep import sweep
 from ksched_cli.commands.test import test
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
@@ -45,6 +46,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     audit,
     snapshot,
     test,
+    sweep,
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)

@@ -35,6 +35,21 @@ def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
 
 
 @contextmanager
+def of_runs() -> Iterator[OnProgress | None]:
+    """What is called with the number of runs that are done, and of all; else as of_pods."""
+    if SETTINGS.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("runs", BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("runs", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
 def of_objects() -> Iterator[Callable[[str, int], None] | None]:
     """What is called with a kind and how many of its objects have been read; else as of_pods."""
     if SETTINGS.quiet or not sys.stderr.isatty():

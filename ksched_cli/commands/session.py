@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -23,11 +22,10 @@ from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.discovery import Broken, Discovery, discover
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.documents import decode_text, read_file
-from ksched_cli.kube.versions import MINORS, NEWEST, Release, newest_minor, release_of
+from ksched_cli.kube.versions import MINORS, Release, inferred_release, release_of
 from ksched_cli.plugins import IN_TREE, registry_of
 
 if TYPE_CHECKING:
-    from ksched_cli.cluster.snapshot import Rows
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.commands.options import CommonOptions, StateOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
@@ -106,10 +104,7 @@ def _releases(options: CommonOptions, kubelets: Iterable[str]) -> list[Release]:
     gates, minors = options.feature_gates, options.kubernetes_version
     if minors:
         return [release_of(minor, gates) for minor in minors]
-    minor = newest_minor(kubelets)
-    if minor:
-        return [release_of(minor, gates, "the newest kubelet of the nodes")]
-    return [release_of(NEWEST, gates, "the newest that ksched knows")]
+    return [inferred_release(kubelets, gates)]
 
 
 # -- configuration --------------------------------------------------------------------------------
@@ -237,17 +232,17 @@ def warn_of_state(*simulations: Simulation) -> None:
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
     for line in lines:
         warn(line)
-    _note_hosts(simulations)
-
-
-def _note_hosts(simulations: Sequence[Simulation]) -> None:
-    """Names the hosts that are sent the pods and nodes of the state, before the first call."""
-    urls = {
-        extender.url_prefix
+    note_hosts(
+        simulation.configuration
         for simulation in simulations
         if simulation.options.extenders.used and not simulation.options.extenders.replay
-        for extender in simulation.configuration.extenders
-    }
+    )
+
+
+def note_hosts(configurations: Iterable[Configuration]) -> None:
+    """Names the extenders' hosts, which are sent the pods and nodes of the state, before the first
+    call."""
+    urls = {extender.url_prefix for item in configurations for extender in item.extenders}
     if not urls:
         return
     from ksched_cli.extenders.errors import redacted
@@ -320,9 +315,6 @@ def tie_break(name: str, seed: int | None) -> TieBreak:
         from ksched_cli.engine.scheduling_cycle import first_by_name
 
         return first_by_name
-    draw = random.Random(seed)
+    from ksched_cli.engine.scheduling_cycle import random_choice
 
-    def drawn(ties: Rows) -> int:
-        return int(ties[draw.randrange(len(ties))])
-
-    return drawn
+    return random_choice(seed)

@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/schedule_one.go (schedulingCycle, selectHost).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -28,6 +29,16 @@ TieBreak = Callable[[Rows], int]
 
 def first_by_name(ties: Rows) -> int:
     return int(ties[0])
+
+
+def random_choice(seed: int | None) -> TieBreak:
+    """A draw among the ties, as kube-scheduler makes it; the same draws for the same seed."""
+    draw = random.Random(seed)
+
+    def drawn(ties: Rows) -> int:
+        return int(ties[draw.randrange(len(ties))])
+
+    return drawn
 
 
 @dataclass(slots=True)

@@ -193,7 +193,7 @@ def _by_hand(source: str) -> Mapping[str, Any]:
     if not colon:
         module_name, name = source, ""
     if module_name.endswith(".py"):
-        module = _module_of(Path(module_name))
+        module = module_of_file(Path(module_name))
     elif name:
         _importable(Path.cwd())
         module = import_module(module_name)
@@ -219,7 +219,7 @@ def _by_hand(source: str) -> Mapping[str, Any]:
     return plugins
 
 
-def _module_of(path: Path) -> ModuleType:
+def module_of_file(path: Path) -> ModuleType:
     """Imports a file as a module. It can import other files of its folder."""
     if not path.is_file():
         raise UnfitError("there is no such file")

@@ -190,6 +190,15 @@ def newest_minor(versions: Iterable[str]) -> str:
     return next((minor for minor in reversed(MINORS) if minor in minors), "")
 
 
+def inferred_release(kubelets: Iterable[str], feature_gates: str = "") -> Release:
+    """The release of the newest of the nodes' kubelets that ksched knows, else the newest of all.
+    Raises UsageError for feature gates, see release_of."""
+    minor = newest_minor(kubelets)
+    if minor:
+        return release_of(minor, feature_gates, "the newest kubelet of the nodes")
+    return release_of(NEWEST, feature_gates, "the newest that ksched knows")
+
+
 @cache
 def _data(minor: str) -> dict[str, Any]:
     file = Path(__file__).with_name(f"gates-{minor}.json")

@@ -23,6 +23,7 @@ class Form(StrEnum):
     SARIF = "sarif"
     GITHUB = "github"
     JUNIT = "junit"
+    CSV = "csv"
 
 
 @dataclass(frozen=True, slots=True)

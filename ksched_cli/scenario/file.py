@@ -36,12 +36,30 @@ def read_scenario(path: str, namespace: str = "") -> tuple[Change, ...]:
     check_document(document, "scenario", text, name, _HINT)
     assert isinstance(document, dict)
     folder = Path() if path == "-" else Path(path).parent
+    return read_changes(document["changes"], ("changes",), (name, text), folder, namespace)
+
+
+def read_changes(
+    entries: Sequence[Any],
+    path: tuple[str | int, ...],
+    source: tuple[str, str],
+    folder: Path,
+    namespace: str = "",
+) -> tuple[Change, ...]:
+    """The changes of a list in a file that its schema allows.
+
+    path:   of the list in the document
+    source: name and text of the file
+    folder: what paths are relative to
+    Raises InputError with line and column.
+    """
+    name, text = source
     changes = []
-    for index, entry in enumerate(document["changes"]):
+    for index, entry in enumerate(entries):
         try:
             changes.append(_change(entry, namespace, folder, name))
         except ChangeError as error:
-            position = locate(text, 0, ("changes", index))
+            position = locate(text, 0, (*path, index))
             raise InputError(
                 name, error.problem, subject=f'change "{error.text}"', position=position
             ) from None

@@ -51,6 +51,8 @@ COMMANDS = {
     "PreemptionResult": "preempt",
     "ScheduleResult": "schedule",
     "SnapshotResult": "snapshot",
+    "SweepPlan": "sweep --dry-run",
+    "SweepResult": "sweep",
     "TestResult": "test",
     "ValidationResult": "validate",
     "ValidationResults": "validate",

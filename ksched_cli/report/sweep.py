@@ -1,0 +1,263 @@
+"""The result of a sweep: how the variants differ, metric by metric, and the runs that failed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.report.table import (
+    EVERYTHING,
+    GREEN,
+    RED,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    paragraph,
+    verdict,
+)
+from ksched_cli.sweep.summary import (
+    MAXIMIZE,
+    Failure,
+    MetricSummary,
+    Spread,
+    Summary,
+    VariantSummary,
+)
+
+DIGITS = 6
+STATUSES = ("ok", "error", "timeout", "lost")
+_FIXED = ("id", "state", "configuration", "changes", "plugins", "kubernetesVersion", "seed",
+          "status", "error", "placed", "pending", "gated", "evicted", "nodesUsed", "placements",
+          "seconds", "worker")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """planned: how many runs there are in all; resumed: of which so many had rows before; workers:
+    1 where they were made one after the other; rows: the file, or "" """
+
+    summary: Summary
+    planned: int
+    resumed: int
+    seconds: float
+    workers: int
+    rows: str = ""
+
+
+def document(report: SweepReport) -> dict[str, Any]:
+    """kind SweepResult."""
+    summary = report.summary
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "SweepResult",
+        "runs": {
+            "planned": report.planned,
+            **{status: summary.statuses.get(status, 0) for status in STATUSES},
+            "resumed": report.resumed,
+        },
+        "rows": report.rows or None,
+        "seconds": round(report.seconds, 3),
+        "workers": report.workers,
+        "baseline": summary.variants[0].name if summary.variants else None,
+        "metrics": [
+            {"name": name, "better": direction and _better(direction)}
+            for name, direction in summary.metrics.items()
+        ],
+        "paretoFront": {
+            "metrics": list(summary.front),
+            "variants": [item.name for item in summary.variants if item.on_front],
+        },
+        "variants": [_variant(item) for item in summary.variants],
+        "failures": [_failure(item) for item in summary.failures],
+    }
+
+
+def _better(direction: str) -> str:
+    return "more" if direction == MAXIMIZE else "less"
+
+
+def _variant(variant: VariantSummary) -> dict[str, Any]:
+    return {
+        "name": variant.name,
+        "parameters": dict(variant.parameters),
+        "runs": variant.runs,
+        "outcomes": variant.outcomes,
+        "metrics": {name: metric_document(item) for name, item in variant.metrics.items()},
+    }
+
+
+def metric_document(metric: MetricSummary) -> dict[str, Any]:
+    return {
+        **_spread(metric.spread),
+        "difference": _spread(metric.difference) if metric.difference else None,
+        "pairs": metric.pairs,
+        "wins": metric.wins,
+        "losses": metric.losses,
+        "winRate": None if metric.wins is None else round(metric.wins / metric.pairs, DIGITS),
+    }
+
+
+def _spread(spread: Spread) -> dict[str, float]:
+    return {
+        "median": round(spread.median, DIGITS),
+        "p5": round(spread.low, DIGITS),
+        "p95": round(spread.high, DIGITS),
+        "min": round(spread.least, DIGITS),
+        "max": round(spread.most, DIGITS),
+    }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {
+        "status": failure.status,
+        "error": failure.error,
+        "runs": failure.runs,
+        "example": dict(failure.example),
+    }
+
+
+# -- for people -----------------------------------------------------------------------------------
+
+
+def table(report: SweepReport, limit: Limit) -> str:
+    summary = report.summary
+    parts = [headline(report, limit)]
+    if len(summary.variants) > 1:
+        parts.append(_variants(summary, limit))
+    parts += _metrics(summary, limit)
+    if summary.failures:
+        parts.append(_failures(summary.failures, limit))
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(report: SweepReport, limit: Limit = EVERYTHING) -> str:
+    """How many runs there are, how they ended, how long it took."""
+    statuses = report.summary.statuses
+    ended = ", ".join(f"{statuses[key]:,} {key}" for key in STATUSES if statuses.get(key))
+    text = f"{counted(report.planned, 'run')}: {ended or 'none'}"
+    if report.resumed:
+        text += f"; {report.resumed:,} had rows before"
+    new = report.planned - report.resumed
+    if new:
+        text += f"; {report.seconds:,.1f} s"
+        if report.workers > 1:
+            text += f" on {report.workers} workers"
+    colour = GREEN if set(statuses) <= {"ok"} else RED if statuses.get("error") else YELLOW
+    return verdict(paragraph(text, limit), colour, limit)
+
+
+def _variants(summary: Summary, limit: Limit) -> str:
+    headers = ["VARIANT", "RUNS", "OUTCOMES"]
+    rows = [[item.name, f"{item.runs:,}", f"{item.outcomes:,}"] for item in summary.variants]
+    if summary.front:
+        headers.append("PARETO FRONT")
+        for row, item in zip(rows, summary.variants, strict=True):
+            row.append("yes" if item.on_front else "")
+    text = cut_columns(headers, rows, limit, "variants")
+    if summary.front:
+        text += f"\nPareto front of {' and '.join(summary.front)}"
+    return text
+
+
+def _metrics(summary: Summary, limit: Limit) -> list[str]:
+    """A table per metric; those that are the same in every run on a line."""
+    same, parts = [], []
+    for name, direction in summary.metrics.items():
+        rows = [(item.name, item.metrics[name]) for item in summary.variants
+                if name in item.metrics]  # fmt: skip
+        least = min(metric.spread.least for _, metric in rows)
+        most = max(metric.spread.most for _, metric in rows)
+        if least == most:
+            same.append(f"{name} {number(least)}")
+        else:
+            parts.append(_metric(name, direction, rows, limit))
+    if same:
+        parts.append(paragraph(f"the same in every run: {', '.join(same)}", limit))
+    return parts
+
+
+def _metric(
+    name: str, direction: str | None, rows: Sequence[tuple[str, MetricSummary]], limit: Limit
+) -> str:
+    heading = name if direction is None else f"{name}, {_better(direction)} is better"
+    headers = [heading, "MEDIAN", "5-95%"]
+    has_pairs = any(metric.pairs for _, metric in rows)
+    if has_pairs:
+        headers += ["DIFFERENCE", "5-95%", "BETTER", "WORSE"]
+    cells = []
+    for variant, metric in rows:
+        cell = [variant, number(metric.spread.median), span(metric.spread)]
+        if has_pairs:
+            cell += _difference(metric)
+        cells.append(cell)
+    return cut_columns(headers, cells, limit, "variants")
+
+
+def _difference(metric: MetricSummary) -> list[str]:
+    if metric.difference is None:
+        return ["", "", "", ""]
+    shares = [
+        "" if count is None else f"{count / metric.pairs:.0%}"
+        for count in (metric.wins, metric.losses)
+    ]
+    return [signed(metric.difference.median), span(metric.difference), *shares]
+
+
+def number(value: float) -> str:
+    """With as many digits as tell values apart."""
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def signed(value: float) -> str:
+    return f"+{number(value)}" if value > 0 else number(value)
+
+
+def span(spread: Spread) -> str:
+    return f"{number(spread.low)} … {number(spread.high)}"
+
+
+def _failures(failures: Sequence[Failure], limit: Limit) -> str:
+    rows = [
+        (item.status, f"{item.runs:,}", item.error, _example(item.example)) for item in failures
+    ]
+    return columns(("ENDED", "RUNS", "WHY", "AS"), rows, limit)
+
+
+def _example(parameters: Mapping[str, Any]) -> str:
+    parts = [str(parameters["state"]), str(parameters["configuration"])]
+    parts += [f"{name}={value}" for name, value in parameters["patches"].items()]
+    if parameters.get("seed") is not None:
+        parts.append(f"seed {parameters['seed']}")
+    return ", ".join(parts)
+
+
+# -- csv ------------------------------------------------------------------------------------------
+
+
+def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """A line per run, a column per parameter and figure; of a run that was made again, the last."""
+    flat = list({row["id"]: _flat(row) for row in rows}.values())
+    names = dict.fromkeys((*_FIXED, *(name for row in flat for name in row)))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(flat)
+    return text.getvalue().rstrip("\n")
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {name: row[name] for name in _FIXED if name in row}
+    flat["plugins"] = " ".join(row["plugins"])
+    for name, value in row["patches"].items():
+        flat[f"patches.{name}"] = value if isinstance(value, str) else json.dumps(value)
+    for resource, share in row.get("utilization", {}).items():
+        flat |= {f"utilization.{resource}.{key}": value for key, value in share.items()}
+    return flat | {f"metrics.{name}": value for name, value in row.get("metrics", {}).items()}

@@ -1,0 +1,248 @@
+"""Runs on Dask workers: of this machine, or of a cluster that is there.
+
+What runs are made from goes to each worker once, by a WorkerPlugin, and stays there when a worker
+is started again. A worker performs runs in processes of their own (run_process.py), so that what a
+plugin does to its process ends no worker.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from math import ceil
+from threading import Lock
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
+
+from ksched_cli.errors import UsageError
+from ksched_cli.sweep.execution import Executor, ExecutorOptions
+from ksched_cli.sweep.materials import Materials, Run, installed_versions
+from ksched_cli.sweep.outcome import LOST, Outcome, failure
+from ksched_cli.sweep.run_process import RunProcess
+
+# Runs are sent in batches of about so many seconds: each costs the scheduler some milliseconds.
+BATCH_SECONDS = 0.5
+MAX_BATCH = 256
+# How many batches wait for each thread of the workers, one of them running.
+BATCHES_AHEAD = 3
+WAIT_FOR_WORKERS = 30
+CONNECT_SECONDS = 10
+
+
+class _Processes:
+    """The processes of a worker; each performs one run at a time."""
+
+    def __init__(self, materials: Materials, timeout: float) -> None:
+        self._materials, self._timeout = materials, timeout
+        self._idle: list[RunProcess] = []
+        self._all: list[RunProcess] = []
+        self._lock = Lock()
+
+    def perform(self, runs: Sequence[Run]) -> list[Outcome]:
+        with self._lock:
+            process = self._idle.pop() if self._idle else None
+        if process is None:
+            process = RunProcess(self._materials, self._timeout)
+            self._all.append(process)
+        try:
+            return [process.perform(run) for run in runs]
+        finally:
+            self._idle.append(process)
+
+    def close(self) -> None:
+        for process in self._all:
+            process.close()
+
+
+# By the sweep's token and the worker's address.
+_PROCESSES: dict[tuple[str, str], _Processes] = {}
+
+
+class SweepPlugin(WorkerPlugin):  # type: ignore[misc]  # the library need not be installed
+    """Brings a worker what the runs of a sweep are made from."""
+
+    def __init__(self, token: str, materials: Materials, timeout: float) -> None:
+        self.name = f"ksched-sweep-{token}"
+        self.token, self.materials, self.timeout = token, materials, timeout
+
+    def setup(self, worker: Any) -> None:
+        _PROCESSES[self.token, worker.address] = _Processes(self.materials, self.timeout)
+
+    def teardown(self, worker: Any) -> None:
+        processes = _PROCESSES.pop((self.token, worker.address), None)
+        if processes is not None:
+            processes.close()
+
+
+class VersionMismatchError(UsageError):
+    """A worker has not the versions of ksched and the plugins that are here."""
+
+
+def run_batch(
+    token: str, versions: Sequence[tuple[str, str]], runs: Sequence[Run]
+) -> list[Outcome]:
+    """What a worker does. Raises VersionMismatchError where it has other versions than the client,
+    KeyError where it was not told of the sweep."""
+    address = get_worker().address
+    check_versions(address, installed_versions(), dict(versions))
+    outcomes = _PROCESSES[token, address].perform(runs)
+    return [{**outcome, "worker": address} for outcome in outcomes]
+
+
+def check_versions(address: str, there: dict[str, str] | Exception, here: dict[str, str]) -> None:
+    """Raises VersionMismatchError, see there. there: an exception where it could not be asked for,
+    as where ksched is not installed"""
+    if isinstance(there, Exception):
+        raise VersionMismatchError(
+            f"the worker {address} cannot run ksched: {type(there).__name__}: {there}\n"
+            f"  install ksched {here['ksched']} there"
+        )
+    for name in sorted({*here, *there}):
+        if here.get(name) != there.get(name):
+            ours, theirs = here.get(name, "not installed"), there.get(name, "not installed")
+            raise VersionMismatchError(
+                f"the worker {address} has {name} {theirs}, this machine {ours}\n"
+                "  the same versions must be on both: the results would not be of one scheduler"
+            )
+
+
+@contextmanager
+def on_cluster(materials: Materials, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
+    """What performs runs on the workers, and how many of them there are. Raises UsageError where
+    the cluster does not answer, or VersionMismatchError."""
+    with _client(options) as client:
+        addresses = client.run(installed_versions, on_error="return")
+        here = dict(materials.versions)
+        for address, there in sorted(addresses.items()):
+            check_versions(address, there, here)
+        token = uuid4().hex[:12]
+        plugin = SweepPlugin(token, materials, options.timeout)
+        client.register_plugin(plugin)
+        try:
+            batches = Batches(client, token, materials.versions, options.retries)
+            yield batches.execute, len(addresses)
+        finally:
+            batches.cancel()
+            client.unregister_worker_plugin(plugin.name)
+
+
+@contextmanager
+def _client(options: ExecutorOptions) -> Iterator[Client]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if options.address:
+        try:
+            client = Client(options.address, timeout=CONNECT_SECONDS)
+        except (OSError, ValueError) as error:
+            problem = str(error).split("\n")[0]
+            message = f"no Dask scheduler answers at {options.address}: {problem}"
+            raise UsageError(message) from None
+        with client:
+            try:
+                client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
+            except TimeoutError:
+                message = f"the cluster at {options.address} has no workers"
+                raise UsageError(message) from None
+            yield client
+        return
+    with (
+        LocalCluster(
+            n_workers=options.workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+class Batches:
+    """Sends runs in batches, and takes what comes of them.
+
+    Runs whose batch did not come back are sent again, each by itself, so that others are not lost
+    with them.
+    """
+
+    def __init__(
+        self, client: Client, token: str, versions: Sequence[tuple[str, str]], retries: int
+    ) -> None:
+        self._client, self._token = client, token
+        self._versions, self._retries = tuple(versions), retries
+        self._sent: dict[Any, tuple[Sequence[Run], int]] = {}
+        self._again: deque[tuple[Run, int]] = deque()
+        self._seconds = BATCH_SECONDS  # of a run; the first ones go alone
+        self._left = 0
+        self._thread_count, self._counted = 1, -1.0
+
+    def execute(self, runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
+        self._left = count
+        completed = as_completed(raise_errors=False)
+        self._fill(completed, runs)
+        for future in completed:
+            batch, losses = self._sent.pop(future)
+            yield from self.settle(future, batch, losses)
+            self._fill(completed, runs)
+
+    def cancel(self) -> None:
+        """Whatever is under way is not waited for."""
+        if self._sent:
+            self._client.cancel(list(self._sent), force=True)
+
+    def _fill(self, completed: Any, runs: Iterator[Run]) -> None:
+        """Sends batches until enough are waiting, or there are no more runs."""
+        threads = self._threads()
+        while len(self._sent) < BATCHES_AHEAD * threads:
+            losses = 0
+            if self._again:
+                run, losses = self._again.popleft()
+                batch = [run]
+            else:
+                batch = list(islice(runs, self._batch_size(threads)))
+                self._left -= len(batch)
+            if not batch:
+                return
+            key = f"ksched-{self._token}-{uuid4().hex}"
+            future = self._client.submit(
+                run_batch, self._token, self._versions, batch, key=key, pure=False
+            )
+            self._sent[future] = (batch, losses)
+            completed.add(future)
+
+    def _threads(self) -> int:
+        """Of all workers; those that came or went count after a second."""
+        if monotonic() > self._counted + 1:
+            self._thread_count = max(1, sum(self._client.nthreads().values()))
+            self._counted = monotonic()
+        return self._thread_count
+
+    def _batch_size(self, threads: int) -> int:
+        """Fewer towards the end, so that no worker waits for another."""
+        share = ceil(self._left / (threads * BATCHES_AHEAD)) if self._left else 1
+        return max(1, min(int(BATCH_SECONDS / max(self._seconds, 1e-4)), MAX_BATCH, share))
+
+    def settle(
+        self, future: Any, batch: Sequence[Run], losses: int
+    ) -> Iterator[tuple[Run, Outcome]]:
+        """The outcomes of a batch; none where its runs are sent again."""
+        if future.status == "finished":
+            outcomes = future.result()
+            self._seconds = sum(outcome["seconds"] for outcome in outcomes) / len(outcomes)
+            yield from zip(batch, outcomes, strict=True)
+            return
+        error = future.exception() if future.status == "error" else None
+        if isinstance(error, UsageError):
+            raise error
+        if losses < self._retries:
+            self._again.extend((run, losses + 1) for run in batch)
+            return
+        reason = f"{type(error).__name__}" if error is not None else "the cluster let go of it"
+        for run in batch:
+            message = f"no worker came back with it, {losses + 1} times: {reason}"
+            yield run, {**failure(message, status=LOST), "seconds": 0.0, "worker": ""}

@@ -1,0 +1,91 @@
+"""Figures of a run that ksched does not have itself: a plugin's, and those of --metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.framework.discovery import UnfitError, module_of_file
+from ksched_cli.framework.measures import Measures
+from ksched_cli.sweep.materials import CodeSource
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """function: of the snapshot after the run and its record; gives a number, or numbers by
+    name"""
+
+    name: str
+    function: Callable[..., Any]
+
+    def figures(self, simulation: Simulation, record: RunRecord) -> dict[str, float]:
+        """By name. Raises PluginDefectError where the function fails, or gives no numbers."""
+        try:
+            answer = self.function(simulation.snapshot, record)
+        except Exception as error:
+            raise PluginDefectError(f"metric {self.name}: {_text_of(error)}", "") from error
+        if isinstance(answer, Mapping):
+            return _numbers({f"{self.name}.{key}": value for key, value in answer.items()})
+        return _numbers({self.name: answer})
+
+
+def load_metric(source: CodeSource) -> Metric:
+    """Raises UsageError where there is no such function."""
+    text = source.here()
+    place, _, name = text.rpartition(":")
+    if not name or not place:
+        raise UsageError(f'--metric takes MODULE:FUNCTION or FILE.py:FUNCTION; not "{source.text}"')
+    try:
+        module = module_of_file(Path(place)) if place.endswith(".py") else import_module(place)
+    except UnfitError as error:
+        raise UsageError(f"--metric {source.text}: {error}") from None
+    except Exception as error:
+        raise UsageError(f"--metric {source.text}: {_text_of(error)}") from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"--metric {source.text}: there is no function {name}")
+    return Metric(name, function)
+
+
+def plugin_figures(simulation: Simulation) -> dict[str, float]:
+    """What plugins that measure say of the run, under the plugin's name and theirs. Raises
+    PluginDefectError where a plugin fails."""
+    figures: dict[str, float] = {}
+    for framework in simulation.frameworks.values():
+        names = {ref.name for refs in framework.profile.plugins.values() for ref in refs}
+        for name in sorted(names):
+            plugin = framework.plugin(name)
+            if not isinstance(plugin, Measures):
+                continue
+            try:
+                answer = dict(plugin.metrics())
+            except Exception as error:
+                problem = f"plugin {name} failed in metrics: {_text_of(error)}"
+                raise PluginDefectError(problem, "") from error
+            figures |= _numbers({f"{name}.{key}": value for key, value in answer.items()})
+    return figures
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Raises PluginDefectError for what is no finite number."""
+    figures = {}
+    for name, value in values.items():
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise PluginDefectError(f"metric {name} is {value!r}, expected a number", "")
+        figures[name] = int(number) if isinstance(value, int) else number
+    return figures
+
+
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,122 @@
+"""A path in a configuration, and a value to set there.
+
+`profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight`: keys are separated by dots; a
+number in brackets is the item at that index, a name the item with that `name` or `schedulerName`.
+What is not there is made on the way.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from ksched_cli.errors import UsageError
+
+_STEP = re.compile(r"(?:^|(?<=.)\.)([A-Za-z_][\w-]*)|\[([^\[\]]+)\]")
+_NAMING_KEYS = ("name", "schedulerName")
+
+
+class PatchError(UsageError):
+    """A path that cannot be read, or leads through something else in the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A step into a list. index: None where the item goes by its name."""
+
+    index: int | None
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"[{self.name if self.index is None else self.index}]"
+
+
+Step = str | Item
+
+
+@dataclass(frozen=True, slots=True)
+class PatchPath:
+    """text: as it was written"""
+
+    text: str
+    steps: tuple[Step, ...]
+
+
+def parse_path(text: str) -> PatchPath:
+    """Raises PatchError."""
+    steps: list[Step] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise PatchError(
+                f'"{text}" is no path in a configuration; expected one like'
+                " profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight"
+            )
+        position = match.end()
+        if match[1]:
+            steps.append(match[1])
+        else:
+            steps.append(Item(int(match[2])) if match[2].isdigit() else Item(None, match[2]))
+    if not steps or isinstance(steps[0], Item):
+        raise PatchError(f'"{text}" is no path in a configuration: it begins with a key')
+    return PatchPath(text, tuple(steps))
+
+
+def patched(data: Any, path: PatchPath, value: Any) -> Any:
+    """A copy of the data with the value at the path. Raises PatchError where a step of the path
+    leads through something that is no mapping or list."""
+    result = deepcopy(data)
+    container = result
+    for step, following in zip(path.steps, path.steps[1:], strict=False):
+        container = _enter(container, step, [] if isinstance(following, Item) else {}, path)
+    _set(container, path.steps[-1], deepcopy(value), path)
+    return result
+
+
+def _enter(container: Any, step: Step, empty: Any, path: PatchPath) -> Any:
+    """What is at the step, made where there is nothing."""
+    key = _key_of(container, step, path)
+    if isinstance(container, dict):
+        if container.get(key) is None:
+            container[key] = empty
+        return container[key]
+    if key == len(container):
+        container.append(_new_item(step) if isinstance(empty, dict) else empty)
+    return container[key]
+
+
+def _set(container: Any, step: Step, value: Any, path: PatchPath) -> None:
+    key = _key_of(container, step, path)
+    if isinstance(container, list) and key == len(container):
+        container.append(value)
+    else:
+        container[key] = value
+
+
+def _new_item(step: Step) -> dict[str, Any]:
+    return {"name": step.name} if isinstance(step, Item) and step.name else {}
+
+
+def _key_of(container: Any, step: Step, path: PatchPath) -> Any:
+    """The key or index of the step; the length of the list for an item that is to be appended."""
+    if isinstance(step, str):
+        if not isinstance(container, dict):
+            raise PatchError(f'{path.text}: "{step}" is a key, and there is no mapping there')
+        return step
+    if not isinstance(container, list):
+        raise PatchError(f"{path.text}: {step} is an item, and there is no list there")
+    if step.index is None:
+        names = [_name_of(item) for item in container]
+        return names.index(step.name) if step.name in names else len(container)
+    if step.index > len(container):
+        raise PatchError(f"{path.text}: the list has {len(container)} items, and no {step}")
+    return step.index
+
+
+def _name_of(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return None
+    return next((item[key] for key in _NAMING_KEYS if key in item), None)

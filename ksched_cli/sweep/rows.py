@@ -1,0 +1,94 @@
+"""The rows of a sweep, a line of JSON each, appended and flushed as the runs end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from tempfile import NamedTemporaryFile
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from ksched_cli.errors import InputError, UsageError
+from ksched_cli.sweep.outcome import LOST
+
+Row = dict[str, Any]
+
+
+class RowsFile:
+    """Rows that are there already, and those that are appended.
+
+    settled: ids of the runs that need not be made again: those whose run ended, whatever came of it
+    """
+
+    def __init__(self, path: str = "") -> None:
+        """path: "" for a file that is gone afterwards. Raises InputError for one with other things
+        than rows in it, UsageError where it cannot be written."""
+        self.settled: set[str] = set()
+        self._is_temporary = not path
+        try:
+            if not path:
+                with NamedTemporaryFile(prefix="ksched-rows-", delete=False) as file:
+                    path = file.name
+            self.path = path
+            self._file: BinaryIO = open(path, "a+b")  # noqa: SIM115  # closed by `close`
+        except OSError as error:
+            raise UsageError(f"--rows {path}: {error.strerror}") from None
+        self._read()
+
+    def _read(self) -> None:
+        end = 0
+        self._file.seek(0)
+        for number, line in enumerate(self._file, 1):
+            if not line.endswith(b"\n"):
+                break  # written when the sweep was ended
+            end += len(line)
+            row = self._row_of(line, number)
+            if row["status"] == LOST:
+                self.settled.discard(row["id"])
+            else:
+                self.settled.add(row["id"])
+        self._file.truncate(end)
+        self._file.seek(0, os.SEEK_END)
+
+    def _row_of(self, line: bytes, number: int) -> Row:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict) or "id" not in row or "status" not in row:
+            hint = "Rows of a sweep are expected, or a file that there is not yet."
+            raise InputError(self.path, f"line {number} is no row of a sweep", hint=hint)
+        return row
+
+    def append(self, row: Row) -> None:
+        """Raises UsageError where it cannot be written."""
+        try:
+            self._file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise UsageError(f"--rows {self.path}: {error.strerror}") from None
+        if row["status"] != LOST:
+            self.settled.add(row["id"])
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, one after the other; of a run that was lost and made again, both."""
+        with open(self.path, "rb") as file:
+            for line in file:
+                yield json.loads(line)
+
+    def close(self) -> None:
+        self._file.close()
+        if self._is_temporary:
+            os.unlink(self.path)
+
+    def __enter__(self) -> RowsFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
