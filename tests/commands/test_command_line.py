@@ -26,8 +26,8 @@ MESSAGES = {
     "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
     "preempt": "POD is missing: ksched preempt POD",
     "validate": "CONFIG... is missing: ksched validate CONFIG...",
-    "schedule -o csv": (
-        '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit; not "csv"'
+    "schedule -o pdf": (
+        '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv; not "pdf"'
     ),
 }
 
