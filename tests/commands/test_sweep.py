@@ -74,7 +74,7 @@ def test_csv_has_a_line_per_run(ksched: Ksched, tmp_path: Path) -> None:
     assert [(line[f"patches.{STRATEGY}"], line["seed"]) for line in lines] == [
         (value, seed) for value in ("LeastAllocated", "MostAllocated") for seed in ("0", "1")
     ]
-    assert [line["nodesUsed"] for line in lines] == ["3", "3", "1", "1"]
+    assert [line["nodesUsed"] for line in lines] == ["3", "3", "2", "2"]
 
 
 def test_the_table_has_a_part_for_each_metric_that_differs(ksched: Ksched, tmp_path: Path) -> None:
