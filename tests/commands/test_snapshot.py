@@ -74,6 +74,16 @@ def test_events_are_of_clusters_and_are_not_renamed(
     assert (code, message in err) == (2, True)
 
 
+def test_credentials_that_are_refused_are_one_message_and_leave_no_file(
+    ksched: Ksched, cluster: ApiServer, tmp_path: Path
+) -> None:
+    cluster.faults.token = "another"
+    code, out, err = ksched("snapshot", "a.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "401 Unauthorized" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+
+
 def test_a_context_that_is_not_there_is_an_error(ksched: Ksched, cluster: ApiServer) -> None:
     code, _, err = ksched("snapshot", "a.json", "--context", "prod")
     assert (code, err.endswith('no context "prod"; there are: here\n')) == (2, True)

@@ -89,6 +89,12 @@ class ControlPlane:
             process.kill()
             process.wait()
 
+    def kill(self, name: str) -> None:
+        """Ends it at once."""
+        process = self._processes.pop(name)
+        process.kill()
+        process.wait()
+
     def end(self) -> None:
         for name in reversed(list(self._processes)):
             self.stop(name)
@@ -124,7 +130,7 @@ class ControlPlane:
             "--endpoint-reconciler-type=none",
             f"--disable-admission-plugins={','.join(NO_ADMISSION)}",
         )
-        wait("the API server", self._is_ready, 180)
+        wait("the API server", self._is_ready, 600)
 
     def _is_ready(self) -> bool:
         self.check()
