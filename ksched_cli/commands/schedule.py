@@ -34,6 +34,14 @@ def schedule(  # noqa: PLR0913  # a parameter per option
     no_preemption: Annotated[
         bool, typer.Option("--no-preemption", help="Evict nobody, only say who could be.")
     ] = False,
+    no_retries: Annotated[
+        bool,
+        typer.Option(
+            "--no-retries",
+            help="Try every pod once: one that fits nowhere is not tried again when others have "
+            "come or gone.",
+        ),
+    ] = False,
     no_memory: Annotated[
         bool,
         typer.Option(
@@ -75,6 +83,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
             tie_break=session.tie_break(tie_break, seed),
             detailed=trace and not traced,
             preempt=not no_preemption,
+            retries=not no_retries,
             cache_answers=not no_memory,
             on_progress=on_progress,
         )

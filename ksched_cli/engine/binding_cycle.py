@@ -121,6 +121,8 @@ class BindingCycle:
         claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
         if claims is not None and (pod.spec.resource_claims or claims.extended_of(pod)):
             record = replace(record, claims=held_devices(pod, claims))
+        if state.notes is not None:
+            record = replace(record, notes=state.notes)
         return Outcome(record, node.row, activated=activated)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from ksched_cli.framework.cycle_state import Note
 from ksched_cli.framework.status import Status
 
 
@@ -88,6 +89,7 @@ class Attempt(Struct, frozen=True):
     permit:    Wait for a pod that was allowed in the end, else what rejected it
     bind:      a status of PreBind or Bind other than success
     waited:    for how many seconds Permit made it wait, where it did
+    notes:     by name, what plugins noted of the placement, where they did
     extender_binding: the call that binds the pod, where an extender does
     message:   kube-scheduler's own text, where no node fits
     error:     why the cycle broke
@@ -105,6 +107,7 @@ class Attempt(Struct, frozen=True):
     bind: Status | None = None
     waited: float | None = None
     extender_binding: ExtenderBinding | None = None
+    notes: Mapping[str, Note] | None = None
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     message: str = ""
     post_filter: PostFilterRecord | None = None

@@ -40,6 +40,7 @@ PREEMPTOR = "DefaultPreemption"
 @dataclass(frozen=True, slots=True)
 class Options:
     """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
+    retries: try pods again that failed, once others came or went; else each is tried once.
     cache_answers: reuse plugins' answers for pods that look the same; changes only the time.
     on_progress: called after each attempt with how many pods have a node, and of how many.
     extenders: whether and how they are asked."""
@@ -47,6 +48,7 @@ class Options:
     tie_break: TieBreak = first_by_name
     detailed: bool = False
     preempt: bool = True
+    retries: bool = True
     cache_answers: bool = True
     on_progress: Progress | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
@@ -215,7 +217,7 @@ class Simulation:
             self.options.on_progress,
         )
         with gc_rare():
-            loop.run(MAX_PASSES)
+            loop.run(MAX_PASSES if self.options.retries else 1)
         return RunRecord(
             tuple(loop.attempts),
             dict(self.placements),

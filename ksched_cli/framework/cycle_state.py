@@ -5,24 +5,31 @@ Upstream: pkg/scheduler/framework/cycle_state.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any
+from typing import Any, TypeAlias
 
 from ksched_cli.framework.status import PluginError
+
+# What JSON can say.
+Note: TypeAlias = "str | int | float | bool | Sequence[Note] | Mapping[str, Note] | None"
 
 
 class CycleState:
     """Data by key, and the plugins that asked to be left out of Filter or Score.
 
+    notes: by name, what plugins noted of the placement; None where nobody noted anything
+
     A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
     """
 
-    __slots__ = ("_activated", "data", "skip_filter", "skip_score")
+    __slots__ = ("_activated", "data", "notes", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        self.notes: dict[str, Note] | None = None
         self._activated: tuple[str, ...] = ()
 
     def read(self, key: str) -> Any:
@@ -34,6 +41,16 @@ class CycleState:
 
     def write(self, key: str, value: Any) -> None:
         self.data[key] = value
+
+    def note(self, name: str, value: Note) -> None:
+        """Notes something of the placement: the results have it beside the pod's node. For Reserve
+        and what comes after it. A name that was noted before gets the new value.
+
+        value: what JSON can say; lists and mappings are not copied
+        """
+        if self.notes is None:
+            self.notes = {}
+        self.notes[name] = value
 
     def activate(self, key: str) -> None:
         """Asks that a pod without a node be tried again, once this one has passed Permit.

@@ -27,6 +27,7 @@ def attempt(record: Attempt) -> dict[str, Any]:
         "waitedSeconds": record.waited,
         "bind": record.bind and status(record.bind),
         "claims": {claim: list(devices) for claim, devices in record.claims.items()},
+        "notes": record.notes and dict(record.notes),
         "message": record.message,
         "postFilter": record.post_filter and _post_filter(record.post_filter),
         "error": record.error,

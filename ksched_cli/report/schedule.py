@@ -62,6 +62,9 @@ def document(
         "summary": summary(run),
         "nodes": usage.document(usages),
     }
+    notes = {pod: run.last[pod].notes for pod in result["placements"]}
+    if any(notes.values()):
+        result["notes"] = {pod: dict(noted) for pod, noted in notes.items() if noted}
     if run.extender_bindings:
         result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
     if trace:

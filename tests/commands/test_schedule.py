@@ -121,3 +121,48 @@ def test_a_seed_repeats_the_draws(ksched: Ksched, write_state: WriteState) -> No
     first = ksched(*line, "--seed", 1)
     assert ksched(*line, "--seed", 1) == first
     assert any(ksched(*line, "--seed", seed) != first for seed in (2, 3, 4))
+
+
+# Chooses two GPUs for every pod but the first.
+NOTING = """
+from ksched_cli.api import SUCCESS, ReservePlugin
+
+class Gpus(ReservePlugin):
+    name = "Gpus"
+
+    def reserve(self, state, pod, node):
+        if len(node.pods) > 1:
+            state.note("GPU", [0, 3])
+        return SUCCESS
+
+    def unreserve(self, state, pod, node):
+        pass
+"""
+
+
+def test_what_a_plugin_notes_of_a_placement_is_in_the_json(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    state = write_state(node("a"), pod("p0"), pod("p1"))
+    plugin = tmp_path / "gpus.py"
+    plugin.write_text(NOTING)
+    arguments = ("schedule", "--state", state, "--plugin", plugin, "-o", "json", "--trace")
+    result = conforms(json.loads(ksched(*arguments)[1]), "schedule_result")
+    assert result["notes"] == {"default/p1": {"GPU": [0, 3]}}
+    assert [attempt.get("notes") for attempt in result["attempts"]] == [None, {"GPU": [0, 3]}]
+
+
+def test_nothing_is_noted_without_notes(ksched: Ksched, write_state: WriteState) -> None:
+    _, out, _ = ksched("schedule", "--state", write_state(node("a"), pod("p")), "-o", "json")
+    assert "notes" not in json.loads(out)
+
+
+def test_without_retries_each_pod_is_tried_once(ksched: Ksched, write_state: WriteState) -> None:
+    state = write_state(node("a", cpu=2), pod("big", cpu=3), pod("small", cpu=1))
+    attempts = {}
+    for options in ((), ("--no-retries",)):
+        code, out, _ = ksched("schedule", "--state", state, "-o", "json", *options)
+        result = json.loads(out)
+        assert (code, result["pending"]) == (1, ["default/big"])
+        attempts[options] = result["summary"]["attempts"]
+    assert attempts == {(): 3, ("--no-retries",): 2}

@@ -29,3 +29,11 @@ def test_a_clone_has_its_own_copy_of_what_can_be_cloned_and_shares_the_rest() ->
     assert state.read("counter").count == 1
     assert twin.read("list") is state.read("list")
     assert "more" not in state.data
+
+
+def test_the_last_note_of_a_name_holds() -> None:
+    state = CycleState()
+    assert state.notes is None
+    state.note("GPU", [0])
+    state.note("GPU", [0, 3])
+    assert state.notes == {"GPU": [0, 3]}

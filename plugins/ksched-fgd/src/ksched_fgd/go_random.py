@@ -108,7 +108,7 @@ def _cooked() -> Register:
     """The register of the generator that was seeded with 1, after COOKED_CALLS calls.
 
     The numbers follow y[k + 607] = y[k + 334] + y[k]. So y[k + n] is a sum of y[k] … y[k + 606]
-    whose coefficients are those of t^n modulo t^607 - t^334 - 1. Register of 64 bits wrap as Go's.
+    whose coefficients are those of t^n modulo t^607 - t^334 - 1. Numbers of 64 bits wrap as Go's.
     """
     # The word at index i is the number of call 333 - i - 607, counted from the first call, 0.
     register = _congruential(1, (20, 10, 0))
