@@ -1,6 +1,7 @@
 """Devices with taints, binding conditions, counters and shared capacity, as 1.36 allocates them.
 
-The cases are in incubating_allocator.yaml.
+The cases are in incubating_allocator.yaml, and, decided by kube-scheduler v1.36.3, in
+pool_allocations.yaml and request_allocations.yaml.
 """
 
 from pathlib import Path
@@ -17,7 +18,11 @@ from ksched_cli.plugins import registry_of
 from ksched_cli.testing import cluster, node, pod
 from tests.devices import allocation, device_class, thing
 
-CASES = yaml.safe_load(Path(__file__).with_name("incubating_allocator.yaml").read_text())["cases"]
+CASES = [
+    case
+    for name in ("incubating_allocator", "pool_allocations", "request_allocations")
+    for case in yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())["cases"]
+]
 
 
 def resource_slice(number: int, spec: dict[str, Any]) -> dict[str, Any]:
@@ -51,24 +56,27 @@ def exact(given: dict[str, Any]) -> dict[str, Any]:
     return {"deviceClassName": "any", "allocationMode": "ExactCount", **count, **given}
 
 
-def simulation_of(case: dict[str, Any], feature_gates: str = "") -> Simulation:
+def manifests_of(case: dict[str, Any]) -> list[dict[str, Any]]:
     claims = case["claims"]
     pending = [name for name, given in claims.items() if "allocated" not in given]
-    registry = registry_of(release_of("1.36", feature_gates))
     pods = []
     for number, (name, own) in enumerate(case.get("pods", {"pod": pending}).items()):
         created = {"creationTimestamp": f"2026-01-01T00:00:{number:02d}Z"}
         references = [{"name": each, "resourceClaimName": each} for each in own]
         pods.append(pod(name, metadata=created, spec={"resourceClaims": references}))
-    state = cluster(
+    return [
         *map(node, case.get("nodes", ["n"])),
         device_class("any", []),
         *(resource_slice(*each) for each in enumerate(case["slices"])),
         *(claim(*each) for each in claims.items()),
         *pods,
-    )
+    ]
+
+
+def simulation_of(case: dict[str, Any], feature_gates: str = "") -> Simulation:
+    registry = registry_of(release_of("1.36", feature_gates))
     configuration = load_configuration(None, "", registry)
-    return Simulation(state, configuration, registry, Options())
+    return Simulation(cluster(*manifests_of(case)), configuration, registry, Options())
 
 
 def devices_of(run: RunRecord) -> dict[str, list[str]]:
