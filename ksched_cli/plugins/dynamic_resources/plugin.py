@@ -271,13 +271,17 @@ class DynamicResources(
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         claims_state = read_state(state)
         lines = [
-            describe_allocation(claims_state.claims[index])
+            self._unavailability(claims_state.claims[index])
             for index, mask in claims_state.reachable.items()
             if not mask[node.row]
         ]
         if claims_state.search is not None:
             lines += claims_state.search.lines(node.row, self._store)
         return lines
+
+    def _unavailability(self, claim: ResourceClaim) -> str:
+        failure = binding_failure(claim) if self._waits_for_devices else ""
+        return failure or describe_allocation(claim)
 
 
 def read_state(state: CycleState) -> ClaimsState:

@@ -15,7 +15,7 @@ from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.testing import cluster, node, pod
+from ksched_cli.testing import cluster, explanation, node, pod
 from tests.devices import allocation, device_class, thing
 
 CASES = [
@@ -125,3 +125,44 @@ def test_a_gate_that_is_off_has_no_such_devices(
     gate: str, case: dict[str, Any], devices: dict[str, list[str]]
 ) -> None:
     assert devices_of(simulation_of(case, f"{gate}=false").run()) == devices
+
+
+def failed_claim() -> dict[str, Any]:
+    """A claim that nobody has, with the device x, which could not be prepared."""
+    place = {"driver": "d", "pool": "p", "device": "x"}
+    waiting = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    result = {"request": "r", **place, **waiting}
+    failed = {"type": "failed", "status": "True", "reason": "Broken", "message": "no link"}
+    status = {
+        "allocation": {"devices": {"results": [result]}},
+        "devices": [{**place, "conditions": [failed]}],
+    }
+    return {**claim("c", {"requests": {"r": {}}}), "status": status}
+
+
+@pytest.mark.parametrize(
+    ("gates", "devices"),
+    [("", {"c": ["r=p/a"]}), ("DRADeviceBindingConditions=false", {"c": ["r=p/x"]})],
+)
+def test_a_claim_whose_device_cannot_be_prepared_is_allocated_anew(
+    gates: str, devices: dict[str, list[str]]
+) -> None:
+    pods: dict[str, list[str]] = {"pod": ["c"], "later": []}
+    case = {"slices": [{"devices": [{"name": "a"}]}], "claims": {}, "pods": pods}
+    state = cluster(*manifests_of(case), failed_claim())
+    registry = registry_of(release_of("1.36", gates))
+    run = Simulation(state, load_configuration(None, "", registry), registry, Options()).run()
+    assert devices_of(run) == devices
+    if not gates:
+        first = run.attempts[0]
+        assert "1 resourceclaim not available on the node" in first.why_not
+        assert "deallocation of ResourceClaim completed" in first.message
+
+
+def test_an_explanation_says_why_a_device_could_not_be_prepared() -> None:
+    case = {"slices": [{"devices": [{"name": "a"}]}], "claims": {}, "pods": {"pod": ["c"]}}
+    state = cluster(*manifests_of(case), failed_claim())
+    explained = explanation(state, pod="pod", kubernetes_version="1.36")
+    (rejection,) = explained.nodes[0].rejections
+    failure = 'device binding failed: claim=c, reason=Broken, message="no link"'
+    assert rejection.details == (failure,)
