@@ -32,6 +32,7 @@ from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.snapshot import snapshot
 from ksched_cli.commands.sweep import sweep
 from ksched_cli.commands.test import test
+from ksched_cli.commands.tune import tune
 from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
 
@@ -47,6 +48,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     snapshot,
     test,
     sweep,
+    tune,
     plugins,
 )
 GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)

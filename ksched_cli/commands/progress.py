@@ -35,17 +35,17 @@ def of_pods(text: str = "pods placed") -> Iterator[OnProgress | None]:
 
 
 @contextmanager
-def of_runs() -> Iterator[OnProgress | None]:
-    """What is called with the number of runs that are done, and of all; else as of_pods."""
+def of_runs(text: str = "runs") -> Iterator[OnProgress | None]:
+    """What is called with the number of them that are done, and of all; else as of_pods."""
     if SETTINGS.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    columns = ("runs", BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
+    columns = (text, BarColumn(), MofNCompleteColumn(), "done, left:", TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None)
+        task = bar.add_task(text, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 

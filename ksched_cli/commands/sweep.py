@@ -17,7 +17,7 @@ from ksched_cli.report.forms import Form
 if TYPE_CHECKING:
     from ksched_cli.report.sweep import SweepReport
     from ksched_cli.sweep.execution import Execution, ExecutorOptions
-    from ksched_cli.sweep.preparation import Prepared
+    from ksched_cli.sweep.preparation import Prepared, Settings
 
 
 def seconds(text: str | float) -> float:
@@ -111,30 +111,24 @@ def sweep(  # noqa: PLR0913  # a parameter per option
     code 0 when every run came to its end, 1 when some did not, 3 when a plugin failed.
     """
     from ksched_cli.commands.output import set_release
-    from ksched_cli.sweep.execution import Execution, ExecutorOptions
-    from ksched_cli.sweep.preparation import Settings, plan_of
+    from ksched_cli.sweep.execution import Execution
+    from ksched_cli.sweep.preparation import plan_of
     from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.sweep_file import read_sweep
 
-    executor_options = ExecutorOptions(workers or 0, scheduler, retries, run_timeout)
-    _check(executor_options, options, dry_run)
+    cluster = executor_options(workers, scheduler, retries, run_timeout)
+    if dry_run and options.output in (Form.CSV, Form.HTML):
+        raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
     sweep_file = read_sweep(file)
-    settings = Settings(
-        tuple(options.plugin or ()),
-        tuple(metric or ()),
-        tuple(options.kubernetes_version or ()),
-        options.feature_gates,
-        not no_workloads,
-        not no_extenders,
-    )
+    settings = settings_of(options, metric, no_workloads, no_extenders)
     plan, prepared = plan_of(sweep_file, settings)
     set_release(prepared.release)
     warn_of_materials(prepared)
     with RowsFile(rows) as rows_file:
         execution = Execution.of(plan, rows_file)
         if dry_run:
-            return _show_plan(execution, executor_options, options)
-        report = _run(execution, executor_options, sweep_file.metrics, rows)
+            return _show_plan(execution, cluster, options)
+        report = _run(execution, cluster, sweep_file.metrics, rows)
         _warn_of_missing_metrics(sweep_file.metrics, report)
         _show(report, execution, options)
     if report.summary.is_defective:
@@ -142,12 +136,31 @@ def sweep(  # noqa: PLR0913  # a parameter per option
     return ExitCode.YES if set(report.summary.statuses) <= {"ok"} else ExitCode.NO
 
 
-def _check(executor_options: ExecutorOptions, options: CommonOptions, dry_run: bool) -> None:
-    """Raises UsageError where options contradict each other."""
-    if executor_options.workers and executor_options.address:
+def executor_options(
+    workers: int | None, scheduler: str, retries: int, run_timeout: float
+) -> ExecutorOptions:
+    """Raises UsageError where they contradict each other."""
+    from ksched_cli.sweep.execution import ExecutorOptions
+
+    if workers and scheduler:
         raise UsageError("--workers and --scheduler exclude each other")
-    if dry_run and options.output in (Form.CSV, Form.HTML):
-        raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
+    return ExecutorOptions(workers or 0, scheduler, retries, run_timeout)
+
+
+def settings_of(
+    options: CommonOptions, metrics: list[str] | None, no_workloads: bool, no_extenders: bool
+) -> Settings:
+    """What the options say of all runs."""
+    from ksched_cli.sweep.preparation import Settings
+
+    return Settings(
+        tuple(options.plugin or ()),
+        tuple(metrics or ()),
+        tuple(options.kubernetes_version or ()),
+        options.feature_gates,
+        not no_workloads,
+        not no_extenders,
+    )
 
 
 def warn_of_materials(prepared: Prepared) -> None:
@@ -217,9 +230,7 @@ def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> 
     )
 
 
-def _show_plan(
-    execution: Execution, executor_options: ExecutorOptions, options: CommonOptions
-) -> ExitCode:
+def _show_plan(execution: Execution, cluster: ExecutorOptions, options: CommonOptions) -> ExitCode:
     """The runs that there would be, and how long they would take. The sample is a run of this
     machine."""
     from ksched_cli.commands.output import limit, show
@@ -227,10 +238,8 @@ def _show_plan(
     from ksched_cli.report.forms import Report
     from ksched_cli.sweep.execution import serially
 
-    executor = serially(execution.plan.materials, executor_options.timeout)
-    plan = renderer.SweepPlan(
-        execution, execution.sample(executor), max(executor_options.workers, 1)
-    )
+    executor = serially(execution.plan.materials, cluster.timeout)
+    plan = renderer.SweepPlan(execution, execution.sample(executor), max(cluster.workers, 1))
     show(
         Report(
             document=lambda: renderer.document(plan),

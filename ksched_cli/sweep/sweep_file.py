@@ -100,7 +100,7 @@ def read_sweep(path: str) -> SweepFile:
     _check_unique(document, "patches", [axis.name for axis in patches])
     return SweepFile(
         path,
-        states_of(document),
+        states_of(document, data["states"]),
         _configurations(document),
         changes_of(document),
         patches,
@@ -112,8 +112,8 @@ def read_sweep(path: str) -> SweepFile:
     )
 
 
-def states_of(document: FileDocument, key: str = "states") -> tuple[NamedPaths, ...]:
-    entries = document.data[key]
+def states_of(document: FileDocument, entries: str | Sequence[Any]) -> tuple[NamedPaths, ...]:
+    """entries: a path, or a list of paths and of {name, files}"""
     states = []
     for entry in [entries] if isinstance(entries, str) else entries:
         if isinstance(entry, str):
@@ -121,7 +121,7 @@ def states_of(document: FileDocument, key: str = "states") -> tuple[NamedPaths, 
         else:
             files = [entry["files"]] if isinstance(entry["files"], str) else entry["files"]
             states.append(NamedPaths(entry["name"], tuple(map(document.from_here, files))))
-    _check_unique(document, key, [state.name for state in states])
+    _check_unique(document, "states", [state.name for state in states])
     return tuple(states)
 
 

@@ -17,6 +17,7 @@ from ksched_cli.report.html import (
     pending,
     preemption,
     schedule,
+    sweep,
     validation,
 )
 from ksched_cli.report.html.sections import Page, Prose, Section, Table
@@ -33,6 +34,7 @@ PAGES: Mapping[str, MakePage] = {
     "PendingReport": pending.page,
     "PreemptionResult": preemption.page,
     "ScheduleResult": schedule.page,
+    "SweepResult": sweep.page,
     "ValidationResult": validation.page,
     "ValidationResults": validation.page_of_files,
 }
@@ -54,6 +56,7 @@ COMMANDS = {
     "SweepPlan": "sweep --dry-run",
     "SweepResult": "sweep",
     "TestResult": "test",
+    "TuneResult": "tune",
     "ValidationResult": "validate",
     "ValidationResults": "validate",
 }

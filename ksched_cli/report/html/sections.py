@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ksched_cli.report.html.charts import Bar, Histogram
+from ksched_cli.report.html.spreads import Box, Plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,28 @@ class Pair:
     data: Mapping[str, Any]
 
 
-Section = Prose | Table | Grid | Groups | Bars | Histograms | NodeMap | Pair
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """A metric's spread, a line for each variant."""
+
+    template: ClassVar[str] = "boxes"
+    heading: str
+    headers: Sequence[str]
+    boxes: Sequence[Box]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Variants as points in the plane of two metrics."""
+
+    template: ClassVar[str] = "scatter"
+    heading: str
+    plane: Plane
+    note: str = ""
+
+
+Section = Prose | Table | Grid | Groups | Bars | Histograms | NodeMap | Pair | Boxes | Scatter
 
 
 @dataclass(frozen=True, slots=True)

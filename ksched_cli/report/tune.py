@@ -1,0 +1,140 @@
+"""The result of a search: the best trial, and how it does where no trial has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from ksched_cli.report.sweep import metric_document, number, signed, span
+from ksched_cli.report.table import (
+    EVERYTHING,
+    GREEN,
+    YELLOW,
+    Limit,
+    cut_columns,
+    paragraph,
+    verdict,
+)
+from ksched_cli.sweep.tune import TuneResult
+from ksched_cli.sweep.tuning import TrialResult
+
+DIGITS = 6
+
+
+def document(result: TuneResult, file: str) -> dict[str, Any]:
+    """kind TuneResult. file: that the configuration was written to, or "" """
+    tune = result.problem.file
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "TuneResult",
+        "trials": {
+            "planned": tune.trials,
+            "complete": result.complete,
+            "failed": result.failed,
+            "resumed": result.resumed,
+        },
+        "objectives": [{"metric": item.metric, "goal": item.goal} for item in tune.objectives],
+        "best": _trial(result.best),
+        "front": [_trial(trial) for trial in result.front],
+        "heldOut": {
+            "runs": len(result.problem.held_out_runs()),
+            "better": result.is_better,
+            "variants": [
+                {
+                    "name": variant.name,
+                    "runs": variant.runs,
+                    "metrics": {key: metric_document(m) for key, m in variant.metrics.items()},
+                }
+                for variant in result.held_out.variants
+            ],
+        },
+        "file": file or None,
+        "configuration": result.configuration,
+    }
+
+
+def _trial(trial: TrialResult) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "parameters": dict(trial.parameters),
+        "values": [round(value, DIGITS) for value in trial.values],
+    }
+
+
+def table(result: TuneResult, file: str, limit: Limit) -> str:
+    parts = [headline(result, limit), _front(result, limit), _held_out(result, limit)]
+    if file:
+        parts.append(f"the configuration is in {file}")
+    else:
+        parts.append(configuration_text(result.configuration).rstrip("\n"))
+    return "\n\n".join(parts)
+
+
+def headline(result: TuneResult, limit: Limit = EVERYTHING) -> str:
+    """Whether tuning was worth it."""
+    objective = result.problem.file.objectives[0]
+    metric = result.held_out.variants[-1].metrics.get(objective.metric)
+    text = "the tuned configuration is no better than the baseline where it was held out"
+    if result.is_better and metric is not None and metric.difference is not None:
+        text = (
+            f"{objective.metric} {signed(metric.difference.median)} against the baseline where it"
+            f" was held out, better in {(metric.wins or 0) / metric.pairs:.0%} of"
+            f" {metric.pairs:,} runs"
+        )
+    text += f"; {result.complete:,} trials"
+    text += f", {result.failed:,} failed" if result.failed else ""
+    return verdict(paragraph(text, limit), GREEN if result.is_better else YELLOW, limit)
+
+
+def _front(result: TuneResult, limit: Limit) -> str:
+    file = result.problem.file
+    names = [dimension.name for dimension in file.dimensions]
+    headers = ("TRIAL", *(item.metric for item in file.objectives), *names)
+    rows = [
+        (
+            f"{trial.number}{' (chosen)' if trial == result.best else ''}",
+            *map(number, trial.values),
+            *(_shown(trial.parameters[name]) for name in names),
+        )
+        for trial in result.front
+    ]
+    return cut_columns(headers, rows, limit, "trials")
+
+
+def _shown(value: Any) -> str:
+    return (
+        number(value)
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else str(value)
+    )
+
+
+def _held_out(result: TuneResult, limit: Limit) -> str:
+    headers = ("HELD OUT", "", "MEDIAN", "5-95%", "DIFFERENCE", "BETTER", "WORSE")
+    rows: list[tuple[str, ...]] = []
+    for objective in result.problem.file.objectives:
+        for variant in result.held_out.variants:
+            metric = variant.metrics.get(objective.metric)
+            if metric is None:
+                rows.append((objective.metric, variant.name, "no run", "", "", "", ""))
+                continue
+            cells = (number(metric.spread.median), span(metric.spread))
+            compared = ("", "", "")
+            if metric.difference is not None and metric.wins is not None:
+                compared = (
+                    signed(metric.difference.median),
+                    f"{metric.wins / metric.pairs:.0%}",
+                    f"{(metric.losses or 0) / metric.pairs:.0%}",
+                )
+            rows.append((objective.metric, variant.name, *cells, *compared))
+    return cut_columns(headers, rows, limit)
+
+
+def configuration_text(configuration: Mapping[str, Any]) -> str:
+    """A file that kube-scheduler takes."""
+    text: str = yaml.dump(
+        configuration, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True
+    )
+    return text

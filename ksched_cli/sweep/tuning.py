@@ -1,0 +1,277 @@
+"""The search for values that serve some objectives best: Optuna says what to try, the runs say what
+comes of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from ksched_cli.errors import KschedError, MissingExtraError, UsageError
+from ksched_cli.sweep.materials import Materials, Run, digest
+from ksched_cli.sweep.outcome import OK, Outcome
+from ksched_cli.sweep.summary import figures_of
+from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
+
+STUDY = "ksched"
+# User attributes: of a study, and of a trial whose runs failed.
+_IDENTITY, _ERROR = "ksched-problem", "ksched-error"
+
+
+class TuningError(KschedError):
+    """The trials lead to nothing, as where each of them fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """parameters: by name of the dimension; values: of the objectives, in their order"""
+
+    number: int
+    parameters: Mapping[str, Any]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is tuned. materials: their states are those of the trials, then those held out; minor:
+    whose rules, "" for those of the state's kubelets"""
+
+    file: TuneFile
+    materials: Materials
+    minor: str = ""
+
+    def runs(self, patches: tuple[Any, ...] = ()) -> list[Run]:
+        """Those by which a trial is judged."""
+        states = range(len(self.file.states))
+        return self._runs(states, self.file.seeds, patches)
+
+    def held_out_runs(self, patches: tuple[Any, ...] = ()) -> list[Run]:
+        """Those that no trial makes."""
+        count = len(self.file.states)
+        states = range(count, len(self.materials.states)) or range(count)
+        return self._runs(states, self.file.held_out_seeds, patches)
+
+    def _runs(
+        self, states: Sequence[int], seeds: Sequence[int | None], patches: tuple[Any, ...]
+    ) -> list[Run]:
+        return [
+            self.materials.run(
+                state=state, changes=changes, patches=patches, minor=self.minor, seed=seed
+            )
+            for state in states
+            for changes in range(len(self.materials.change_sets))
+            for seed in seeds
+        ]
+
+    def patches(self, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+        """parameters: by name of the dimension"""
+        return tuple((item.path, parameters[item.name]) for item in self.file.dimensions)
+
+    @property
+    def identity(self) -> str:
+        """Of all that decides what a trial comes to."""
+        objectives = [[item.metric, item.goal] for item in self.file.objectives]
+        space = [[item.name, item.path.text, item.values, item.low, item.high, item.is_log]
+                 for item in self.file.dimensions]  # fmt: skip
+        return digest(objectives, space, [run.id for run in self.runs()])
+
+
+@dataclass(slots=True)
+class _OpenTrial:
+    """A trial that has been asked for. outcomes: of its runs so far, by id"""
+
+    trial: Any
+    ids: tuple[str, ...]
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.outcomes) == len(self.ids)
+
+
+class Search:
+    """Asks for trials as long as runs are asked for, and tells what came of those that are done.
+
+    on_trial: called after each trial with how many are done, and of how many
+    """
+
+    def __init__(self, problem: Problem, study: str = "") -> None:
+        """study: a file to keep the trials in. Raises UsageError for one of something else,
+        MissingExtraError without Optuna."""
+        self.problem = problem
+        self._study = _open_study(problem, study)
+        self._open: dict[str, list[_OpenTrial]] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        self.resumed = self.ended
+        self.errors: list[str] = []
+
+    @property
+    def ended(self) -> int:
+        """How many trials are done, failed ones among them."""
+        failed = [trial for trial in self._in_state("FAIL") if _ERROR in trial.user_attrs]
+        return self.complete + len(failed)
+
+    @property
+    def complete(self) -> int:
+        return len(self._in_state("COMPLETE"))
+
+    @property
+    def missing(self) -> int:
+        under_way = len(self._in_state("RUNNING"))
+        return max(self.problem.file.trials - self.ended - under_way, 0)
+
+    def _in_state(self, name: str) -> list[Any]:
+        return [t for t in self._study.get_trials(deepcopy=False) if t.state.name == name]
+
+    def runs(self) -> Iterator[Run]:
+        """Of one trial after the other, each asked for when the runs before it have been taken."""
+        while self.missing:
+            trial = self._study.ask()
+            parameters = {item.name: _suggest(trial, item) for item in self.problem.file.dimensions}
+            runs = self.problem.runs(self.problem.patches(parameters))
+            opened = _OpenTrial(trial, tuple(run.id for run in runs))
+            opened.outcomes |= {
+                run.id: self._outcomes[run.id] for run in runs if run.id in self._outcomes
+            }
+            if opened.is_complete:
+                self._tell(opened)
+                continue
+            missing = [run for run in runs if run.id not in opened.outcomes]
+            unasked = [run for run in missing if run.id not in self._open]
+            for run in missing:
+                self._open.setdefault(run.id, []).append(opened)
+            yield from unasked
+
+    def take(self, run: Run, outcome: Outcome) -> None:
+        """What came of a run."""
+        self._outcomes[run.id] = outcome
+        for opened in self._open.pop(run.id, ()):
+            opened.outcomes[run.id] = outcome
+            if opened.is_complete:
+                self._tell(opened)
+
+    def _tell(self, opened: _OpenTrial) -> None:
+        from optuna.trial import TrialState
+
+        try:
+            values = objective_values(
+                [opened.outcomes[identity] for identity in opened.ids],
+                self.problem.file.objectives,
+            )
+        except TuningError as error:
+            self.errors.append(str(error))
+            opened.trial.set_user_attr(_ERROR, str(error))
+            self._study.tell(opened.trial, state=TrialState.FAIL)
+        else:
+            self._study.tell(opened.trial, list(values))
+
+    def front(self) -> list[TrialResult]:
+        """The trials that no other is better than in every objective, the best by the first
+        objective first. Raises TuningError where no trial came to its end."""
+        if not self.complete:
+            raise TuningError(f"no trial came to its end: {(self.errors or ['none was made'])[0]}")
+        results: dict[str, TrialResult] = {}
+        for trial in self._study.best_trials:
+            parameters = _parameters(trial, self.problem.file.dimensions)
+            key = json.dumps(parameters, sort_keys=True)
+            results.setdefault(key, TrialResult(trial.number, parameters, tuple(trial.values)))
+        sign = 1 if self.problem.file.objectives[0].goal == "minimize" else -1
+        return sorted(results.values(), key=lambda result: (sign * result.values[0], result.number))
+
+
+def objective_values(
+    outcomes: Sequence[Outcome], objectives: Sequence[Objective]
+) -> tuple[float, ...]:
+    """The mean of each metric. Raises TuningError where a run failed, or has no such metric."""
+    for outcome in outcomes:
+        if outcome["status"] != OK:
+            raise TuningError(f"{outcome['status']}: {outcome['error']}")
+    figures = [figures_of(outcome) for outcome in outcomes]
+    for objective in objectives:
+        if objective.metric not in figures[0]:
+            names = ", ".join(figures[0])
+            raise TuningError(f'no run has a metric "{objective.metric}"; there are {names}')
+    return tuple(fmean(item[objective.metric] for item in figures) for objective in objectives)
+
+
+def nearest_to_ideal(front: Sequence[TrialResult], objectives: Sequence[Objective]) -> TrialResult:
+    """Of the trials on the front the one nearest to the best value of each objective, each scaled
+    to its range there."""
+    columns = list(zip(*(result.values for result in front), strict=True))
+
+    def distance(result: TrialResult) -> float:
+        total = 0.0
+        for value, column, objective in zip(result.values, columns, objectives, strict=True):
+            width = max(column) - min(column)
+            best = min(column) if objective.goal == "minimize" else max(column)
+            total += ((value - best) / width) ** 2 if width else 0.0
+        return total
+
+    return min(front, key=lambda result: (distance(result), result.number))
+
+
+# -- Optuna ---------------------------------------------------------------------------------------
+
+
+def _open_study(problem: Problem, path: str) -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtraError("tune", "tune") from None
+    optuna.logging.set_verbosity(logging.ERROR)
+    # Trials whose outcome is not there yet are taken for bad ones, so that the next are elsewhere.
+    sampler = optuna.samplers.TPESampler(
+        seed=problem.file.sampler_seed, constant_liar=True, multivariate=True
+    )
+    try:
+        study = optuna.create_study(
+            study_name=STUDY,
+            storage=_storage(path),
+            sampler=sampler,
+            directions=[objective.goal for objective in problem.file.objectives],
+            load_if_exists=True,
+        )
+    except (OSError, ValueError, KeyError, AssertionError) as error:
+        raise UsageError(f"--study {path}: no study can be read or written: {error}") from None
+    identity = study.user_attrs.get(_IDENTITY)
+    if identity is None:
+        study.set_user_attr(_IDENTITY, problem.identity)
+    elif identity != problem.identity:
+        raise UsageError(
+            f"--study {path}: its trials are of other states, seeds, objectives or another space"
+        )
+    for trial in study.trials:
+        if trial.state.name == "RUNNING":  # when the search was ended
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    return study
+
+
+def _storage(path: str) -> Any:
+    from optuna.storages import InMemoryStorage, JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    if not path:
+        return InMemoryStorage()
+    return JournalStorage(JournalFileBackend(path))
+
+
+def _suggest(trial: Any, dimension: Dimension) -> Any:
+    """Values of any shape are known to Optuna by their index."""
+    if dimension.values:
+        index = trial.suggest_categorical(dimension.name, range(len(dimension.values)))
+        return dimension.values[index]
+    if dimension.is_whole:
+        return trial.suggest_int(
+            dimension.name, int(dimension.low), int(dimension.high), log=dimension.is_log
+        )
+    return trial.suggest_float(dimension.name, dimension.low, dimension.high, log=dimension.is_log)
+
+
+def _parameters(trial: Any, dimensions: Sequence[Dimension]) -> dict[str, Any]:
+    return {
+        item.name: item.values[trial.params[item.name]] if item.values else trial.params[item.name]
+        for item in dimensions
+    }

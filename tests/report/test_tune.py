@@ -1,0 +1,65 @@
+"""The table of a search."""
+
+from ksched_cli.report.table import Limit
+from ksched_cli.report.tune import configuration_text, document, headline, table
+from ksched_cli.sweep.materials import Materials, NamedConfiguration, NamedState
+from ksched_cli.sweep.patches import parse_path
+from ksched_cli.sweep.summary import summarize
+from ksched_cli.sweep.sweep_file import UNCHANGED, NamedPaths
+from ksched_cli.sweep.tune import BASELINE, TUNED, TuneResult
+from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
+from ksched_cli.sweep.tuning import Problem, TrialResult
+from tests.report.schemas import squeezed
+from tests.sweep.test_summary import VARIANTS, row
+
+FILE = TuneFile(
+    "tune.yaml",
+    (NamedPaths("s", ("s.json",)),),
+    (),
+    NamedPaths("default", ()),
+    (UNCHANGED,),
+    "1.34",
+    (0,),
+    (1, 2),
+    (Dimension("weight", parse_path("a.weight"), low=1, high=9),),
+    (Objective("nodesUsed", "minimize"),),
+    5,
+    0,
+)
+MATERIALS = Materials(
+    (NamedState("s", ()),), (NamedConfiguration("default", None, None),), (UNCHANGED,)
+)
+
+
+def result(tuned_nodes: int) -> TuneResult:
+    rows = [row(BASELINE, seed, 4) for seed in (1, 2)]
+    rows += [row(TUNED, seed, tuned_nodes) for seed in (1, 2)]
+    summary = summarize(rows, VARIANTS, (BASELINE, TUNED), {"nodesUsed": "minimize"})
+    best = TrialResult(3, {"weight": 7}, (2.0,))
+    problem = Problem(FILE, MATERIALS, "1.34")
+    return TuneResult(problem, 5, 1, 0, (best,), best, summary, {"kind": "K", "a": {"weight": 7}})
+
+
+def test_the_table_has_the_trials_and_the_judgement() -> None:
+    assert squeezed(table(result(3), "best.yaml", Limit(90))) == [
+        "nodesUsed -1 against the baseline where it was held out, better in 100% of 2 runs;",
+        "5 trials, 1 failed",
+        "",
+        "TRIAL nodesUsed weight",
+        "3 (chosen) 2 7",
+        "",
+        "HELD OUT MEDIAN 5-95% DIFFERENCE BETTER WORSE",
+        "nodesUsed baseline 4 4 … 4",
+        "nodesUsed tuned 3 3 … 3 -1 100% 0%",
+        "",
+        "the configuration is in best.yaml",
+    ]
+
+
+def test_what_is_no_better_is_called_so() -> None:
+    assert headline(result(4)).startswith("the tuned configuration is no better than the baseline")
+    assert not document(result(4), "")["heldOut"]["better"]
+
+
+def test_the_configuration_is_text_for_a_file() -> None:
+    assert configuration_text({"kind": "K", "a": [1]}) == "kind: K\na:\n- 1\n"
