@@ -8,12 +8,13 @@ plugin does to its process ends no worker.
 from __future__ import annotations
 
 import logging
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from math import ceil
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -129,7 +130,8 @@ def on_cluster(materials: Materials, options: ExecutorOptions) -> Iterator[tuple
             yield batches.execute, len(addresses)
         finally:
             batches.cancel()
-            client.unregister_worker_plugin(plugin.name)
+            if options.address:  # the workers of this machine end with their cluster
+                client.unregister_worker_plugin(plugin.name)
 
 
 @contextmanager
@@ -150,17 +152,25 @@ def _client(options: ExecutorOptions) -> Iterator[Client]:
                 raise UsageError(message) from None
             yield client
         return
-    with (
-        LocalCluster(
-            n_workers=options.workers,
+    with _local_cluster(options.workers) as cluster, Client(cluster) as client:
+        yield client
+
+
+def _local_cluster(workers: int) -> LocalCluster:
+    """Workers that leave Ctrl-C, which a terminal sends to all processes, to this one."""
+    in_main_thread = current_thread() is main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
+    try:
+        return LocalCluster(
+            n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
+        )
+    finally:
+        if in_main_thread:
+            signal.signal(signal.SIGINT, before)
 
 
 class Batches:

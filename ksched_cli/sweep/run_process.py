@@ -124,13 +124,16 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever plugins print
     requests = sys.stdin.buffer
-    materials, timeout = pickle.load(requests)
+    try:
+        materials, timeout = pickle.load(requests)
+    except (EOFError, pickle.UnpicklingError):
+        return  # it was closed before it began
     environment = RunEnvironment(materials)
     nowhere = open(os.devnull, "w")  # noqa: SIM115  # until the end
     while True:
         try:
             request = pickle.load(requests)
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):
             return
         if isinstance(request, Run):
             faulthandler.dump_traceback_later(timeout + GRACE, exit=True, file=nowhere)

@@ -42,8 +42,8 @@ def result(tuned_nodes: int) -> TuneResult:
 
 def test_the_table_has_the_trials_and_the_judgement() -> None:
     assert squeezed(table(result(3), "best.yaml", Limit(90))) == [
-        "nodesUsed -1 against the baseline where it was held out, better in 100% of 2 runs;",
-        "5 trials, 1 failed",
+        "nodesUsed -1 against the baseline where it was held out, better in 100% of 2 runs; 5",
+        "trials, 1 failed",
         "",
         "TRIAL nodesUsed weight",
         "3 (chosen) 2 7",
