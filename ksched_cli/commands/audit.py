@@ -15,6 +15,7 @@ from ksched_cli.commands.options import (
     Config,
     Debug,
     NoExtenders,
+    PluginTimeout,
     ReplayExtenders,
     StateOptions,
 )
@@ -35,6 +36,7 @@ class AuditOptions(CommonOptions):
     replay_extenders: ReplayExtenders = ""
     everything: All = False
     debug: Debug = False
+    plugin_timeout: PluginTimeout = 0
 
 
 Before = Annotated[

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from math import inf, nan
 from typing import Any
 
 import typer
@@ -100,6 +101,22 @@ def whole_number(option: str, least: int | None = None) -> Callable[[str | int],
         if number is None or (least is not None and number < least):
             bound = "" if least is None else f" of at least {least}"
             raise UsageError(f'{option} takes a whole number{bound}; not "{text}"')
+        return number
+
+    return parse
+
+
+def positive_number(option: str) -> Callable[[str | float], float]:
+    """A parser of an option's value. It raises UsageError for what is no such number; 0, which only
+    a default is, passes."""
+
+    def parse(text: str | float) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = nan
+        if text != 0 and not 0 < number < inf:
+            raise UsageError(f'{option} takes a number above 0; not "{text}"')
         return number
 
     return parse

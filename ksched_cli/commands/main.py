@@ -29,6 +29,7 @@ from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
 from ksched_cli.commands.schedule import schedule
+from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.commands.snapshot import snapshot
 from ksched_cli.commands.sweep import sweep
 from ksched_cli.commands.test import test
@@ -118,7 +119,10 @@ def main() -> NoReturn:
 def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code."""
     try:
-        code: int | None = app(prog_name=_program_name(), standalone_mode=False)
+        with raised_signals():
+            code: int | None = app(prog_name=_program_name(), standalone_mode=False)
+    except EndedBySignal as ended:
+        end_by(ended.number)
     except SystemExit as exit:
         return exit.code
     except CommandLineError as error:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ksched_cli.commands.command_line import whole_number
+from ksched_cli.commands.command_line import positive_number, whole_number
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.forms import check_form, parse_form
 from ksched_cli.report.forms import Form
@@ -119,6 +119,16 @@ AllowPlugins = Annotated[
 ]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Print the tracebacks of plugins that failed.")
+]
+PluginTimeout = Annotated[
+    float,
+    typer.Option(
+        "--plugin-timeout",
+        metavar="SECONDS",
+        parser=positive_number("--plugin-timeout"),
+        help="A call of a plugin that takes longer fails; not of those that ksched brings.",
+        show_default=False,
+    ),
 ]
 Output = Annotated[
     Form,
@@ -281,3 +291,4 @@ class StateOptions(CommonOptions):
     namespace: Namespace = ""
     everything: All = False
     debug: Debug = False
+    plugin_timeout: PluginTimeout = 0

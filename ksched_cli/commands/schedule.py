@@ -105,7 +105,11 @@ def schedule(  # noqa: PLR0913  # a parameter per option
         with_changes(
             Report(
                 document=lambda: renderer.document(
-                    run, trace=trace, traced=traced_pods, usages=node_usages(simulation.snapshot)
+                    run,
+                    trace=trace,
+                    traced=traced_pods,
+                    usages=node_usages(simulation.snapshot),
+                    defects=simulation.caller.defects.values(),
                 ),
                 table=lambda: renderer.table(run, limit(options.everything), shown()),
                 names=lambda: run.pending,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Options, Simulation
 
 DEBUG_HINT = "--debug prints the traceback"
+MAX_PODS = 3  # that a warning of a plugin's failure names
 
 # -- plugins --------------------------------------------------------------------------------------
 
@@ -202,7 +203,11 @@ def run_options(
     """`run` with what the options tell of extenders. Raises UsageError."""
     from ksched_cli.engine.simulation import Options
 
-    return replace(run or Options(), extenders=_extender_options(options, extender_bind))
+    return replace(
+        run or Options(),
+        extenders=_extender_options(options, extender_bind),
+        plugin_timeout=options.plugin_timeout,
+    )
 
 
 def make_simulation(
@@ -284,7 +289,10 @@ def report_defects(simulation: Simulation, debug: bool) -> None:
     """Warns of every plugin that failed; with `debug` prints the tracebacks too."""
     defects = simulation.caller.defects.values()
     for defect in defects:
-        warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}")
+        pods = list(defect.pods)
+        more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
+        touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""
+        warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}{touched}")
         if debug:
             print(defect.detail, file=sys.stderr)
     if defects and not debug:

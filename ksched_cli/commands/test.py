@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import CommonOptions, Debug, NoExtenders, StateOptions
+from ksched_cli.commands.options import (
+    CommonOptions,
+    Debug,
+    NoExtenders,
+    PluginTimeout,
+    StateOptions,
+)
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -34,6 +40,7 @@ def test(
     ],
     no_extenders: NoExtenders = False,  # noqa: PT028  # a command, no test of pytest's
     debug: Debug = False,  # noqa: PT028
+    plugin_timeout: PluginTimeout = 0,  # noqa: PT028
 ) -> ExitCode:
     """Do the expectations in these files hold?
 
@@ -48,7 +55,7 @@ def test(
     from ksched_cli.report.forms import Report
     from ksched_cli.report.junit import junit
 
-    runs = _Runs(options, no_extenders, debug)
+    runs = _Runs(options, no_extenders, debug, plugin_timeout)
     read = [read_expectations(path) for path in _files_of_expectations(files)]
     cases = [case for file in read for case in runs.cases(file)]
     show(
@@ -83,8 +90,10 @@ class _Runs:
     """Runs of the files; cases that ask about the same state, configuration, changes and version
     share one."""
 
-    def __init__(self, options: CommonOptions, no_extenders: bool, debug: bool) -> None:
-        self._options = options
+    def __init__(
+        self, options: CommonOptions, no_extenders: bool, debug: bool, plugin_timeout: float
+    ) -> None:
+        self._options, self._plugin_timeout = options, plugin_timeout
         self._no_extenders, self._debug = no_extenders, debug
         self._outcomes: dict[str, tuple[Outcome, str]] = {}
         self.undecided = False
@@ -130,6 +139,7 @@ class _Runs:
             scenario=[file.path] if file.changes else None,
             no_extenders=self._no_extenders,
             debug=self._debug,
+            plugin_timeout=self._plugin_timeout,
         )
 
     def _explaining(self, file: ExpectationsFile, failure: Failure, version: str) -> str:

@@ -117,8 +117,8 @@ class ExtenderRunner:
     def check(self) -> None:
         """To be called after plugins have asked extenders, for a plugin's failure ends an attempt
         only. Raises UsageError where the run cannot go on."""
-        if self._extenders is not None and self._extenders.missing is not None:
-            raise self._extenders.missing
+        if self._extenders is not None and self._extenders.failure is not None:
+            raise self._extenders.failure
 
     def close(self) -> None:
         """Ends connections and files; at the latest this happens with the program's end."""

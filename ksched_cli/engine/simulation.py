@@ -43,7 +43,8 @@ class Options:
     retries: try pods again that failed, once others came or went; else each is tried once.
     cache_answers: reuse plugins' answers for pods that look the same; changes only the time.
     on_progress: called after each attempt with how many pods have a node, and of how many.
-    extenders: whether and how they are asked."""
+    extenders: whether and how they are asked.
+    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit"""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
@@ -52,6 +53,7 @@ class Options:
     cache_answers: bool = True
     on_progress: Progress | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
+    plugin_timeout: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class Simulation:
     newcomers: list[Pod] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if self.options.plugin_timeout:
+            self.caller.limit_calls(self.options.plugin_timeout)
         release = self.configuration.release
         self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
         self.snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)

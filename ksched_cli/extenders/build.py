@@ -67,9 +67,11 @@ class Extenders:
         self.warn(f"extender {redacted(extender.name)} {problem}: {cause}")
 
     @property
-    def missing(self) -> UsageError | None:
-        """The error for a request that the replayed recording does not have, once there was one."""
-        return None if self._replay is None else self._replay.missing
+    def failure(self) -> UsageError | None:
+        """Why the run cannot go on, or None: a request that the replayed recording does not have, a
+        recording that cannot be written."""
+        file = self._replay or self._recording
+        return None if file is None else file.failure
 
     def close(self) -> None:
         """Closes connections and the recording."""

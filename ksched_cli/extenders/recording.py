@@ -12,6 +12,7 @@ import gzip
 import zlib
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, cast
@@ -52,27 +53,41 @@ class Exchange(msgspec.Struct, omit_defaults=True):
 
 
 class Recording:
-    """Writes each exchange to a file when its reply arrives: an interrupted run has its part."""
+    """Writes each exchange to a file when its reply arrives: an interrupted run has its part.
+
+    failure: the error raised where the file could not be written; None until then
+    """
 
     def __init__(self, path: str) -> None:
         """Raises UsageError where the file cannot be written."""
+        self._path = path
+        self.failure: UsageError | None = None
         try:
             # Open until `close`, as long as the run.
             file = gzip.open(path, "wb") if _is_gzip(path) else open(path, "wb")  # noqa: SIM115
             self._file = cast(IO[bytes], file)
         except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> UsageError:
+        self.failure = UsageError(f"{self._path} cannot be written: {error.strerror}")
+        return self.failure
 
     def wrap(self, transport: Transport) -> Transport:
         """A transport that calls `transport` and records each exchange."""
         return _Recorder(transport, self._write)
 
     def _write(self, exchange: Exchange) -> None:
-        self._file.write(msgspec.json.encode(exchange) + b"\n")
-        self._file.flush()
+        """Raises UsageError."""
+        try:
+            self._file.write(msgspec.json.encode(exchange) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from None
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what could not be written once is tried again, and was told
+            self._file.close()
 
 
 class _Recorder:
@@ -105,13 +120,13 @@ class Replay:
     """A Transport that answers from a file. A request that was recorded several times gets its
     replies in their order, then the last one again.
 
-    missing: the error raised for a request that was not recorded; None until there was one
+    failure: the error raised for a request that was not recorded; None until there was one
     """
 
     def __init__(self, path: str) -> None:
         """Raises InputError where the file is missing or not a recording."""
         self._path = path
-        self.missing: UsageError | None = None
+        self.failure: UsageError | None = None
         self._exchanges: dict[tuple[str, bytes], deque[Exchange]] = {}
         decoder = msgspec.json.Decoder(Exchange)
         for number, line in enumerate(_lines(path), start=1):
@@ -129,12 +144,12 @@ class Replay:
         url = redacted(request.url)
         exchanges = self._exchanges.get((url, sha256(request.body).digest()))
         if exchanges is None:
-            self.missing = UsageError(
+            self.failure = UsageError(
                 f"{self._path} has no answer to this request to {url}\n"
                 "  The state, the configuration or ksched has changed: record again with "
                 "--record-extenders."
             )
-            raise self.missing
+            raise self.failure
         exchange = exchanges.popleft() if len(exchanges) > 1 else exchanges[0]
         return exchange.reply
 

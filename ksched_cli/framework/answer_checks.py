@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from operator import index
 from typing import Any, TypeVar
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.status import MalformedError, Status
+from ksched_cli.framework.status import Code, MalformedError, Status
 
 T = TypeVar("T")
 
@@ -21,33 +22,86 @@ def expect(answer: object, kind: type, source: str) -> None:
         raise MalformedError(f"{source} returned {type(answer).__name__}, expected {kind.__name__}")
 
 
+def check_status(status: Status, source: str) -> None:
+    """Raises MalformedError."""
+    expect(status, Status, source)
+    expect(status.code, Code, f"{source} with a code that")
+    expect_texts(status.reasons, tuple, f"{source} with reasons that")
+
+
+def expect_texts(texts: Any, kind: type, source: str) -> None:
+    """Raises MalformedError where it is no collection of that type, or has others than texts."""
+    is_kind = isinstance(texts, kind)
+    if not is_kind or not all(isinstance(text, str) for text in texts):
+        raise MalformedError(f"{source} are {texts!r:.100}, expected a {kind.__name__} of str")
+
+
 def checked_result(answer: Any, kind: type[T], method: str) -> tuple[T | None, Status]:
     """A result with its status. Raises MalformedError."""
     expect(answer, tuple, method)
+    _expect_pair(answer, method)
     result, status = answer
     if result is not None:
         expect(result, kind, f"{method}'s result")
-    expect(status, Status, f"{method}'s status")
+        _check_names(result)
+    check_status(status, f"{method}'s status")
     return result, status
 
 
-def check_verdicts(verdicts: Verdicts, count: int) -> None:
-    """Raises MalformedError."""
+def checked_permit(answer: Any) -> tuple[Status, float]:
+    """Permit's status and seconds. Raises MalformedError."""
+    expect(answer, tuple, "permit")
+    _expect_pair(answer, "permit")
+    status, seconds = answer
+    check_status(status, "permit's status")
+    seconds = float(seconds)
+    if isnan(seconds):
+        raise MalformedError("permit returned NaN seconds")
+    return status, seconds
+
+
+def _expect_pair(answer: tuple[Any, ...], method: str) -> None:
+    if len(answer) != 2:
+        raise MalformedError(f"{method} returned {len(answer)} values, expected 2")
+
+
+def _check_names(result: object) -> None:
+    """Of nodes, in a PreFilterResult or PostFilterResult."""
+    names = getattr(result, "node_names", None)
+    if names is not None:
+        expect_texts(names, frozenset, "pre_filter's node_names")
+    nominated = getattr(result, "nominated_node", None)
+    if nominated is not None:
+        expect(nominated, str, "post_filter's nominated_node")
+
+
+def checked_verdicts(verdicts: Verdicts, count: int) -> Verdicts:
+    """A copy, which the plugin cannot change any more. Raises MalformedError."""
     expect(verdicts, Verdicts, "filter_nodes")
     expect(verdicts.ids, np.ndarray, "filter_nodes' ids")
-    if verdicts.ids.shape != (count,):
-        raise MalformedError(
-            f"filter_nodes returned {verdicts.ids.size} verdicts for {count} nodes"
-        )
+    ids = verdicts.ids
+    if ids.dtype.kind not in "iu":
+        raise MalformedError(f"filter_nodes returned ids of {ids.dtype}, expected integers")
+    if ids.shape != (count,):
+        raise MalformedError(f"filter_nodes returned {ids.size} verdicts for {count} nodes")
+    statuses = list(verdicts.statuses)
+    for status in statuses:
+        check_status(status, "filter_nodes a status")
+    if count and not 0 <= int(ids.min()) <= int(ids.max()) < len(statuses):
+        raise MalformedError(f"filter_nodes returned ids beyond its {len(statuses)} statuses")
+    if statuses and not statuses[0].is_success:
+        raise MalformedError("filter_nodes returned statuses of which the first is no success")
+    return Verdicts(ids.astype(np.int32), statuses)
 
 
-def check_scores(scores: Scores, count: int, method: str) -> None:
-    """Raises MalformedError."""
+def checked_scores(scores: Scores, count: int, method: str) -> Scores:
+    """A copy of 64 bits, which the plugin cannot change any more. Raises MalformedError."""
     expect(scores, np.ndarray, method)
     if scores.dtype.kind not in "iu":
         raise MalformedError(f"{method} returned an array of {scores.dtype}, expected integers")
     if scores.shape != (count,):
         raise MalformedError(f"{method} returned {scores.size} scores for {count} nodes")
+    return np.array(scores, dtype=np.int64)
 
 
 def named_rejection(status: Status, plugin: str) -> Status:

@@ -21,13 +21,19 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
-    check_scores,
-    check_verdicts,
+    check_status,
+    checked_permit,
     checked_result,
+    checked_scores,
+    checked_verdicts,
     expect,
+    expect_texts,
     named_rejection,
 )
+from ksched_cli.framework.call_limit import CallLimit
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.defects import DefectLog
+from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
@@ -51,10 +57,10 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.read_only import MutationError, ReadOnlyCalls
+from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.status import SUCCESS, Defect, MalformedError, PluginError, Status
+from ksched_cli.framework.status import SUCCESS, Defect, PluginError, Status
 
 T = TypeVar("T")
 
@@ -63,33 +69,27 @@ T = TypeVar("T")
 class PluginCaller:
     """One per simulation, for all its profiles.
 
-    defects: in the order they happened, each plugin, point and problem once
-    noted:   how often a plugin failed with a defect
+    log:     the defects
     foreign: the names of the plugins that are not in-tree
+    limit:   of the time of their calls, where there is one
     """
 
-    defects: dict[tuple[str, str, str], Defect] = field(default_factory=dict)
-    noted: int = 0
+    log: DefectLog = field(default_factory=DefectLog)
     foreign: set[str] = field(default_factory=set)
+    limit: CallLimit | None = None
     _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
 
-    # -- defects --------------------------------------------------------------------------------
+    def limit_calls(self, seconds: float) -> None:
+        """Of plugins that are not in-tree. Raises UsageError outside of the main thread."""
+        self.limit = self._read_only.limit = CallLimit(seconds)
 
-    def note(self, plugin: str, point: str, error: Exception) -> str:
-        """Records a defect with its traceback; returns the message for the status."""
-        plain = isinstance(error, MalformedError | MutationError)
-        problem = str(error) if plain else f"{type(error).__name__}: {error}"
-        message = f"plugin {plugin} failed in {point}: {problem}"
-        detail = f"{message}\n" if plain else "".join(traceback.format_exception(error))
-        self.noted += 1
-        self.defects.setdefault((plugin, point, problem), Defect(plugin, point, problem, detail))
-        return message
+    @property
+    def defects(self) -> dict[tuple[str, str, str], Defect]:
+        return self.log.defects
 
-    def _message(self, plugin: str, point: str, error: Exception) -> str:
-        """The message of a call that failed; anything but a PluginError is recorded."""
-        if isinstance(error, PluginError):
-            return str(error)
-        return self.note(plugin, point, error)
+    @property
+    def noted(self) -> int:
+        return self.log.noted
 
     # -- plugins --------------------------------------------------------------------------------
 
@@ -101,21 +101,25 @@ class PluginCaller:
         self.foreign.add(entry.name)
         failure = f"{entry.name} ({entry.origin}) cannot be made"
         try:
-            return cast(Plugin, entry.make(args, handle))
+            return cast(Plugin, self._limited(entry, entry.make, args, handle))
         except PluginError as refusal:
             raise UsageError(f"{failure}: {refusal}") from None
-        except Exception as error:
-            problem = f"{failure}: {type(error).__name__}: {error}"
+        except FAILURES as error:
+            raise_users_interrupt(error)
+            problem = f"{failure}: {described(error)}"
             raise PluginDefectError(problem, traceback.format_exc()) from error
 
     def scope_for(self, plugin: Plugin, pod: PodInfo) -> Scope:
         """CLUSTER where the plugin fails to tell, so that its answers are not cached."""
         try:
-            scope = plugin.scope_for(pod)
+            if self.limit is None:
+                scope = plugin.scope_for(pod)
+            else:
+                scope = self._limited(plugin, plugin.scope_for, pod)
             expect(scope, Scope, "scope_for")
             return scope
-        except Exception as error:
-            self.note(plugin.name, "scope_for", error)
+        except FAILURES as error:
+            self.log.note(plugin.name, "scope_for", error, pod)
             return Scope.CLUSTER
 
     def is_cacheable(self, plugin: Plugin, pod: PodInfo) -> bool:
@@ -125,40 +129,35 @@ class PluginCaller:
     def cache_key(self, plugin: Plugin, pod: PodInfo) -> Hashable | None:
         """None where the plugin fails to tell, so that its answers are not shared."""
         try:
-            key = plugin.cache_key(pod)
+            key = self._limited(plugin, plugin.cache_key, pod)
             hash(key)
             return key
-        except Exception as error:
-            self.note(plugin.name, "cache_key", error)
+        except FAILURES as error:
+            self.log.note(plugin.name, "cache_key", error, pod)
             return None
 
     def sign_pod(self, plugin: SignPlugin, pod: PodInfo) -> Mapping[str, Hashable] | None:
         """None where the plugin fails, so that the pod is not batched."""
         try:
-            fragments = plugin.sign_pod(pod)
+            fragments = self._limited(plugin, plugin.sign_pod, pod)
             hash(None if fragments is None else tuple(fragments.values()))
             return fragments
-        except Exception as error:
-            self.note(plugin.name, "sign_pod", error)
+        except FAILURES as error:
+            self.log.note(plugin.name, "sign_pod", error, pod)
             return None
 
     def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
-        """Whether `passes_all` may be used for all of them: in-tree plugins with both forms. Others
-        are called in one form only, as the docs promise."""
-        return all(
-            plugin.name not in self.foreign
-            and type(plugin).filter is not FilterPlugin.filter
-            and type(plugin).filter_nodes is not FilterPlugin.filter_nodes
-            for plugin in plugins
-        )
+        """Whether `passes_all` may be used for all of them: others are called in one form only."""
+        return all(self._has_both_forms(plugin, FilterPlugin, "filter") for plugin in plugins)
 
     def has_scalar_score(self, plugins: Iterable[ScorePlugin]) -> bool:
         """As `has_scalar_filter`, for `weighted_sum`."""
-        return all(
-            plugin.name not in self.foreign
-            and type(plugin).score is not ScorePlugin.score
-            and type(plugin).score_nodes is not ScorePlugin.score_nodes
-            for plugin in plugins
+        return all(self._has_both_forms(plugin, ScorePlugin, "score") for plugin in plugins)
+
+    def _has_both_forms(self, plugin: Plugin, contract: type[Plugin], form: str) -> bool:
+        return plugin.name not in self.foreign and all(
+            getattr(type(plugin), method) is not getattr(contract, method)
+            for method in (form, f"{form}_nodes")
         )
 
     # -- PreFilter, Filter, PostFilter ----------------------------------------------------------
@@ -172,8 +171,8 @@ class PluginCaller:
                 return plugin.pre_filter(state, pod, nodes)
             answer = self._call(plugin, nodes.snapshot, plugin.pre_filter, state, pod, nodes)
             return checked_result(answer, PreFilterResult, "pre_filter")
-        except Exception as error:
-            return None, Status.error(self._message(plugin.name, "preFilter", error))
+        except FAILURES as error:
+            return None, Status.error(self.log.message(plugin.name, "preFilter", error, pod))
 
     def filter_nodes(
         self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -181,14 +180,12 @@ class PluginCaller:
         """The verdicts with the plugin's name on them; a failure rejects all the nodes."""
         try:
             if plugin.name in self.foreign:
-                verdicts = self._read_only.call(
-                    plugin.name, nodes.snapshot, plugin.filter_nodes, state, pod, nodes
-                )
-                check_verdicts(verdicts, len(nodes))
+                answer = self._call(plugin, nodes.snapshot, plugin.filter_nodes, state, pod, nodes)
+                verdicts = checked_verdicts(answer, len(nodes))
             else:
                 verdicts = plugin.filter_nodes(state, pod, nodes)
-        except Exception as error:
-            status = Status.error(self._message(plugin.name, "filter", error))
+        except FAILURES as error:
+            status = Status.error(self.log.message(plugin.name, "filter", error, pod))
             ids = np.ones(len(nodes), dtype=np.int32)
             return Verdicts(ids, [SUCCESS, named_rejection(status, plugin.name)])
         if len(verdicts.statuses) > 1:
@@ -219,9 +216,9 @@ class PluginCaller:
     ) -> bool:
         """True where the plugin fails to tell."""
         try:
-            return plugin.concerns(state, pod, other)
-        except Exception as error:
-            self.note(plugin.name, "concerns", error)
+            return bool(self._limited(plugin, plugin.concerns, state, pod, other))
+        except FAILURES as error:
+            self.log.note(plugin.name, "concerns", error, pod)
             return True
 
     def post_filter(
@@ -237,8 +234,8 @@ class PluginCaller:
                 return plugin.post_filter(state, pod, statuses)
             answer = self._call(plugin, statuses.snapshot, plugin.post_filter, state, pod, statuses)
             return checked_result(answer, PostFilterResult, "post_filter")
-        except Exception as error:
-            return None, Status.error(self._message(plugin.name, "postFilter", error))
+        except FAILURES as error:
+            return None, Status.error(self.log.message(plugin.name, "postFilter", error, pod))
 
     # -- PreScore, Score, NormalizeScore --------------------------------------------------------
 
@@ -248,14 +245,12 @@ class PluginCaller:
         """Success or Skip. Raises PluginError for everything else."""
         try:
             if plugin.name in self.foreign:
-                status = self._read_only.call(
-                    plugin.name, nodes.snapshot, plugin.pre_score, state, pod, nodes
-                )
-                expect(status, Status, "pre_score")
+                status = self._call(plugin, nodes.snapshot, plugin.pre_score, state, pod, nodes)
+                check_status(status, "pre_score")
             else:
                 status = plugin.pre_score(state, pod, nodes)
-        except Exception as error:
-            message = self._message(plugin.name, "preScore", error)
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "preScore", error, pod)
             # A defect's message names the plugin and the point itself.
             if isinstance(error, PluginError):
                 message = f'running PreScore plugin "{plugin.name}": {message}'
@@ -271,13 +266,10 @@ class PluginCaller:
         try:
             if plugin.name not in self.foreign:
                 return plugin.score_nodes(state, pod, nodes)
-            scores = self._read_only.call(
-                plugin.name, nodes.snapshot, plugin.score_nodes, state, pod, nodes
-            )
-            check_scores(scores, len(nodes), "score_nodes")
-            return scores
-        except Exception as error:
-            message = self._message(plugin.name, "score", error)
+            scores = self._call(plugin, nodes.snapshot, plugin.score_nodes, state, pod, nodes)
+            return checked_scores(scores, len(nodes), "score_nodes")
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "score", error, pod)
             raise PluginError(
                 f'running Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
@@ -289,13 +281,12 @@ class PluginCaller:
         try:
             if plugin.name not in self.foreign:
                 return plugin.normalize_scores(state, pod, nodes, raw)
-            scores = self._read_only.call(
-                plugin.name, nodes.snapshot, plugin.normalize_scores, state, pod, nodes, raw
+            scores = self._call(
+                plugin, nodes.snapshot, plugin.normalize_scores, state, pod, nodes, raw
             )
-            check_scores(scores, len(nodes), "normalize_scores")
-            return scores
-        except Exception as error:
-            message = self._message(plugin.name, "normalizeScore", error)
+            return checked_scores(scores, len(nodes), "normalize_scores")
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "normalizeScore", error, pod)
             raise PluginError(
                 f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
@@ -336,23 +327,21 @@ class PluginCaller:
             if plugin.name not in self.foreign:
                 return method(*arguments)
             status = self._read_only.call(plugin.name, snapshot, method, *arguments)
-            expect(status, Status, method.__name__)
+            check_status(status, method.__name__)
             return status
-        except Exception as error:
-            return Status.error(self._message(plugin.name, point, error))
+        except FAILURES as error:
+            return Status.error(self.log.message(plugin.name, point, error, _pod_of(arguments)))
 
     def permit(
         self, plugin: PermitPlugin, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> tuple[Status, float]:
         """With Wait, for how many seconds. A failure is a status with code Error."""
         try:
-            answer = self._call(plugin, node.snapshot, plugin.permit, state, pod, node)
-            expect(answer, tuple, "permit")
-            status, seconds = answer
-            expect(status, Status, "permit's status")
-            return status, float(seconds)
-        except Exception as error:
-            return Status.error(self._message(plugin.name, "permit", error)), 0.0
+            return checked_permit(
+                self._call(plugin, node.snapshot, plugin.permit, state, pod, node)
+            )
+        except FAILURES as error:
+            return Status.error(self.log.message(plugin.name, "permit", error, pod)), 0.0
 
     def notify(
         self,
@@ -365,15 +354,15 @@ class PluginCaller:
         """Unreserve and PostBind, which must not fail: any exception is a defect."""
         try:
             self._call(plugin, snapshot, method, *arguments)
-        except Exception as error:
-            self.note(plugin.name, point, error)
+        except FAILURES as error:
+            self.log.note(plugin.name, point, error, _pod_of(arguments))
 
     def less(self, plugin: QueueSortPlugin, first: QueuedPod, second: QueuedPod) -> bool:
         """False where the plugin fails, so that the pods stay in their order."""
         try:
-            return bool(plugin.less(first, second))
-        except Exception as error:
-            self.note(plugin.name, "queueSort", error)
+            return bool(self._limited(plugin, plugin.less, first, second))
+        except FAILURES as error:
+            self.log.note(plugin.name, "queueSort", error, first.pod, second.pod)
             return False
 
     def explain(
@@ -382,9 +371,19 @@ class PluginCaller:
         """The lines that a plugin adds to its answer at `point`, filter or score."""
         method = plugin.explain_filter if point == "filter" else plugin.explain_score
         try:
-            return tuple(self._call(plugin, node.snapshot, method, state, pod, node))
-        except Exception as error:
-            return (self.note(plugin.name, f"explain_{point}", error),)
+            lines = tuple(self._call(plugin, node.snapshot, method, state, pod, node))
+            expect_texts(lines, tuple, f"lines of explain_{point}")
+            return lines
+        except FAILURES as error:
+            return (self.log.note(plugin.name, f"explain_{point}", error, pod),)
+
+    def _limited(
+        self, plugin: Plugin | PluginEntry, method: Callable[..., T], *arguments: Any
+    ) -> T:
+        """A call that is given no snapshot. Raises what the plugin raises, and CallTimeoutError."""
+        if self.limit is None or plugin.name not in self.foreign:
+            return method(*arguments)
+        return self.limit.call(method, *arguments)
 
     def _call(
         self, plugin: Plugin, snapshot: Snapshot, method: Callable[..., T], *arguments: Any
@@ -393,3 +392,8 @@ class PluginCaller:
         if plugin.name in self.foreign:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
         return method(*arguments)
+
+
+def _pod_of(arguments: Iterable[Any]) -> PodInfo:
+    """The pod that a call is about: the first among its arguments."""
+    return next(argument for argument in arguments if isinstance(argument, PodInfo))

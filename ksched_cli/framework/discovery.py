@@ -21,6 +21,7 @@ from typing import Any
 import pluggy
 
 from ksched_cli.errors import UsageError
+from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.framework.hookspecs import API_ATTRIBUTE, PROJECT, Hooks
 from ksched_cli.framework.interface import API_VERSION, Plugin, Scope, points_of
 from ksched_cli.framework.registry import PluginEntry, Registry
@@ -81,9 +82,9 @@ def _register_source(
         loaded = [_entry(name, plugin, origin) for name, plugin in load().items()]
     except UnfitError as error:
         broken.append(Broken(origin, str(error), is_requested))
-    except Exception as error:
-        cause = f"{type(error).__name__}: {error}"
-        broken.append(Broken(origin, cause, is_requested, traceback.format_exc()))
+    except FAILURES as error:
+        raise_users_interrupt(error)
+        broken.append(Broken(origin, described(error), is_requested, traceback.format_exc()))
     else:
         for entry in loaded:
             _add(entries, entry)
@@ -146,8 +147,9 @@ def _creation_error(entry: PluginEntry) -> str | None:
         entry.make(None, Handle(Snapshot(()), ClusterState(), Nominator()))
     except PluginError:
         return None
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    except FAILURES as error:
+        raise_users_interrupt(error)
+        return described(error)
     return None
 
 

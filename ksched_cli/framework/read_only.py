@@ -15,19 +15,18 @@ import numpy as np
 from ksched_cli.cluster.objects import encode_hook
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.call_limit import CallLimit
 from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.status import MutationError
 
 T = TypeVar("T")
 
 
-class MutationError(Exception):
-    """A plugin changed what it may only read."""
-
-
 @dataclass(slots=True)
 class ReadOnlyCalls:
-    """Remembers which pods a plugin has changed."""
+    """Remembers which pods a plugin has changed. limit: of the time of a call, or None"""
 
+    limit: CallLimit | None = None
     # (plugin, pod key)
     _mutated: set[tuple[str, str]] = field(default_factory=set)
 
@@ -43,7 +42,8 @@ class ReadOnlyCalls:
         if outermost:
             snapshot.seal(True)
         try:
-            answer = method(*map(_frozen, arguments))
+            frozen = map(_frozen, arguments)
+            answer = method(*frozen) if self.limit is None else self.limit.call(method, *frozen)
         finally:
             if outermost:
                 snapshot.seal(False)

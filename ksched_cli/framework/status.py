@@ -5,7 +5,7 @@ Upstream: k8s.io/kube-scheduler/framework/interface.go (Code, Status).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -104,12 +104,16 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """An exception that a plugin let out, or an answer that is none. detail: the traceback."""
+    """An exception that a plugin let out, or an answer that is none.
+
+    detail: the traceback; pods: the keys of the pods it was asked about then, in that order
+    """
 
     plugin: str
     point: str
     problem: str
     detail: str
+    pods: dict[str, None] = field(default_factory=dict)
 
 
 SUCCESS = Status()
@@ -118,6 +122,10 @@ SKIP = Status(Code.SKIP)
 
 class MalformedError(Exception):
     """A plugin's answer is of the wrong type or length. It is reported without a traceback."""
+
+
+class MutationError(Exception):
+    """A plugin changed what it may only read."""
 
 
 class PluginError(Exception):

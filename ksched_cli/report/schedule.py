@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ksched_cli.analysis.pending import POD
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
+from ksched_cli.framework.status import Defect
 from ksched_cli.report import usage
 from ksched_cli.report.attempts import attempt
 from ksched_cli.report.owners import NO_CONTROLLER, group_name, shared_owner
@@ -39,9 +40,10 @@ def document(
     trace: bool,
     traced: Collection[str] = (),
     usages: Sequence[NodeUsage] = (),
+    defects: Iterable[Defect] = (),
 ) -> dict[str, Any]:
     """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are.
-    usages: of the nodes after the run."""
+    usages: of the nodes after the run. defects: of plugins"""
     result: dict[str, Any] = {
         "apiVersion": "ksched/v1",
         "kind": "ScheduleResult",
@@ -49,6 +51,15 @@ def document(
         "pending": sorted(run.pending),
         "gated": list(run.gated),
         "undecided": list(run.failed),
+        "defects": [
+            {
+                "plugin": defect.plugin,
+                "point": defect.point,
+                "problem": defect.problem,
+                "pods": list(defect.pods),
+            }
+            for defect in defects
+        ],
         "ignored": [{"pod": pod.pod, "reason": pod.reason} for pod in run.ignored],
         "evicted": [eviction.pod for eviction in run.evicted],
         "evictions": [

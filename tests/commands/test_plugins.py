@@ -45,7 +45,9 @@ def state(tmp_path: Path) -> Path:
     return file
 
 
-def failing(folder: Path, condition: str = "True", init: str = "pass") -> Path:
+def failing(
+    folder: Path, condition: str = "True", init: str = "pass", act: str = 'raise ValueError("odd")'
+) -> Path:
     file = folder / "failing.py"
     file.write_text(
         f"""
@@ -59,7 +61,7 @@ class Failing(FilterPlugin):
 
     def filter(self, state, pod, node):
         if {condition}:
-            raise ValueError("odd")
+            {act}
         return SUCCESS
 """
     )
@@ -104,7 +106,8 @@ def test_the_exit_code_is_3_where_a_plugin_decided_some_pods_by_failing(
 ) -> None:
     result = ksched("schedule", "--plugin", failing(tmp_path), "--state", state)
     assert result.returncode == 3
-    assert "plugin Failing failed in filter: ValueError: odd" in result.stderr
+    message = "plugin Failing failed in filter: ValueError: odd (of default/p, default/q)"
+    assert message in result.stderr
     assert "--debug prints the traceback" in result.stderr
     assert "Traceback" not in result.stderr
     some = failing(tmp_path, 'pod.name == "p"')
@@ -122,7 +125,61 @@ def test_debug_prints_the_traceback(tmp_path: Path, state: Path) -> None:
 
 def test_explain_says_what_failed(tmp_path: Path, state: Path) -> None:
     result = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
-    assert "plugin Failing failed in filter: ValueError: odd" in result.stderr
+    assert (
+        "plugin Failing failed in filter: ValueError: odd (of default/p, default/q)"
+        in result.stderr
+    )
+
+
+def test_the_result_has_every_failure_with_its_pods(tmp_path: Path, state: Path) -> None:
+    arguments = ("--plugin", failing(tmp_path), "--state", state, "-o", "json")
+    result = json.loads(ksched("schedule", *arguments).stdout)
+    failure = {"plugin": "Failing", "point": "filter", "problem": "ValueError: odd"}
+    assert result["defects"] == [{**failure, "pods": ["default/p", "default/q"]}]
+    assert result["undecided"] == ["default/p", "default/q"]
+    assert result["warnings"][-1].endswith("(of default/p, default/q)")
+
+
+@pytest.mark.parametrize(
+    ("act", "problem"),
+    [
+        ("while True: pass", "it took longer than 0.2 s"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("self.filter(state, pod, node)", "RecursionError: maximum recursion depth exceeded"),
+        ("bytearray(1 << 62)", "MemoryError"),
+    ],
+)
+def test_no_failure_ends_the_run_of_the_other_pods(
+    act: str, problem: str, tmp_path: Path, state: Path
+) -> None:
+    file = failing(tmp_path, 'pod.name == "p" and not print("noise")', act=act)
+    arguments = ("--plugin", file, "--plugin-timeout", "0.2", "--state", state, "-o", "json")
+    done = ksched("schedule", *arguments)
+    result = json.loads(done.stdout)
+    assert done.returncode == 3, done.stderr
+    assert result["placements"] == {"default/q": "n"}
+    (defect,) = result["defects"]
+    assert defect["problem"].startswith(problem)
+    assert "Traceback" not in done.stderr
+    assert "noise" in done.stderr
+
+
+def test_a_plugin_that_ends_the_process_when_it_is_imported_is_a_wrong_question(
+    tmp_path: Path, state: Path
+) -> None:
+    file = tmp_path / "ending.py"
+    file.write_text("raise SystemExit(0)")
+    result = ksched("schedule", "--plugin", file, "--state", state)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"--plugin {file}: SystemExit: 0" in result.stderr
+
+
+def test_a_limit_that_is_none_is_refused(state: Path) -> None:
+    for text in ("0", "-1", "nan", "inf", "soon"):
+        result = ksched("schedule", "--state", state, f"--plugin-timeout={text}")
+        assert result.returncode == 2
+        assert f'--plugin-timeout takes a number above 0; not "{text}"' in result.stderr
 
 
 def test_a_plugin_that_cannot_be_made_is_a_defect(tmp_path: Path, state: Path) -> None:

@@ -18,7 +18,7 @@ def test_ignorable_extenders_come_last_and_the_rest_stays_in_order() -> None:
     ]
     extenders = Extenders.build(configured, Nominator(), warn=lambda line: None)
     assert [extender.name for extender in extenders.all] == ["http://2", "http://3", "http://1"]
-    assert extenders.missing is None
+    assert extenders.failure is None
     extenders.close()
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ksched_cli.framework.answer_checks import (
-    check_scores,
-    check_verdicts,
     checked_result,
+    checked_scores,
+    checked_verdicts,
     expect,
 )
 from ksched_cli.framework.interface import PreFilterResult
@@ -52,12 +52,12 @@ def test_a_result_of_another_shape_is_refused(
 )
 def test_verdicts_of_another_shape_are_refused(verdicts: Any, message: str) -> None:
     with pytest.raises(MalformedError, match=f"^{message}$"):
-        check_verdicts(verdicts, 2)
+        checked_verdicts(verdicts, 2)
 
 
 def test_one_verdict_and_one_score_per_node_pass() -> None:
-    check_verdicts(Verdicts.passing(2), 2)
-    check_scores(np.zeros(2, dtype=np.int64), 2, "score_nodes")
+    checked_verdicts(Verdicts.passing(2), 2)
+    checked_scores(np.zeros(2, dtype=np.int64), 2, "score_nodes")
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_one_verdict_and_one_score_per_node_pass() -> None:
 )
 def test_scores_of_another_shape_are_refused(scores: Any, message: str) -> None:
     with pytest.raises(MalformedError, match=f"^{message}$"):
-        check_scores(scores, 2, "score_nodes")
+        checked_scores(scores, 2, "score_nodes")

@@ -41,7 +41,7 @@ def extension(
 
 
 def runner(*extensions: PreFilterExtensions) -> ExtensionsRunner:
-    return ExtensionsRunner(extensions, PluginCaller({}))
+    return ExtensionsRunner(extensions, PluginCaller())
 
 
 def skipping(*names: str) -> CycleState:

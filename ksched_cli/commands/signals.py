@@ -1,0 +1,53 @@
+"""SIGINT and SIGTERM end the command in order: what is being written aside goes away, and then the
+process ends by the signal, as a shell expects of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class EndedBySignal(BaseException):
+    """No Exception: nothing but `finally` may come between it and the end of the command."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+@contextmanager
+def raised_signals() -> Iterator[None]:
+    """Inside, the first of SIGNALS raises EndedBySignal, and the next one ends the process at once.
+    One that the parent has us ignore, as nohup does, stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in handlers.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, _raise)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def end_by(number: int) -> NoReturn:
+    """Ends the process as the signal does that nobody handles."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    raise SystemExit(128 + number)  # where the signal is blocked
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_DFL)
+    raise EndedBySignal(number)

@@ -1,0 +1,152 @@
+"""What ends the process from outside: a signal, a full disk, no terminal, no home. No half file, no
+traceback, and the exit code that a shell expects."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.commands.signals import EndedBySignal, raised_signals
+from ksched_cli.live.snapshot_file import written_aside
+
+ROOT = Path(__file__).parents[2]
+STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
+WAITING = """
+import sys, time
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Waiting(FilterPlugin):
+    name = "Waiting"
+
+    def filter(self, state, pod, node):
+        print("ready", flush=True)
+        try:
+            time.sleep(60)
+        except Exception:
+            pass
+        return SUCCESS
+"""
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ksched_cli", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_middle_of_a_run_ends_it_by_that_signal(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "waiting.py"
+    plugin.write_text(WAITING)
+    with started("schedule", "--state", STATE, "--plugin", plugin) as process:
+        assert process.stderr is not None
+        while "ready" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (-number, "")
+    assert "Traceback" not in err
+    assert "defect" not in err
+
+
+def test_a_signal_at_any_moment_leaves_no_traceback_and_a_whole_result_or_none() -> None:
+    begun = time.monotonic()
+    with started("schedule", "--state", STATE, "-o", "json") as process:
+        process.communicate()
+    length = time.monotonic() - begun
+    for step in range(1, 4):
+        with started("schedule", "--state", STATE, "-o", "json") as process:
+            time.sleep(0.1 + step * length / 4)
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=30)
+        assert "Traceback" not in err
+        assert "defect" not in err
+        if process.returncode != -signal.SIGTERM:
+            json.loads(out)
+
+
+def test_what_was_being_written_goes_away(tmp_path: Path) -> None:
+    target = tmp_path / "cluster.json"
+
+    def write() -> None:
+        with raised_signals(), written_aside(str(target)) as file:
+            file.write(b"{")
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+
+    with pytest.raises(EndedBySignal):
+        write()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_second_signal_is_not_handled_and_afterwards_all_is_as_before() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    handlers = []
+
+    def interrupt() -> None:
+        with raised_signals():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            finally:
+                handlers.append(signal.getsignal(signal.SIGINT))
+
+    with pytest.raises(EndedBySignal):
+        interrupt()
+    assert handlers == [signal.SIG_DFL]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with raised_signals():
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_neither_home_nor_terminal_nor_a_folder_to_write_to_is_needed(tmp_path: Path) -> None:
+    folder = tmp_path / "read-only"
+    folder.mkdir(mode=0o500)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "TERM": "none",
+        "COLUMNS": "0",
+    }
+    command = [sys.executable, "-m", "ksched_cli", "schedule", "--state", str(STATE)]
+    done = subprocess.run(
+        command,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "3 placed, 1 pending, 1 gated" in done.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_a_recording_onto_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    extender = {"urlPrefix": "http://127.0.0.1:1", "filterVerb": "filter", "ignorable": True}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**kind, "extenders": [extender]}))
+    arguments = ("--state", STATE, "--config", config, "--record-extenders", "/dev/full")
+    with started("schedule", *arguments) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert "/dev/full cannot be written: No space left on device" in err
+    assert "Traceback" not in err
