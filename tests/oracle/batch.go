@@ -60,6 +60,11 @@ func answer(line []byte) (r response) {
 	if q.Mode == "gates" {
 		return response{Result: refusalOf(q.Gates)}
 	}
+	restore, err := setGates(q.Gates)
+	if err != nil {
+		return response{Error: err.Error()}
+	}
+	defer restore()
 	if q.Mode == "config" {
 		return response{Result: describeConfig(config)}
 	}

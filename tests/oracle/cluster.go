@@ -41,6 +41,7 @@ type cluster struct {
 	podLister  cache.Indexer // what the scheduler's pod lister sees
 	nodeLister cache.Indexer
 	rehearsal  bool // the API server answers, but nothing changes
+	created    int  // claims that the scheduler has created
 }
 
 // panicked holds the first panic of a worker, if there was one.
@@ -74,6 +75,7 @@ func newCluster(ctx context.Context, cfg *config.KubeSchedulerConfiguration, s *
 		c.cancel()
 		return nil, err
 	}
+	c.reactToClaims()
 	factory := informers.NewSharedInformerFactory(c.client, 0)
 	c.podLister = byHand(factory, &v1.Pod{}).GetIndexer()
 	c.nodeLister = byHand(factory, &v1.Node{}).GetIndexer()

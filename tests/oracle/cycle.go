@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -169,29 +168,4 @@ func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	r.changes++
 	r.sched.SchedulingQueue.Delete(pod)
 	return r.podLister.Update(assumed)
-}
-
-// tellClaims notes what the pod's claims were allocated.
-func (r *run) tellClaims(a *attempt, pod *v1.Pod) error {
-	claims, err := r.claims()
-	if err != nil {
-		return err
-	}
-	a.Claims = map[string][]string{}
-	for i := range pod.Spec.ResourceClaims {
-		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil || name == nil {
-			continue
-		}
-		for _, claim := range claims {
-			if claim.Namespace != pod.Namespace || claim.Name != *name || claim.Status.Allocation == nil {
-				continue
-			}
-			for _, d := range claim.Status.Allocation.Devices.Results {
-				device := fmt.Sprintf("%s=%s/%s/%s", d.Request, d.Driver, d.Pool, d.Device)
-				a.Claims[*name] = append(a.Claims[*name], device)
-			}
-		}
-	}
-	return nil
 }

@@ -17,13 +17,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import subject
-from cases import OLDEST, differs, expected_file
+from cases import GATES_FILE, OLDEST, differs, expected_file
 from generate import DEFAULT_FAMILIES, FAMILIES, Case
 from generate import case as random_case
 from releases import MODULES
@@ -54,20 +54,20 @@ class Verdict:
 
 
 def ask_oracle(case: Case) -> dict[str, Any]:
-    if case.gates is not None:
-        return oracle().gates(case.gates)
+    if case.is_gates:
+        return oracle().refused_gates(case.gates)
     if case.is_config:
         return oracle().config(case.config or "")
-    return oracle().run(case.state, case.config)
+    return oracle().run(case.state, case.config, case.gates)
 
 
 def ask_ksched(case: Case) -> dict[str, Any]:
-    if case.gates is not None:
-        return subject.gates(case.gates, MINOR)
+    if case.is_gates:
+        return subject.refused_gates(case.gates, MINOR)
     return (
         subject.describe(case.config or "", MINOR)
         if case.is_config
-        else subject.decide(case.state, case.config, MINOR)
+        else subject.decide(case.state, case.config, MINOR, case.gates)
     )
 
 
@@ -84,12 +84,12 @@ def compare(case: Case, oracle_only: bool = False) -> tuple[str, str]:
     if not difference:
         return "agrees", ""
     # Errors of gates come in the order of a map, which is nearly always the same for two of them.
-    again = AGAIN if case.gates is None else 10 * AGAIN
+    again = 10 * AGAIN if case.is_gates else AGAIN
     return ("differs" if steady(case, expected, again) else "unsteady"), difference
 
 
 def difference_of(case: Case, expected: dict[str, Any], got: dict[str, Any]) -> str | None:
-    if case.gates is not None:
+    if case.is_gates:
         # A gate of which ksched has one side only is refused, where upstream takes it.
         if not expected["error"] and "ksched does not implement" in got["error"]:
             return None
@@ -110,7 +110,15 @@ def examine(task: tuple[str, int], minor: str, oracle_only: bool) -> Verdict:
     global MINOR
     MINOR = minor
     family, seed = task
-    return Verdict(family, seed, *compare(random_case(family, seed), oracle_only))
+    return Verdict(family, seed, *compare(case_of(family, seed), oracle_only))
+
+
+def case_of(family: str, seed: int) -> Case:
+    """A random case, without gates that the minor has not or ksched does not follow."""
+    case = random_case(family, seed)
+    if case.is_gates or not case.gates:
+        return case
+    return replace(case, gates=subject.followed_gates(case.gates, MINOR))
 
 
 def signature(difference: str) -> str:
@@ -136,6 +144,8 @@ def save(case: Case, name: str, conformance: Path = CONFORMANCE) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if not case.is_config:
         (folder / "state.yaml").write_text(case.state)
+    if case.gates:
+        (folder / GATES_FILE).write_text(case.gates + "\n")
     if case.config is not None:
         (folder / "config.yaml").write_text(case.config + "\n")
     result = json.dumps(ask_oracle(case)["result"], separators=(",", ":"))
@@ -176,7 +186,7 @@ def report(options: argparse.Namespace, verdict: Verdict, seen: Counter[str]) ->
         return
     if verdict.family == "gates":
         return
-    small = shrunk(random_case(verdict.family, verdict.seed), verdict.difference, options.shrink)
+    small = shrunk(case_of(verdict.family, verdict.seed), verdict.difference, options.shrink)
     _, difference = compare(small)
     print(f"    small: {len(small.objects)} objects: {difference}")
     if not options.no_save:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
@@ -16,6 +18,28 @@ func keepGates() {
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	metricsfeatures.AddFeatureGates(utilfeature.DefaultMutableFeatureGate)
 	untouched = utilfeature.DefaultMutableFeatureGate.DeepCopy()
+}
+
+// setGates sets feature gates for one question, and gives what sets them back.
+func setGates(text string) (restore func(), err error) {
+	before := map[string]bool{}
+	for _, part := range strings.Split(text, ",") {
+		name, _, _ := strings.Cut(part, "=")
+		if gate := featuregate.Feature(strings.TrimSpace(name)); gate != "" && isGate(gate) {
+			before[string(gate)] = utilfeature.DefaultFeatureGate.Enabled(gate)
+		}
+	}
+	restore = func() { utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(before)) }
+	if err := utilfeature.DefaultMutableFeatureGate.Set(text); err != nil {
+		restore()
+		return nil, err
+	}
+	return restore, nil
+}
+
+func isGate(gate featuregate.Feature) bool {
+	_, known := utilfeature.DefaultMutableFeatureGate.GetAll()[gate]
+	return known
 }
 
 type gatesAnswer struct {

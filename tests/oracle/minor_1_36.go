@@ -7,9 +7,12 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -56,4 +59,22 @@ func evictWith(plugin *defaultpreemption.DefaultPreemption, evict func(victim *v
 	plugin.Executor.PreemptPod = func(_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *v1.Pod, _ string) error {
 		return evict(victim)
 	}
+}
+
+// classesArrived says whether the scheduler knows which device classes back extended resources.
+func classesArrived(manager sharedDRAManager, s *state) bool {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.DRAExtendedResource) {
+		return true
+	}
+	for _, obj := range s.others {
+		class, ok := obj.(*resourceapi.DeviceClass)
+		if !ok {
+			continue
+		}
+		implicit := v1.ResourceName(resourceapi.ResourceDeviceClassPrefix + class.Name)
+		if manager.DeviceClassResolver().GetDeviceClass(implicit) == nil {
+			return false
+		}
+	}
+	return true
 }

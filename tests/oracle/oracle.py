@@ -79,16 +79,16 @@ class Oracle:
     def ask(self, case: Case) -> dict[str, Any]:
         if case.is_config:
             return self.config(case.config or "")
-        return self.run(case.state, case.config)
+        return self.run(case.state, case.config, case.gates)
 
-    def run(self, state: str, config: str | None = None) -> dict[str, Any]:
+    def run(self, state: str, config: str | None = None, gates: str = "") -> dict[str, Any]:
         """The answer to a state: {"result": as expected.json} or {"error": text}."""
-        return self.answer({"mode": "run", "state": state, "config": config})
+        return self.answer({"mode": "run", "state": state, "config": config, "gates": gates})
 
     def config(self, config: str) -> dict[str, Any]:
         return self.answer({"mode": "config", "config": config})
 
-    def gates(self, text: str) -> dict[str, Any]:
+    def refused_gates(self, text: str) -> dict[str, Any]:
         """{"result": {"error": upstream's refusal of a value of --feature-gates, or ""}}."""
         return self.answer({"mode": "gates", "gates": text})
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from cases import OLDEST, Case, differs, expected_file, families
 from generate import FAMILIES
-from generate import case as random_case
 from releases import MODULES
 
 import fuzz
@@ -25,7 +24,7 @@ from oracle import Oracle, UnavailableError, extender_server
 def add(family: str, count: int, seed: int, folder: Path) -> None:
     """Adds the first so many cases from a seed on that upstream decides the same every time."""
     while count:
-        candidate = random_case(family, seed)
+        candidate = fuzz.case_of(family, seed)
         answer = fuzz.ask_oracle(candidate)
         if "result" in answer and fuzz.steady(candidate, answer["result"], fuzz.AGAIN):
             fuzz.save(candidate, f"{seed:03d}", folder)

@@ -25,7 +25,7 @@ func (c *cluster) settle(s *state) error {
 		if err != nil {
 			return err
 		}
-		if claims && (s == nil || c.volumesArrived(s)) {
+		if claims && (s == nil || c.volumesArrived(s) && classesArrived(c.draManager(), s)) {
 			return nil
 		}
 		if time.Since(begin) > 10*time.Second {
@@ -39,13 +39,13 @@ func (c *cluster) settle(s *state) error {
 // for without end.
 func (c *cluster) claimsArrived(late bool) (bool, error) {
 	claims, err := c.claims()
-	if err != nil || len(claims) == 0 {
-		return err == nil, err
+	if err != nil {
+		return false, err
 	}
-	expected := sets.New[structured.DeviceID]()
-	var manager sharedDRAManager
-	for _, fw := range c.sched.Profiles {
-		manager = fw.SharedDRAManager()
+	all, exclusive := sets.New[structured.DeviceID](), sets.New[structured.DeviceID]()
+	manager := c.draManager()
+	if cached, err := manager.ResourceClaims().List(); err != nil || len(cached) != len(claims) {
+		return false, err
 	}
 	for i := range claims {
 		claim := &claims[i]
@@ -57,13 +57,17 @@ func (c *cluster) claimsArrived(late bool) (bool, error) {
 			continue
 		}
 		for _, device := range claim.Status.Allocation.Devices.Results {
+			id := structured.MakeDeviceID(device.Driver, device.Pool, device.Device)
 			if device.AdminAccess == nil || !*device.AdminAccess {
-				expected.Insert(structured.MakeDeviceID(device.Driver, device.Pool, device.Device))
+				all.Insert(id)
+				if device.ShareID == nil {
+					exclusive.Insert(id)
+				}
 			}
 		}
 	}
 	allocated, err := manager.ResourceClaims().ListAllAllocatedDevices()
-	return late || allocated.Equal(expected), err
+	return late || allocated.Equal(all) || allocated.Equal(exclusive), err
 }
 
 func (c *cluster) volumesArrived(s *state) bool {

@@ -131,6 +131,7 @@ func (s *state) take(obj runtime.Object) error {
 		s.pods = append(s.pods, obj)
 	case *resourceapi.ResourceClaim:
 		named(obj)
+		prepareDevices(obj)
 		s.others = append(s.others, obj)
 	default:
 		s.others = append(s.others, obj)

@@ -20,10 +20,12 @@ from unittest import mock
 from cases import OLDEST
 
 
-def decide(state: str, config: str | None, minor: str = OLDEST) -> dict[str, Any]:
+def decide(state: str, config: str | None, minor: str = OLDEST, gates: str = "") -> dict[str, Any]:
     """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
     with files(state=state, config=config) as paths:
         args = ["--kubernetes-version", minor, "--state", paths["state"], "-o", "json", "--trace"]
+        if gates:
+            args += ["--feature-gates", gates]
         if config is not None:
             args += ["--config", paths["config"]]
         return call("schedule", *args)
@@ -42,7 +44,7 @@ def describe(config: str, minor: str = OLDEST) -> dict[str, Any]:
         return call("config", "show", *args)
 
 
-def gates(text: str, minor: str) -> dict[str, Any]:
+def refused_gates(text: str, minor: str) -> dict[str, Any]:
     """{"error": why ksched refuses a value of --feature-gates, or ""}."""
     from ksched_cli.errors import UsageError
     from ksched_cli.kube.versions import release_of
@@ -54,6 +56,12 @@ def gates(text: str, minor: str) -> dict[str, Any]:
             "error": str(error).removeprefix("--feature-gates: ").partition("; did you mean")[0]
         }
     return {"error": ""}
+
+
+def followed_gates(text: str, minor: str) -> str:
+    """Those of some settings that ksched takes for a minor."""
+    settings = filter(None, text.split(","))
+    return ",".join(part for part in settings if not refused_gates(part, minor)["error"])
 
 
 @contextlib.contextmanager

@@ -9,9 +9,12 @@ from generate import (
     claims,
     configs,
     declared_features,
+    device_pools,
     devices,
     everything,
+    extended_resources,
     extenders,
+    gated,
     gates,
     inter_pod,
     node_affinity,
@@ -46,6 +49,9 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "batching": batching.generate,
     "declared_features": declared_features.generate,
     "devices": devices.generate,
+    "device_pools": device_pools.generate,
+    "extended_resources": extended_resources.generate,
+    "gated": gated.generate,
     "gates": gates.generate,
 }
 # Without `extenders`, which need a server.
@@ -54,12 +60,19 @@ DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family != "extenders")
 
 @dataclass(frozen=True)
 class Case:
-    """A random case as text, as the programs read it."""
+    """A random case as text, as the programs read it.
+
+    gates: a value of --feature-gates; of the family `gates`, all that there is
+    """
 
     family: str
     objects: list[Object]
     config: str | None
-    gates: str | None = None
+    gates: str = ""
+
+    @property
+    def is_gates(self) -> bool:
+        return self.family == "gates"
 
     @property
     def is_config(self) -> bool:

@@ -37,12 +37,12 @@ class Draw(random.Random):
 class Draft:
     """A random case: the objects of its state, and its configuration if not the default.
 
-    gates: a value of --feature-gates, of a case that is nothing else
+    gates: a value of --feature-gates
     """
 
     objects: list[Object] = field(default_factory=list)
     config: Object | str | None = None
-    gates: str | None = None
+    gates: str = ""
 
 
 @dataclass

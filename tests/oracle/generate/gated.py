@@ -1,0 +1,34 @@
+"""Cases of other families under other feature gates than the default ones."""
+
+from collections.abc import Callable
+
+from generate import batching, device_pools, devices, extended_resources, resources, spread, taints
+from generate.world import Draft, Draw
+
+FAMILIES: tuple[Callable[[Draw], Draft], ...] = (
+    batching.generate,
+    device_pools.generate,
+    device_pools.generate,
+    devices.generate,
+    extended_resources.generate,
+    resources.generate,
+    spread.generate,
+    taints.generate,
+)
+GATES = (
+    "DRAConsumableCapacity=false",
+    "DRADeviceBindingConditions=false",
+    "DRADeviceTaints=false",
+    "DRAExtendedResource=false",
+    "DRAPartitionableDevices=false",
+    "InPlacePodLevelResourcesVerticalScaling=false",
+    "OpportunisticBatching=false",
+    "TaintTolerationComparisonOperators=true",
+)
+
+
+def generate(draw: Draw) -> Draft:
+    draft = draw.pick(FAMILIES)(draw)
+    gates = [gate for gate in GATES if draw.maybe(0.4)]
+    draft.gates = ",".join(gates or [draw.pick(GATES)])
+    return draft
