@@ -17,10 +17,14 @@ FILE = Path(__file__).with_name("configuration.json")
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
+def on_one_line(document: str) -> str:
+    """JSON text with every list of scalars on a line."""
+    return _SCALARS.sub(lambda match: f"[{' '.join(match[1].split())}]", document)
+
+
 def text() -> str:
-    """The whole file; a list of scalars stands on one line."""
-    document = json.dumps(configuration_schema(Registry(IN_TREE)), indent=2)
-    return _SCALARS.sub(lambda match: f"[{' '.join(match[1].split())}]", document) + "\n"
+    """The whole file."""
+    return on_one_line(json.dumps(configuration_schema(Registry(IN_TREE)), indent=2)) + "\n"
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from ksched_cli.commands.main import app
+from ksched_cli.kube.documents import load_documents
 
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
@@ -55,3 +58,22 @@ def test_the_expectations_of_the_examples_hold(monkeypatch: pytest.MonkeyPatch) 
     shown = CliRunner().invoke(app, ["test", "examples"])
     assert shown.exit_code == 0, shown.stdout
     assert "10 passed, 0 failed" in shown.stdout
+
+
+MODELINE = re.compile(r"^# yaml-language-server: \$schema=(?P<path>\S+)$", re.M)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: str(path.parent.name)
+)
+def test_an_editor_finds_the_schema_of_an_example_and_nothing_wrong(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    modeline = MODELINE.search(text)
+    if path.name == "workflow.yaml":
+        return
+    assert modeline is not None
+    schema = json.loads((path.parent / modeline["path"]).read_text(encoding="utf-8"))
+    for document in load_documents(text, str(path)):
+        # YAML 1.1 takes the key `on` for true; editors do not.
+        read = json.loads(json.dumps(document).replace('"true":', '"on":'))
+        Draft202012Validator(schema).validate(read)
