@@ -27,7 +27,7 @@ def test_changes_come_first_and_warnings_last() -> None:
 
 def test_a_page_names_the_command_of_every_kind() -> None:
     kinds = {
-        json.loads(path.read_text())["properties"].get("kind", {}).get("const", "")
+        json.loads(path.read_text()).get("properties", {}).get("kind", {}).get("const", "")
         for path in SCHEMAS.glob("*.json")
     }
     read = {"Scenario", "Expectations", "Sweep", "Tune", ""}
