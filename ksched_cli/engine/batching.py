@@ -55,7 +55,6 @@ class Batch:
     def take_best(self, tie_break: Callable[[Rows], int]) -> int:
         """The best node that is left, which is taken then."""
         ties = self.rows[(self.totals == self.totals.max()).nonzero()[0]]
-        ties.sort()
         row = tie_break(ties) if len(ties) > 1 else int(ties[0])
         self._take(row)
         return row

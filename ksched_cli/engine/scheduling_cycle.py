@@ -23,12 +23,12 @@ from ksched_cli.framework.status import Status
 
 NO_NODES = "no nodes available to schedule pods"
 
-# Of the rows with the best total, in name order, the one to take.
+# Of the rows with the best total, in any order, the one to take.
 TieBreak = Callable[[Rows], int]
 
 
 def first_by_name(ties: Rows) -> int:
-    return int(ties[0])
+    return ties.item(ties.argmin())
 
 
 def random_choice(seed: int | None) -> TieBreak:
@@ -36,7 +36,7 @@ def random_choice(seed: int | None) -> TieBreak:
     draw = random.Random(seed)
 
     def drawn(ties: Rows) -> int:
-        return int(ties[draw.randrange(len(ties))])
+        return int(sorted(ties.tolist())[draw.randrange(len(ties))])
 
     return drawn
 
@@ -101,11 +101,10 @@ class SchedulingCycle:
             ties = (totals == best).nonzero()[0]
             if feasible.rows is not None:
                 ties = feasible.rows[ties]
-                ties.sort()
             if len(ties) > 1:
                 row = self.tie_break(ties)
                 if detailed:
-                    names = tuple(snapshot.names[tie] for tie in ties.tolist())
+                    names = tuple(snapshot.names[tie] for tie in sorted(ties.tolist()))
             else:
                 row = ties.item(0)
         pod, framework = evaluation.pod, evaluation.framework

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/interface.go (NodeToStatus).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,6 @@ from ksched_cli.framework.status import Code, Status
 
 ABSENT = -1
 NOT_LOOKED_AT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-
-_NO_COUNTS = np.empty(0, dtype=np.intp)
 
 
 class StatusColumn:
@@ -51,6 +50,19 @@ class StatusColumn:
         return rows
 
 
+class AddedVerdicts(NamedTuple):
+    """Verdicts on some rows, None for all.
+
+    ids:        0 passes; the others, with the offset, are indexes into the attempt's statuses
+    rejections: how many of them reject
+    """
+
+    rows: Rows | None
+    ids: Ids
+    offset: int
+    rejections: int
+
+
 class NodeStatuses(Mapping[str, Status]):
     """Node name → status. A node that nobody spoke about has the status `absent`.
 
@@ -66,7 +78,7 @@ class NodeStatuses(Mapping[str, Status]):
         self.absent = NOT_LOOKED_AT
         self._ids: Ids | None = None
         # What is not in `_ids` yet: mostly nobody asks for more than how many there are.
-        self._added: list[tuple[Rows, Ids]] = []
+        self._added: list[AddedVerdicts] = []
         # Of all rows, until one of them changes or they are read one by one.
         self._shared: StatusColumn | None = None
 
@@ -77,22 +89,23 @@ class NodeStatuses(Mapping[str, Status]):
             self._ids, self._shared = self._shared.ids.copy(), None
         elif self._ids is None:
             self._ids = np.full(len(self.snapshot), ABSENT, dtype=np.int32)
-        for rows, ids in self._added:
-            self._ids[rows] = ids
+        for added in self._added:
+            rejected = added.ids.nonzero()[0]
+            rows = rejected if added.rows is None else added.rows[rejected]
+            self._ids[rows] = added.ids[rejected] + added.offset
         self._added.clear()
         return self._ids
 
     def add(self, rows: Rows | None, ids: Ids, statuses: list[Status]) -> None:
         """Rows with verdicts, each row once in an attempt; an id of 0 passes and is left out.
-        rows: None means all."""
+        rows: None means all. The arrays are taken over."""
         if len(statuses) == 1:
             return
         if self._shared is not None:
             self.ids  # noqa: B018  # from here on they are this attempt's own
-        rejected = (ids != 0).nonzero()[0]
-        if len(rejected):
-            of = rejected if rows is None else rows[rejected]
-            self._added.append((of, ids[rejected] + (len(self.statuses) - 1)))
+        rejections = int(np.count_nonzero(ids))
+        if rejections:
+            self._added.append(AddedVerdicts(rows, ids, len(self.statuses) - 1, rejections))
             self.statuses += statuses[1:]
 
     def share(self, column: StatusColumn) -> None:
@@ -124,7 +137,7 @@ class NodeStatuses(Mapping[str, Status]):
         if self._shared is not None:
             rows = len(self.snapshot)
         elif self._ids is None:
-            rows = sum(len(rows) for rows, _ in self._added)
+            rows = sum(added.rejections for added in self._added)
         else:
             rows = int(np.count_nonzero(self.has_status))
         return rows + len(self.foreign)
@@ -158,10 +171,12 @@ class NodeStatuses(Mapping[str, Status]):
             return self._shared.counts()
         length = len(self.statuses)
         if self._ids is None:
-            ids = [ids for _, ids in self._added]
-            if len(ids) == 1:
-                return np.bincount(ids[0], minlength=length)
-            return np.bincount(np.concatenate(ids), minlength=length) if ids else _NO_COUNTS
+            counts = np.zeros(length, dtype=np.intp)
+            for added in self._added:
+                rejections = np.bincount(added.ids)[1:]
+                first = added.offset + 1
+                counts[first : first + len(rejections)] += rejections
+            return counts
         # ABSENT is -1, the first bin.
         return np.bincount(self.ids + 1, minlength=length + 1)[1:]
 

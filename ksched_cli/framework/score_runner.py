@@ -241,7 +241,9 @@ class ScoreRunner:
             if extremes != normalized.extremes:
                 part = self._part(normalized.scores, extremes, static_state, pod)
                 cache.replace_part(normalized, extremes, part)
-        stale = cache.renew(nodes)
+        # Of all nodes, the log says which have changed; in-tree plugins do not mind more of them.
+        in_view = Nodes(nodes.snapshot) if cache.scalar and nodes.are_most else nodes
+        stale = cache.renew(in_view)
         if stale is None:
             return
         may_be_scalar = cache.scalar and len(stale) < SCALAR_PATH_MAX

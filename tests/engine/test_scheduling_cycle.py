@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ksched_cli.engine.binding_cycle import Outcome
@@ -47,6 +48,10 @@ def test_among_the_best_nodes_the_tie_break_takes_one(
 ) -> None:
     _, outcome = attempt(scoring("S", {"a": 5, "c": 5}), tie_break=tie_break)
     assert (outcome.attempt.node, outcome.attempt.ties) == (name, ("a", "c"))
+
+
+def test_the_first_by_name_is_taken_in_whatever_order_the_best_nodes_come() -> None:
+    assert first_by_name(np.array([4, 2, 9])) == 2
 
 
 def test_the_only_feasible_node_is_taken_without_a_score() -> None:

@@ -16,7 +16,8 @@ from ksched_cli.cluster.topology.label_columns import MISSING
 
 # Narrow, because there may be as many domains as nodes and thousands of counters.
 Counts = NDArray[np.int32]
-Codes = NDArray[np.int32]
+# As NumPy wants indices: others are converted every time.
+Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 T = TypeVar("T", bound=np.generic)
@@ -49,7 +50,7 @@ class Domains:
 
     def where(self, counted: Mask) -> Domains:
         """The same domains with fewer nodes in them."""
-        codes = np.where(counted, self.codes, MISSING).astype(np.int32)
+        codes = np.where(counted, self.codes, MISSING)
         return Domains(self.key, self.values, codes)
 
     def zeros(self) -> Counts:

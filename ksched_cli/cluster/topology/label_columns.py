@@ -19,7 +19,7 @@ class LabelColumn(Struct, frozen=True):
     """codes[row] is the index in `values` of the node's value, or MISSING, which finds the last
     entry of a table that has one entry more than `values`."""
 
-    codes: NDArray[np.int32]
+    codes: NDArray[np.intp]
     values: tuple[str, ...]
     index: dict[str, int]
 
@@ -52,7 +52,7 @@ class LabelColumns:
 
     def _make(self, key: str) -> LabelColumn:
         index: dict[str, int] = {}
-        codes = np.full(len(self._nodes), MISSING, dtype=np.int32)
+        codes = np.full(len(self._nodes), MISSING, dtype=np.intp)
         for row, node in enumerate(self._nodes):
             value = node.metadata.labels.get(key)
             if value is not None:

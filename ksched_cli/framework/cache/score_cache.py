@@ -42,11 +42,16 @@ class NodeScores:
         visited = self._narrow[order]
         self._next_lowest = _next_ranks(visited == self.lowest)
         self._next_highest = _next_ranks(visited == self.highest)
+        # So many nodes may be out of view, and one with each extreme is still in view.
+        counts = (np.count_nonzero(raw == extreme) for extreme in (self.lowest, self.highest))
+        self._spare = min(counts) - 1
         self._parts: dict[Extremes, Scores | None] = {}
 
     def extremes(self, nodes: Nodes) -> Extremes:
         """The extremes of a selection."""
         if self.lowest == self.highest or nodes.rows is None:
+            return self.lowest, self.highest
+        if len(self.raw) - len(nodes.rows) <= self._spare:
             return self.lowest, self.highest
         if nodes.first is not None:
             end = nodes.first + len(nodes.rows)

@@ -107,7 +107,7 @@ class ConstraintCounters:
         snapshot = self._index.snapshot
         rows = self._index.once(
             "nodes",
-            lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot), dtype=np.int32)),
+            lambda: Domains(HOSTNAME, snapshot.names, np.arange(len(snapshot))),
         )
         return self._counted(constraint, rows, rows.codes)
 
@@ -170,5 +170,5 @@ def domains_with_empty(index: PodIndex, key: str) -> Domains:
     if domains.complete or "" not in domains.values:
         return domains
     empty = domains.values.index("")
-    codes: Codes = np.where(domains.codes == MISSING, empty, domains.codes).astype(np.int32)
+    codes: Codes = np.where(domains.codes == MISSING, empty, domains.codes)
     return index.once(("domains with empty", key), lambda: Domains(key, domains.values, codes))

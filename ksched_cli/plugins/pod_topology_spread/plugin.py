@@ -278,7 +278,14 @@ class PodTopologySpread(
             max_count = (
                 counted.constraint.max_skew + _global_minimum(counted, tally) - counted.matches_self
             )
-            skewed = tally.at(counted.node_domains, nodes.rows) > max_count
+            if not tally.changes:
+                # By domain first: there are fewer of them than nodes, and often none is skewed.
+                skewed_domains = tally.counts > max_count
+                if not np.count_nonzero(skewed_domains):
+                    continue
+                skewed = counted.node_domains.look_up(skewed_domains, nodes.rows)
+            else:
+                skewed = tally.at(counted.node_domains, nodes.rows) > max_count
             if np.count_nonzero(skewed):
                 verdicts.reject(skewed, CONSTRAINTS_NOT_MATCH)
         return verdicts

@@ -64,6 +64,13 @@ def test_extremes_are_those_of_the_selection(raw: list[int], first: int, length:
     assert scores.extremes(Nodes(nodes)) == (min(raw), max(raw))
 
 
+@given(st.lists(st.integers(0, 1), min_size=COUNT, max_size=COUNT), st.sets(st.integers(0, 4)))
+def test_extremes_of_most_nodes_are_those_in_view(raw: list[int], rows: set[int]) -> None:
+    view = [raw[row] for row in rows] or raw
+    selection = Nodes(snapshot(), np.array(sorted(rows) or range(COUNT), dtype=np.intp))
+    assert scores_of(Plain, raw).extremes(selection) == (min(view), max(view))
+
+
 def test_only_so_many_normalizations_are_stored() -> None:
     scores = scores_of(Plain, range(COUNT))
     for highest in range(EXTREMES_MAX):
