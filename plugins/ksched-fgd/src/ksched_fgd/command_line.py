@@ -1,14 +1,26 @@
-"""`ksched-fgd`: the workloads of the paper's experiments."""
+"""`ksched-fgd`: the paper's experiments, from its traces to its tables."""
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ksched_fgd.experiment import POLICIES, ExperimentError, configuration, schedule
+from ksched_fgd.figures import draw_figures
+from ksched_fgd.measure import Measures, measures
+from ksched_fgd.results import (
+    MEASURES,
+    Agreement,
+    Run,
+    add_results,
+    compare_tables,
+    read_results,
+)
 from ksched_fgd.traces import TraceError, read_nodes, read_pods
 from ksched_fgd.workload import draw_workload, manifests
 
@@ -31,6 +43,9 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Of the order of pods and n
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="Standard output unless told."),
+]
+PolicyName = Annotated[
+    str, typer.Option("--policy", metavar="|".join(POLICIES), help="Whose scores decide.")
 ]
 
 
@@ -56,12 +71,97 @@ def trace(
         output.write_text(text)
 
 
+@app.command()
+def config(policy: PolicyName = "FGD", seed: Seed = 42) -> None:
+    """Print the KubeSchedulerConfiguration of a policy."""
+    print(json.dumps(configuration(POLICIES[_policy(policy)], seed), indent=2))
+
+
+@app.command()
+def run(
+    pods: Pods,
+    nodes: Nodes,
+    results: Annotated[
+        Path, typer.Option("--results", metavar="DIR", help="Where the measures go.")
+    ],
+    policy: PolicyName = "FGD",
+    tune: Tune = 1.3,
+    seed: Seed = 42,
+) -> None:
+    """Run one experiment of the paper, and add its measures to the files of a folder."""
+    name = _policy(policy)
+    workload = draw_workload(read_pods(pods), read_nodes(nodes), tune, seed)
+    result = schedule(workload, POLICIES[name], seed)
+    measured = measures(workload, result)
+    add_results(results, Run(pods.stem, POLICIES[name].label, tune, seed), measured)
+    print(f"{pods.stem} {name} {seed}: {_outcome(measured, result['summary']['placed'])}")
+
+
+def _outcome(measured: Measures, placed: int) -> str:
+    times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = sum(time.ru_utime + time.ru_stime for time in times)
+    return (
+        f"{placed:,} pods placed, {measured.allocated[-1]:.2f} % of GPUs allocated,"
+        f" {measured.fragments[-1]:.2f} % of GPUs in fragments; {seconds:.1f} s of CPU"
+    )
+
+
+@app.command()
+def compare(
+    ours: Annotated[Path, typer.Argument(metavar="OURS", help="a folder that run wrote")],
+    papers: Annotated[
+        Path,
+        typer.Argument(metavar="PAPERS", help="the paper's experiments/analysis/expected_results"),
+    ],
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="Draw our results too; needs matplotlib."),
+    ] = None,
+) -> None:
+    """How many values equal the paper's, and the greatest difference.
+
+    Exit code 1 where a value differs or there is nothing to compare.
+    """
+    tables = {measure: read_results(ours, measure) for measure in MEASURES}
+    compared = {
+        measure: compare_tables(table, read_results(papers, measure))
+        for measure, table in tables.items()
+    }
+    total = Agreement(0, 0, 0, 0.0)
+    for key in sorted(compared[MEASURES[0]]):
+        for measure in MEASURES:
+            agreed = compared[measure][key]
+            total += agreed
+            print(f"{' '.join(key):<45} {measure.title:<24} {_agreed(agreed)}")
+    print(f"all: {_agreed(total)}")
+    if figures is not None:
+        for workload in sorted({run.workload for run in tables[MEASURES[0]]}):
+            for path in draw_figures(figures, workload, tables.items()):
+                print(f"drew {path}")
+    if total.equal < total.values or not total.values:
+        raise typer.Exit(1)
+
+
+def _agreed(agreed: Agreement) -> str:
+    difference = f", greatest difference {agreed.difference:.2f}" if agreed.difference else ""
+    return f"{agreed.equal:,} of {agreed.values:,} equal{difference}"
+
+
+def _policy(name: str) -> str:
+    if name not in POLICIES:
+        raise typer.BadParameter(f"{name} is none of {', '.join(POLICIES)}", param_hint="--policy")
+    return name
+
+
 def main() -> None:
-    """Exit code 2 where a file cannot be read or written."""
+    """Exit code 2 where a file cannot be read or written, or ksched cannot answer."""
     try:
         app()
-    except (TraceError, OSError) as error:
+    except (TraceError, ExperimentError, OSError) as error:
         print(f"ksched-fgd: {error}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        print(f"ksched-fgd: {error}: pip install 'ksched-fgd[figures]'", file=sys.stderr)
         sys.exit(2)
 
 

@@ -1,0 +1,103 @@
+"""The paper's measures of a run: GPUs allocated, and fragments, as pods arrive.
+
+Upstream: pkg/simulator/analysis.go (ClusterGpuFragReport), experiments/analysis
+(merge_alloc_discrete.py, merge_frag_discrete.py, merge_frag_ratio_discrete.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_fgd.fragmentation import Fragmentation
+from ksched_fgd.gpu_requests import MILLI
+from ksched_fgd.workload import NAMESPACE, Workload
+
+BINS = 131
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """Per percent of the cluster's GPUs that the pods so far asked for, in percent; NaN where no
+    pod arrived about then.
+
+    allocated:  of the GPUs
+    fragments:  of the GPUs
+    idle_fragments: of the idle GPUs
+    """
+
+    gpus: int
+    allocated: Sequence[float]
+    fragments: Sequence[float]
+    idle_fragments: Sequence[float]
+
+
+def measures(workload: Workload, result: Mapping[str, Any]) -> Measures:
+    """result: what `ksched schedule` printed of the workload; it says which pod is where, and its
+    notes say on which GPUs."""
+    gpus = sum(node.gpus for node in workload.nodes)
+    arrived, used, amounts = _arrivals(workload, result["placements"], result.get("notes", {}))
+    idle = gpus * MILLI - used
+    # Upstream prints two decimals and reads them again, and so rounds twice.
+    allocated = np.array([round(share, 2) for share in (used / gpus / 10).tolist()])
+    printed = np.array([float(f"{amount:.2f}") for amount in amounts.tolist()])
+    shares = np.array([float(f"{share:.2f}") for share in (100 * amounts / idle).tolist()])
+    bins = np.array([round(share) for share in (arrived / gpus / 10).tolist()])
+    return Measures(
+        gpus,
+        [_rounded(mean) for mean in _means(bins, allocated)],
+        [_rounded(100 * mean / 1000 / gpus) for mean in _means(bins, printed)],
+        _means(bins, shares),
+    )
+
+
+def _arrivals(
+    workload: Workload, placements: Mapping[str, str], notes: Mapping[str, Mapping[str, Any]]
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """After each pod: thousandths of GPUs asked for so far, in use, and in fragments."""
+    nodes = workload.nodes
+    models = list(dict.fromkeys(node.model for node in nodes))
+    fragmentation = Fragmentation(workload.typical, models)
+    model_ids = np.array([models.index(node.model) for node in nodes])
+    counts = np.array([node.gpus for node in nodes])
+    cpu = np.array([node.cpu for node in nodes])
+    left = np.where(np.arange(counts.max()) < counts[:, None], MILLI, 0)
+    fragments = fragmentation.amounts(cpu, left, model_ids)
+    row_of = {node.name: row for row, node in enumerate(nodes)}
+    arrived, used, amounts = [], [], []
+    arrived_milli = used_milli = 0
+    for pod in workload.pods:
+        arrived_milli += pod.gpus.total
+        key = f"{NAMESPACE}/{pod.name}"
+        if key in placements:
+            row = row_of[placements[key]]
+            cpu[row] -= pod.cpu
+            if pod.gpus.count:
+                left[row, notes[key]["GPU"]] -= pod.gpus.milli
+                used_milli += pod.gpus.total
+            own = slice(row, row + 1)
+            fragments[row] = fragmentation.amounts(cpu[own], left[own], model_ids[own])[0]
+        arrived.append(arrived_milli)
+        used.append(used_milli)
+        amounts.append(fragments.sum())
+    return np.array(arrived, dtype=np.float64), np.array(used), np.array(amounts)
+
+
+def _means(bins: NDArray[Any], values: NDArray[np.float64]) -> list[float]:
+    """Of the values of each bin; of an empty one, those of its neighbours."""
+    means = []
+    for number in range(BINS):
+        chosen = values[bins == number]
+        if not len(chosen):
+            chosen = values[abs(bins - number) <= 1]
+        means.append(float(chosen.mean()) if len(chosen) else float("nan"))
+    return means
+
+
+def _rounded(value: float) -> float:
+    """As NumPy rounds, not as Python does."""
+    return float(np.round(value, 2))
