@@ -8,6 +8,7 @@ from generate.world import (
     Draw,
     Object,
     World,
+    configuration,
     is_bound,
     requests,
     small,
@@ -63,11 +64,36 @@ def wanting(world: World, pod: Object) -> None:
         pod["spec"]["initContainers"] = [init]
 
 
+def leave_claim(world: World, pod: Object) -> None:
+    """The claim of an attempt before, which could not be brought to its end."""
+    if is_bound(pod) or not any("/" in name for name in requests(pod)):
+        return
+    meta = pod["metadata"]
+    exactly = {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}
+    spec = {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
+    name = f"{meta['name']}-extended-resources-x"
+    manifest = thing("ResourceClaim", name, spec)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    manifest["metadata"] |= {
+        "namespace": meta["namespace"],
+        "uid": name,
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [{**owner, "controller": True}],
+    }
+    world.others.append(manifest)
+
+
+def without_post_filter() -> Object:
+    disabled = {"postFilter": {"disabled": [{"name": "DynamicResources"}]}}
+    return configuration({"schedulerName": "default-scheduler", "plugins": disabled})
+
+
 def generate(draw: Draw) -> Draft:
     world = World(draw)
     world.add_nodes(1, 4, roomy=True)
     add_classes(world)
     add_resources(world)
-    features = (small, sometimes(0.8, wanting), sometimes(0.15, claiming))
+    left = sometimes(0.1, leave_claim)
+    features = (small, sometimes(0.8, wanting), sometimes(0.15, claiming), left)
     world.add_pods(draw.randint(0, 2), draw.randint(3, 8), *features)
-    return world.draft()
+    return world.draft(without_post_filter() if draw.maybe(0.1) else None)
