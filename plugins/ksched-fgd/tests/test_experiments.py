@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from ksched_fgd import PLUGINS
 from ksched_fgd.command_line import main
 from ksched_fgd.experiment import POLICIES, configuration
 from ksched_fgd.gpu_requests import GpuRequest
-from ksched_fgd.measure import measures
+from ksched_fgd.grid import read_rows
+from ksched_fgd.measure import arrivals, measures
 from ksched_fgd.results import MEASURES, Agreement, Run, agreement, compare_tables, read_results
 from ksched_fgd.traces import TraceError, TraceNode, TracePod
 from ksched_fgd.typical_pods import Demand, TypicalPod
@@ -48,7 +50,7 @@ def test_the_measures_follow_the_pods_as_they_arrive() -> None:
         "placements": {"paib-gpu/a": "n", "paib-gpu/b": "n"},
         "notes": {"paib-gpu/a": {"GPU": [0]}, "paib-gpu/b": {"GPU": [1]}},
     }
-    measured = measures(workload, result)
+    measured = measures(workload.nodes, workload.typical, arrivals(workload, result))
     assert measured.gpus == 2
     assert (measured.allocated[25], measured.allocated[50]) == (25.0, 50.0)
     assert (measured.fragments[25], measured.fragments[50]) == (25.0, 50.0)
@@ -112,3 +114,31 @@ def test_results_that_are_no_table_are_refused(tmp_path: Path) -> None:
     (tmp_path / MEASURES[0].file).write_text("a,b\n1,2\n")
     with pytest.raises(TraceError, match="is not a file of results"):
         read_results(tmp_path, MEASURES[0])
+
+
+def test_a_grid_is_a_sweep_whose_rows_have_the_measures_of_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same values by both ways, but that a sweep tries pods again."""
+    pods, nodes, folder = tmp_path / "pods.csv", tmp_path / "nodes.csv", tmp_path / "grid"
+    pods.write_text("\n".join(PODS))
+    nodes.write_text("\n".join(NODES))
+    chosen = ("--policies", "FGD,BestFit", "--seeds", "7-8", "-o", folder)
+    assert call(monkeypatch, "grid", pods, "--nodes", nodes, *chosen) == 0
+    assert "4 runs: ksched sweep" in capsys.readouterr().out
+    rows, ours, single = tmp_path / "rows.jsonl", tmp_path / "ours", tmp_path / "single"
+    command = [sys.executable, "-m", "ksched_cli", "sweep", folder / "sweep.yaml", "--rows", rows]
+    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+    assert call(monkeypatch, "collect", rows, "--results", ours) == 0
+    options = ("--policy", "FGD", "--seed", 8, "--results", single)
+    assert call(monkeypatch, "run", pods, nodes, *options) == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "compare", single, ours) == 0
+    assert "all: 393 of 393 equal" in capsys.readouterr().out
+
+
+def test_rows_that_are_not_of_a_grid_are_named(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"status": "error"}\n{"status": "ok", "state": "a b"}\n')
+    with pytest.raises(TraceError, match=r"rows\.jsonl, line 2: no row of a grid"):
+        read_rows(rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from ksched_fgd.experiment import POLICIES, schedule
-from ksched_fgd.measure import Measures, measures
+from ksched_fgd.measure import Measures, arrivals, measures
 from ksched_fgd.results import MEASURES, Measure, Run, Table, agreement, read_results
 from ksched_fgd.traces import read_nodes, read_pods
 from ksched_fgd.workload import draw_workload
@@ -49,7 +49,8 @@ def _measured(trace: str, policy: str, seed: int) -> Measures:
     folder = Path(PAPER, "data/csv")
     pods, nodes = folder / f"{trace}.csv", folder / "openb_node_list_gpu_node.csv"
     workload = draw_workload(read_pods(pods), read_nodes(nodes), TUNE, seed)
-    return measures(workload, schedule(workload, POLICIES[policy], seed))
+    result = schedule(workload, POLICIES[policy], seed)
+    return measures(workload.nodes, workload.typical, arrivals(workload, result))
 
 
 @pytest.mark.parametrize(("trace", "policy", "seed"), list(_runs()))

@@ -156,4 +156,4 @@ def test_explain_tells_what_a_score_is_made_of() -> None:
 
 def test_every_plugin_is_registered_by_its_name() -> None:
     assert dict(ksched_plugins()) == {plugin.name: plugin for plugin in PLUGINS}
-    assert len(PLUGINS) == 7
+    assert len(PLUGINS) == 8

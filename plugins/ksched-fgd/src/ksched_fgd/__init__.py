@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ksched_cli.api import Plugin, hookimpl
 from ksched_fgd.best_fit_score import BestFitScore
 from ksched_fgd.dot_product_score import DotProductScore
+from ksched_fgd.fgd_measures import FgdMeasures
 from ksched_fgd.fgd_score import FgdScore
 from ksched_fgd.gpu_clustering_score import GpuClusteringScore
 from ksched_fgd.gpu_packing_score import GpuPackingScore
@@ -25,6 +26,7 @@ PLUGINS: tuple[type[Plugin], ...] = (
     GpuPackingScore,
     GpuClusteringScore,
     RandomScore,
+    FgdMeasures,
 )
 
 

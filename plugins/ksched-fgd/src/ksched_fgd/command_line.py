@@ -12,7 +12,8 @@ import typer
 
 from ksched_fgd.experiment import POLICIES, ExperimentError, configuration, schedule
 from ksched_fgd.figures import draw_figures
-from ksched_fgd.measure import Measures, measures
+from ksched_fgd.grid import read_rows, write_grid
+from ksched_fgd.measure import Measures, arrivals, measures
 from ksched_fgd.results import (
     MEASURES,
     Agreement,
@@ -92,8 +93,8 @@ def run(
     name = _policy(policy)
     workload = draw_workload(read_pods(pods), read_nodes(nodes), tune, seed)
     result = schedule(workload, POLICIES[name], seed)
-    measured = measures(workload, result)
-    add_results(results, Run(pods.stem, POLICIES[name].label, tune, seed), measured)
+    measured = measures(workload.nodes, workload.typical, arrivals(workload, result))
+    add_results(results, {Run(pods.stem, POLICIES[name].label, tune, seed): measured})
     print(f"{pods.stem} {name} {seed}: {_outcome(measured, result['summary']['placed'])}")
 
 
@@ -104,6 +105,51 @@ def _outcome(measured: Measures, placed: int) -> str:
         f"{placed:,} pods placed, {measured.allocated[-1]:.2f} % of GPUs allocated,"
         f" {measured.fragments[-1]:.2f} % of GPUs in fragments; {seconds:.1f} s of CPU"
     )
+
+
+@app.command()
+def grid(
+    pods: Annotated[list[Path], typer.Argument(metavar="PODS...", help="traces' pods, CSV")],
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="The nodes of all of them, CSV.")],
+    folder: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="A new folder.")],
+    policies: Annotated[
+        str, typer.Option("--policies", metavar="NAME,...", help="Whose scores decide.")
+    ] = ",".join(POLICIES),
+    tune: Tune = 1.3,
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="N-M", help="Of the orders of pods and nodes.")
+    ] = "42-51",
+) -> None:
+    """Write a sweep of many experiments: every trace, policy and seed.
+
+    `ksched sweep DIR/sweep.yaml --rows ROWS` makes the runs, `ksched-fgd collect ROWS` reads them.
+    """
+    names = [_policy(name) for name in policies.split(",")]
+    first, _, last = seeds.partition("-")
+    try:
+        numbers = range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise typer.BadParameter(f"{seeds} is no range as 42-51", param_hint="--seeds") from None
+    path = write_grid(folder, pods, nodes, names, tune, numbers)
+    count = len(pods) * len(names) * len(numbers)
+    print(f"{count:,} runs: ksched sweep {path} --rows rows.jsonl")
+
+
+@app.command()
+def collect(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="what ksched sweep wrote")],
+    results: Annotated[
+        Path, typer.Option("--results", metavar="DIR", help="Where the measures go.")
+    ],
+) -> None:
+    """Add the measures of a sweep's rows to the files of a folder, as `run` does."""
+    measured, failed = read_rows(rows)
+    if measured:
+        add_results(results, measured)
+    print(f"{len(measured):,} runs added to {results}")
+    if failed:
+        print(f"ksched-fgd: {failed:,} rows of runs that failed are left out", file=sys.stderr)
+        raise typer.Exit(1)
 
 
 @app.command()

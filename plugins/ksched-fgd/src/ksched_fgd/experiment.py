@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ksched_fgd.fgd_measures import FgdMeasures
 from ksched_fgd.workload import Workload, manifests
 
 WEIGHT = 1000
@@ -43,13 +44,19 @@ POLICIES: Mapping[str, Policy] = {
 }
 
 
-def configuration(policy: Policy, seed: int) -> dict[str, Any]:
-    """A KubeSchedulerConfiguration. seed: of the random policy's draws"""
+def configuration(policy: Policy, seed: int, *, is_measured: bool = False) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration.
+
+    seed:        of the random policy's draws
+    is_measured: whether a sweep's rows are to have the paper's measures
+    """
     gpu_args: dict[str, Any] = {"gpuSelMethod": policy.gpu_choice}
     scorer_args = dict(policy.args)
     if policy.gpu_choice == "random":
         gpu_args["seed"] = scorer_args["seed"] = seed
-    multi_point = ("PrioritySort", "Open-Gpu-Share", "DefaultBinder")
+    multi_point = ["PrioritySort", "Open-Gpu-Share", "DefaultBinder"]
+    if is_measured:
+        multi_point.append(FgdMeasures.name)
     fits = {"enabled": [{"name": "NodeResourcesFit"}]}
     plugins: dict[str, Any] = {
         "multiPoint": {

@@ -36,9 +36,11 @@ MEMO_MAX = 1_000_000
 
 
 class Fragmentation:
-    """The fragments that typical pods make of nodes. models: of the nodes, by their ids."""
+    """The fragments that typical pods make of nodes. pods: typical; models: of the nodes, by their
+    ids."""
 
     def __init__(self, pods: Sequence[TypicalPod], models: Sequence[str]) -> None:
+        self.pods = pods
         self._frequency = np.array([pod.frequency for pod in pods])[:, None]
         self._cpu = np.array([pod.demand.cpu for pod in pods])[:, None]
         gpus = [pod.demand.gpus for pod in pods]

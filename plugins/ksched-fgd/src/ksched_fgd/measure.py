@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ksched_fgd.fragmentation import Fragmentation
 from ksched_fgd.gpu_requests import MILLI
+from ksched_fgd.traces import TraceNode
+from ksched_fgd.typical_pods import Demand, TypicalPod
 from ksched_fgd.workload import NAMESPACE, Workload
 
 BINS = 131
@@ -36,11 +38,33 @@ class Measures:
     idle_fragments: Sequence[float]
 
 
-def measures(workload: Workload, result: Mapping[str, Any]) -> Measures:
-    """result: what `ksched schedule` printed of the workload; it says which pod is where, and its
-    notes say on which GPUs."""
-    gpus = sum(node.gpus for node in workload.nodes)
-    arrived, used, amounts = _arrivals(workload, result["placements"], result.get("notes", {}))
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A pod, and where it is. node: "" for a pod that fits nowhere; gpus: their indices"""
+
+    demand: Demand
+    node: str = ""
+    gpus: Sequence[int] = ()
+
+
+def arrivals(workload: Workload, result: Mapping[str, Any]) -> list[Arrival]:
+    """result: what `ksched schedule` printed of the workload; its notes say on which GPUs pods
+    are."""
+    notes = result.get("notes", {})
+    pods = []
+    for pod in workload.pods:
+        key = f"{NAMESPACE}/{pod.name}"
+        node = result["placements"].get(key, "")
+        pods.append(Arrival(Demand(pod.cpu, pod.gpus), node, notes.get(key, {}).get("GPU", ())))
+    return pods
+
+
+def measures(
+    nodes: Sequence[TraceNode], typical: Sequence[TypicalPod], pods: Sequence[Arrival]
+) -> Measures:
+    """pods: in the order they arrive"""
+    gpus = sum(node.gpus for node in nodes)
+    arrived, used, amounts = _follow(nodes, typical, pods)
     idle = gpus * MILLI - used
     # Upstream prints two decimals and reads them again, and so rounds twice.
     allocated = np.array([round(share, 2) for share in (used / gpus / 10).tolist()])
@@ -55,13 +79,12 @@ def measures(workload: Workload, result: Mapping[str, Any]) -> Measures:
     )
 
 
-def _arrivals(
-    workload: Workload, placements: Mapping[str, str], notes: Mapping[str, Mapping[str, Any]]
+def _follow(
+    nodes: Sequence[TraceNode], typical: Sequence[TypicalPod], pods: Sequence[Arrival]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """After each pod: thousandths of GPUs asked for so far, in use, and in fragments."""
-    nodes = workload.nodes
     models = list(dict.fromkeys(node.model for node in nodes))
-    fragmentation = Fragmentation(workload.typical, models)
+    fragmentation = Fragmentation(typical, models)
     model_ids = np.array([models.index(node.model) for node in nodes])
     counts = np.array([node.gpus for node in nodes])
     cpu = np.array([node.cpu for node in nodes])
@@ -70,15 +93,13 @@ def _arrivals(
     row_of = {node.name: row for row, node in enumerate(nodes)}
     arrived, used, amounts = [], [], []
     arrived_milli = used_milli = 0
-    for pod in workload.pods:
-        arrived_milli += pod.gpus.total
-        key = f"{NAMESPACE}/{pod.name}"
-        if key in placements:
-            row = row_of[placements[key]]
-            cpu[row] -= pod.cpu
-            if pod.gpus.count:
-                left[row, notes[key]["GPU"]] -= pod.gpus.milli
-                used_milli += pod.gpus.total
+    for pod in pods:
+        arrived_milli += pod.demand.gpus.total
+        if pod.node:
+            row = row_of[pod.node]
+            cpu[row] -= pod.demand.cpu
+            left[row, list(pod.gpus)] -= pod.demand.gpus.milli
+            used_milli += len(pod.gpus) * pod.demand.gpus.milli
             own = slice(row, row + 1)
             fragments[row] = fragmentation.amounts(cpu[own], left[own], model_ids[own])[0]
         arrived.append(arrived_milli)

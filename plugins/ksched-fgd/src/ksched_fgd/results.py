@@ -68,15 +68,17 @@ def _value(text: str) -> float:
     return float(text) if text else nan
 
 
-def add_results(folder: Path, run: Run, measures: Measures) -> None:
-    """Puts a run's measures into the files of the folder, which are made where they lack. A run
+def add_results(folder: Path, measured: Mapping[Run, Measures]) -> None:
+    """Puts the measures of runs into the files of the folder, which are made where they lack. A run
     that is there already is replaced."""
     folder.mkdir(parents=True, exist_ok=True)
     for measure in MEASURES:
         is_there = (folder / measure.file).exists()
         table = read_results(folder, measure) if is_there else {}
-        table[run] = getattr(measures, measure.attribute)
-        _write(folder / measure.file, dict(sorted(table.items())), measures.gpus)
+        for run, measures in measured.items():
+            table[run] = getattr(measures, measure.attribute)
+        gpus = max(measures.gpus for measures in measured.values())
+        _write(folder / measure.file, dict(sorted(table.items())), gpus)
 
 
 def _write(path: Path, table: Table, gpus: int) -> None:
