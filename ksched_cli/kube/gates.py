@@ -21,6 +21,7 @@ FOLLOWED_FROM_BETA: frozenset[str] = frozenset(
         "DRADeviceTaints",
         "DRAExtendedResource",
         "DRAPartitionableDevices",
+        "NodeDeclaredFeatures",
     }
 )
 

@@ -60,6 +60,8 @@ def refused_gates(text: str, minor: str) -> dict[str, Any]:
 
 def followed_gates(text: str, minor: str) -> str:
     """Those of some settings that ksched takes for a minor."""
+    if not refused_gates(text, minor)["error"]:
+        return text
     settings = filter(None, text.split(","))
     return ",".join(part for part in settings if not refused_gates(part, minor)["error"])
 

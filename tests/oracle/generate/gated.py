@@ -2,11 +2,21 @@
 
 from collections.abc import Callable
 
-from generate import batching, device_pools, devices, extended_resources, resources, spread, taints
+from generate import (
+    batching,
+    declared_features,
+    device_pools,
+    devices,
+    extended_resources,
+    resources,
+    spread,
+    taints,
+)
 from generate.world import Draft, Draw
 
 FAMILIES: tuple[Callable[[Draw], Draft], ...] = (
     batching.generate,
+    declared_features.generate,
     device_pools.generate,
     device_pools.generate,
     devices.generate,
@@ -15,7 +25,14 @@ FAMILIES: tuple[Callable[[Draw], Draft], ...] = (
     spread.generate,
     taints.generate,
 )
+# These depend on it.
+NODES_DECLARE_NOTHING = (
+    "NodeDeclaredFeatures=false,ExtendWebSocketsToKubelet=false,"
+    "InPlacePodLevelResourcesVerticalScaling=false,InPlacePodVerticalScalingInitContainers=false,"
+    "RestartAllContainersOnContainerExits=false,UserNamespacesHostNetworkSupport=false"
+)
 GATES = (
+    NODES_DECLARE_NOTHING,
     "DRAConsumableCapacity=false",
     "DRADeviceBindingConditions=false",
     "DRADeviceTaints=false",
