@@ -11,7 +11,7 @@ import logging
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from math import ceil
 from threading import Lock, current_thread, main_thread
@@ -130,7 +130,8 @@ def on_cluster(materials: Materials, options: ExecutorOptions) -> Iterator[tuple
             yield batches.execute, len(addresses)
         finally:
             batches.cancel()
-            if options.address:  # the workers of this machine end with their cluster
+            # Ends the processes, so that no worker waits for them; one that is gone has none.
+            with suppress(KeyError, OSError, TimeoutError):
                 client.unregister_worker_plugin(plugin.name)
 
 

@@ -35,24 +35,28 @@ class RunProcess:
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._decoded: set[int] = set()
+        self._is_closed = False
 
     def perform(self, run: Run) -> Outcome:
         """Raises nothing: what goes wrong is in the outcome."""
-        ending = ""
+        ending = "it was closed"
         for _ in range(ATTEMPTS):
+            if self._is_closed:
+                break
             try:
                 return self._attempt(run)
             except TimeoutError:
-                self.close()
+                self._end()
                 message = f"took longer than {self._timeout:g} s, and was ended"
                 return {**failure(message, status=TIMEOUT), "seconds": self._timeout}
-            except (EOFError, OSError):
+            except (EOFError, OSError, ValueError, pickle.UnpicklingError):
                 ending = self._ending()
-                self.close()
+                self._end()
         return {**failure(f"its process ended: {ending}", True), "seconds": 0.0}
 
     def _attempt(self, run: Run) -> Outcome:
-        """Raises EOFError or OSError where the process ends, TimeoutError."""
+        """Raises EOFError, OSError, ValueError or UnpicklingError where the process ends or is
+        closed, TimeoutError."""
         process = self._process or self._start()
         if run.state not in self._decoded:
             self._ask(process, run.state, None)
@@ -99,7 +103,11 @@ class RunProcess:
             return f"killed by signal {-code}"
 
     def close(self) -> None:
-        """Ends the process; whoever waits for it gets an outcome that says so."""
+        """Ends the process for good; whoever waits for it gets an outcome that says so."""
+        self._is_closed = True
+        self._end()
+
+    def _end(self) -> None:
         process, self._process = self._process, None
         self._decoded.clear()
         if process is None:

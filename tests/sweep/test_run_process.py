@@ -67,6 +67,12 @@ def test_a_run_that_hangs_is_ended(materials: Materials) -> None:
     assert outcome["error"] == "took longer than 1 s, and was ended"
 
 
+def test_what_is_closed_starts_no_process_again(materials: Materials) -> None:
+    process = RunProcess(materials, timeout=60)
+    process.close()
+    assert process.perform(materials.run())["error"] == "its process ended: it was closed"
+
+
 def test_a_run_that_ends_its_process_is_an_error_and_the_next_is_made(
     process: RunProcess, materials: Materials
 ) -> None:
