@@ -26,16 +26,53 @@ class Patch:
     node: str | None
     message: str | None
 
+    def over(self, earlier: Patch) -> Patch:
+        """Both, of which this one comes later."""
+        return Patch(
+            earlier.node if self.node is None else self.node,
+            earlier.message if self.message is None else self.message,
+        )
+
+    def changes(self, status: Patch) -> bool:
+        return self.over(status) != status
+
+    def without(self, status: Patch) -> Patch:
+        """What of it is otherwise in the status."""
+        return Patch(
+            None if self.node == status.node else self.node,
+            None if self.message == status.message else self.message,
+        )
+
 
 @dataclass(slots=True)
 class PodStatusCalls:
-    """noticed: the promised node in the status as the scheduler knows it. waiting: what is to be
-    written. written: what has been written last. coming: the nodes written and not yet noticed"""
+    """noticed: the status as the scheduler knows it; written: as the API server has it; coming:
+    what was written and is not yet noticed; waiting: what is to be written"""
 
-    noticed: str = ""
+    noticed: Patch
+    written: Patch
+    coming: deque[Patch] = field(default_factory=deque)
     waiting: Patch | None = None
-    written: Patch = Patch("", "")
-    coming: deque[str] = field(default_factory=deque)
+
+    def enqueue(self, patch: Patch) -> None:
+        """Later changes come on top of earlier ones; what changes nothing is dropped."""
+        merged = patch.over(self.waiting) if self.waiting is not None else patch
+        self.waiting = merged if self.coming or merged.changes(self.noticed) else None
+
+    def write(self) -> None:
+        """Only what differs from the status as the scheduler knows it is written."""
+        if self.waiting is None:
+            return
+        written = self.waiting.without(self.noticed).over(self.written)
+        self.waiting = None
+        if written != self.written:
+            self.written = written
+            self.coming.append(written)
+
+    def notice(self) -> None:
+        self.noticed = self.coming.popleft()
+        if self.waiting is not None and not self.coming and not self.waiting.changes(self.noticed):
+            self.waiting = None
 
 
 class Promises:
@@ -52,51 +89,42 @@ class Promises:
     def _calls_of(self, pod: PodInfo) -> PodStatusCalls:
         calls = self._calls.get(pod.uid)
         if calls is None:
-            node = self._nominator.node_of(pod)
-            calls = self._calls[pod.uid] = PodStatusCalls(node, None, Patch(node, ""))
+            status = Patch(self._nominator.node_of(pod), "")
+            calls = self._calls[pod.uid] = PodStatusCalls(status, status)
         return calls
 
     def refuse(self, pod: PodInfo, node: str | None, message: str) -> None:
         """An attempt ended. node: the one promised, "" for none, None to leave the status as it is:
         what is in memory becomes what was noticed."""
         calls = self._calls_of(pod)
-        self._promise(pod, calls.noticed if node is None else node)
-        patch = Patch(node, message)
-        if node in (None, calls.noticed) and message == calls.written.message:
-            return
-        calls.waiting = _merged(calls.waiting, patch)
+        self._promise(pod, (calls.noticed.node if node is None else node) or "")
+        calls.enqueue(Patch(node, message))
 
     def begin(self, pod: PodInfo) -> None:
         """An attempt begins: the pod's own promise is the one in its status."""
-        self._promise(pod, self._calls_of(pod).noticed)
+        self._promise(pod, self._calls_of(pod).noticed.node or "")
 
     def take_back(self, pod: PodInfo) -> None:
         """A more important pod is promised the node."""
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
-        calls.waiting = _merged(calls.waiting, Patch("", None))
+        calls.enqueue(Patch("", None))
         if not is_waiting:
-            self.write(pod)
+            calls.write()
 
     def write(self, pod: PodInfo) -> None:
         """What waits to be written is written."""
-        calls = self._calls_of(pod)
-        if calls.waiting is None:
-            return
-        written = _merged(calls.written, calls.waiting)
-        calls.waiting = None
-        if written != calls.written:
-            calls.written = written
-            calls.coming.append(written.node or "")
+        self._calls_of(pod).write()
 
     def notice(self, pod: PodInfo) -> None:
         """The scheduler is told of what was written first."""
         calls = self._calls_of(pod)
         if not calls.coming:
             return
-        earlier, calls.noticed = calls.noticed, calls.coming.popleft()
-        if earlier or calls.noticed:
-            self._promise(pod, calls.noticed)
+        earlier = calls.noticed.node
+        calls.notice()
+        if earlier or calls.noticed.node:
+            self._promise(pod, calls.noticed.node or "")
 
     def _promise(self, pod: PodInfo, node: str) -> None:
         if self._nominator.node_of(pod) not in ("", node):
@@ -105,12 +133,3 @@ class Promises:
             self._nominator.nominate(pod, node)
         else:
             self._nominator.clear(pod)
-
-
-def _merged(earlier: Patch | None, later: Patch) -> Patch:
-    if earlier is None:
-        return later
-    return Patch(
-        earlier.node if later.node is None else later.node,
-        earlier.message if later.message is None else later.message,
-    )

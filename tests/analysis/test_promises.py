@@ -85,3 +85,30 @@ def test_what_changes_nothing_is_not_written() -> None:
     promises.refuse(p, "b", NO_ROOM)
     promises.notice(p)
     assert nominator.node_of(p) == "b"
+
+
+def test_what_returns_to_the_status_drops_what_waits_to_be_written() -> None:
+    p, promises, nominator = preemptor()
+    promises.refuse(p, "a", NO_ROOM)
+    promises.write(p)
+    promises.notice(p)
+    promises.refuse(p, "b", NO_ROOM)
+    promises.refuse(p, "a", NO_ROOM)
+    promises.write(p)
+    promises.notice(p)
+    assert nominator.node_of(p) == "a"
+
+
+def test_only_what_differs_from_the_status_as_noticed_is_written() -> None:
+    """b is written and not yet noticed: a, as noticed before, is no change then."""
+    p, promises, nominator = preemptor()
+    promises.refuse(p, "a", NO_ROOM)
+    promises.write(p)
+    promises.notice(p)
+    promises.refuse(p, "b", NO_ROOM)
+    promises.write(p)
+    promises.refuse(p, "a", TERMINATING)
+    promises.write(p)
+    promises.notice(p)
+    promises.notice(p)
+    assert nominator.node_of(p) == "b"

@@ -25,6 +25,7 @@ from tests.live.control_plane.scenarios import EXTENDER, SCENARIOS, Scenario
 
 EXTENDER_SCRIPT = Path(__file__).parents[2] / "conformance" / "extender.py"
 SETTLED_SECONDS = 4.0
+SETTLED_WITHIN = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def _is_prepared(api: Api, scenario: Scenario) -> bool:
 def _settle(plane: ControlPlane) -> None:
     """Until no pod is being placed, and nothing has happened for a while."""
     quiet_since, seen = time.monotonic(), ""
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + SETTLED_WITHIN
     while time.monotonic() < deadline:
         plane.check()
         pods = plane.api.pods()
@@ -107,7 +108,7 @@ def _settle(plane: ControlPlane) -> None:
         elif time.monotonic() - quiet_since > SETTLED_SECONDS and _has_events(plane.api, pods):
             return
         time.sleep(0.5)
-    raise TimeoutError("the scheduler did not come to an end within five minutes")
+    raise TimeoutError("the scheduler did not come to an end within a quarter of an hour")
 
 
 def _is_being_placed(pod: Manifest) -> bool:
@@ -159,13 +160,17 @@ def main() -> int:
     print(f"{'SCENARIO':<18}{'DECISIONS':>10}{'AGREE':>8}{'DIFFER':>8}{'UNEXPLAINED':>13}{'s':>6}")
     outcomes = []
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="ksched-live-") as aside:
-            folder = Path(aside) if options.keep is None else options.keep / f"{minor}-{name}"
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(folder / "etcd", ignore_errors=True)  # of an earlier run
-            outcome = play(SCENARIOS[name], minor, folder.resolve())
+        parent = options.keep or Path(tempfile.mkdtemp(prefix="ksched-live-"))
+        folder = (parent / f"{minor}-{name}").resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder / "etcd", ignore_errors=True)  # of an earlier run
+        outcome = play(SCENARIOS[name], minor, folder)
         outcomes.append(outcome)
         _show(name, outcome)
+        if not outcome.agrees:
+            print(f"    its states and logs are in {folder}", flush=True)
+        elif options.keep is None:
+            shutil.rmtree(parent)
     total = sum(outcome.audit["decisions"] for outcome in outcomes)
     agree = sum(outcome.audit["agree"] for outcome in outcomes)
     print(f"{agree:,} of {total:,} real decisions agree ({time.monotonic() - start:.0f} s)")
