@@ -12,6 +12,7 @@ from ksched_cli.config.migration.expected import FIT, Strategy
 from ksched_cli.config.migration.old_effect import Effect
 from ksched_cli.config.migration.old_versions import OldVersion
 from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.migration.settle import list_at
 from ksched_cli.config.types import API_VERSION, GROUP
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import Path
@@ -43,6 +44,8 @@ class OldProfile:
 
     def is_gone(self, name: Any) -> bool:
         """Whether v1 has a plugin no more."""
+        if not isinstance(name, str):
+            return False
         was_in_tree = name in self.version.points or name in REMOVED_PLUGINS
         return was_in_tree and name not in self.registry
 
@@ -95,7 +98,8 @@ def _successor(name: str) -> str:
 
 def _edit_lists(profile: OldProfile) -> None:
     document, plugins = profile.document, (*profile.path, "plugins")
-    for point in list(document.get(plugins) or ()):
+    points = document.get(plugins)
+    for point in list(points) if isinstance(points, Mapping) else ():
         if point in profile.version.unread_points:
             message = f"{profile.version.name} did not mind {point}: it is left out"
             profile.remarks.changed((*plugins, point), message)
@@ -103,7 +107,7 @@ def _edit_lists(profile: OldProfile) -> None:
             continue
         for key in ("enabled", "disabled"):
             entries = (*plugins, point, key)
-            for index in reversed(range(len(document.get(entries) or ()))):
+            for index in reversed(range(len(list_at(document, entries)))):
                 _edit_entry(profile, (*entries, index), point, key == "enabled")
 
 
@@ -141,7 +145,7 @@ def _is_replaced(profile: OldProfile, name: str, point: str) -> bool:
 
 def _edit_args(profile: OldProfile) -> None:
     configs = (*profile.path, "pluginConfig")
-    for index in reversed(range(len(profile.document.get(configs) or ()))):
+    for index in reversed(range(len(list_at(profile.document, configs)))):
         path = (*configs, index)
         config = profile.document.get(path)
         if not isinstance(config, Mapping):
@@ -221,11 +225,11 @@ def _put_strategy(profile: OldProfile, strategy: Mapping[str, Any], place: Path 
         document.put((*place, "name"), FIT)
         return
     configs = (*profile.path, "pluginConfig")
-    document.put((*configs, len(document.get(configs) or ())), {"name": FIT, "args": args})
+    document.put((*configs, len(list_at(document, configs))), {"name": FIT, "args": args})
 
 
 def _config_index(profile: OldProfile, name: str) -> int | None:
-    configs = profile.document.get((*profile.path, "pluginConfig")) or ()
+    configs = list_at(profile.document, (*profile.path, "pluginConfig"))
     for index, config in enumerate(configs):
         if isinstance(config, Mapping) and config.get("name") == name:
             return index
@@ -237,8 +241,10 @@ def _config_index(profile: OldProfile, name: str) -> int | None:
 
 def _carry_labels(profile: OldProfile, path: Path, args: Mapping[str, Any]) -> None:
     """presentLabels and absentLabels become addedAffinity of NodeAffinity, which all pods have."""
-    preferred = [*(args.get("presentLabelsPreference") or ())]
-    preferred += args.get("absentLabelsPreference") or ()
+    preferred = [
+        *texts(args.get("presentLabelsPreference")),
+        *texts(args.get("absentLabelsPreference")),
+    ]
     if preferred and profile.effect.runs("NodeLabel", "score"):
         message = f"NodeLabel preferred nodes by {', '.join(preferred)}; v1 has no such score"
         hint = "NodeAffinity's addedAffinity may prefer them, weighed with what pods prefer"
@@ -249,11 +255,16 @@ def _carry_labels(profile: OldProfile, path: Path, args: Mapping[str, Any]) -> N
         add_affinity(profile, path, required)
 
 
+def texts(value: Any) -> list[str]:
+    """The texts of a list; none where it is no list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
 def label_requirements(present: Any, absent: Any) -> list[dict[str, Any]]:
     """matchExpressions of labels that must be there, or must not."""
     return [
-        *({"key": label, "operator": "Exists"} for label in present or ()),
-        *({"key": label, "operator": "DoesNotExist"} for label in absent or ()),
+        *({"key": label, "operator": "Exists"} for label in texts(present)),
+        *({"key": label, "operator": "DoesNotExist"} for label in texts(absent)),
     ]
 
 
@@ -266,13 +277,13 @@ def add_affinity(profile: OldProfile, path: Path, required: Sequence[Mapping[str
     document, index = profile.document, _config_index(profile, "NodeAffinity")
     configs = (*profile.path, "pluginConfig")
     if index is None:
-        index = len(document.get(configs) or ())
+        index = len(list_at(document, configs))
         document.put((*configs, index, "name"), "NodeAffinity")
     terms = (*configs, index, "args", "addedAffinity")
     terms = (*terms, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    for term in range(len(document.get(terms) or ()) or 1):
+    for term in range(len(list_at(document, terms)) or 1):
         for expression in required:
             expressions = (*terms, term, "matchExpressions")
-            count = len(document.get(expressions) or ())
+            count = len(list_at(document, expressions))
             document.put((*expressions, count), dict(expression))
     profile.remarks.changed(path, "NodeLabel's labels are addedAffinity of NodeAffinity now")

@@ -11,6 +11,7 @@ from typing import Any
 
 from ksched_cli.config.go_types import fields_of
 from ksched_cli.config.migration.remarks import Remarks
+from ksched_cli.config.migration.settle import list_at
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import Path
@@ -22,7 +23,7 @@ _TLS_KEYS = {key.casefold(): key for key in fields_of(ExtenderTLSConfig)}
 
 def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:
     """Writes keys as v1 has them, and timeouts with their unit."""
-    for index, extender in enumerate(document.get(("extenders",)) or ()):
+    for index, extender in enumerate(list_at(document, ("extenders",))):
         if isinstance(extender, Mapping):
             _edit(document, ("extenders", index), extender, remarks)
 

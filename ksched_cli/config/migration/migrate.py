@@ -87,7 +87,7 @@ def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:
         )
     if name == "v1":
         return Migration(version, text, ())
-    return _migrate_configuration(document, OLD_VERSIONS[name], registry, remarks)
+    return _migrate_configuration(document, source_name, OLD_VERSIONS[name], registry, remarks)
 
 
 def _read(text: str, source_name: str) -> EditableDocument:
@@ -107,10 +107,20 @@ def _read(text: str, source_name: str) -> EditableDocument:
 
 
 def _migrate_configuration(
-    document: EditableDocument, version: OldVersion, registry: KnownPlugins, remarks: Remarks
+    document: EditableDocument,
+    source_name: str,
+    version: OldVersion,
+    registry: KnownPlugins,
+    remarks: Remarks,
 ) -> Migration:
+    """Raises InputError where a value is of another type than its field."""
     origin = str(document.data["apiVersion"])
-    configuration = Decoder().decode(document.data, SchedulerConfiguration)
+    decoder = Decoder()
+    configuration = decoder.decode(document.data, SchedulerConfiguration)
+    if decoder.fatal is not None:
+        raise InputError(
+            source_name, decoder.fatal, hint="No kube-scheduler reads this; mend it first."
+        )
     registry = _with_foreign(configuration, version, registry)
     old_registry = version.plugins(registry)
     profiles = configuration.profiles or (SchedulerProfile(),)

@@ -131,12 +131,12 @@ def read_policy(policy: Mapping[str, Any], remarks: Remarks) -> PolicyPlugins:
     predicates, priorities = policy.get("predicates"), policy.get("priorities")
     if predicates is None:
         plugins.predicates = dict.fromkeys(_DEFAULT_PREDICATES)
-    for index, entry in enumerate(predicates or ()):
+    for index, entry in enumerate(predicates if isinstance(predicates, list) else ()):
         _predicate(("predicates", index), entry, plugins, remarks)
     plugins.predicates |= dict.fromkeys(_MANDATORY)
     if priorities is None:
         plugins.priorities = dict(_DEFAULT_WEIGHTS)
-    for index, entry in enumerate(priorities or ()):
+    for index, entry in enumerate(priorities if isinstance(priorities, list) else ()):
         _priority(("priorities", index), entry, plugins, remarks)
     _remark_on_rest(policy, plugins, remarks)
     return plugins
@@ -179,7 +179,8 @@ def _predicate(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks)
 def _priority(path: Path, entry: Any, plugins: PolicyPlugins, remarks: Remarks) -> None:
     name, argument = _arguments(entry)
     name = _ALIASES.get(name, name)
-    weight = int(entry.get("weight") or 0) if isinstance(entry, Mapping) else 0
+    weight = entry.get("weight") if isinstance(entry, Mapping) else None
+    weight = weight if isinstance(weight, int) else 0
     ratio = argument.get("requestedToCapacityRatioArguments")
     if name == "EqualPriority":
         remarks.changed(path, "EqualPriority is left out: it favours no node")

@@ -98,7 +98,7 @@ def _mend(document: EditableDocument, difference: Difference, expected: Expected
 
 
 def _append(document: EditableDocument, entries: Path, entry: Mapping[str, Any]) -> None:
-    document.put((*entries, len(document.get(entries) or ())), dict(entry))
+    document.put((*entries, len(list_at(document, entries))), dict(entry))
 
 
 def _has(document: EditableDocument, entries: Path, name: str) -> bool:
@@ -106,7 +106,13 @@ def _has(document: EditableDocument, entries: Path, name: str) -> bool:
 
 
 def _index(document: EditableDocument, entries: Path, name: str) -> int | None:
-    for index, entry in enumerate(document.get(entries) or ()):
+    for index, entry in enumerate(list_at(document, entries)):
         if isinstance(entry, Mapping) and entry.get("name") == name:
             return index
     return None
+
+
+def list_at(document: EditableDocument, path: Path) -> list[Any]:
+    """The list at a path; an empty one where there is none."""
+    value = document.get(path)
+    return value if isinstance(value, list) else []

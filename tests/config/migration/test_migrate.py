@@ -86,3 +86,31 @@ def test_plugins_of_other_builds_stay_where_they_are() -> None:
     assert migration.complete
     (remark,) = migration.remarks
     assert "the args of Mine say" in remark.message
+
+
+BETA = HEAD.format("v1beta1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BETA + "profiles: 3\n",
+        BETA + "profiles: [null, 3]\n",
+        BETA + "profiles: [{plugins: [1]}]\n",
+        BETA + "profiles: [{plugins: {filter: {enabled: 3}}}]\n",
+        BETA + "profiles: [{plugins: {filter: {enabled: [{name: [a]}]}}}]\n",
+        BETA + "profiles: [{plugins: {filters: {enabled: true}}}]\n",
+        BETA + "profiles: [{plugins: {filters: {enabled: [{name: [a]}]}}}]\n",
+        BETA + "profiles: [{pluginConfig: 1.5}]\n",
+        BETA + "profiles: [{pluginConfig: [null, {name: NodeLabel, args: {presentLabels: 1}}]}]\n",
+        "kind: Policy\napiVersion: v1\npredicates: true\npriorities: {a: 1}\nextenders: 3\n",
+        "kind: Policy\napiVersion: v1\npriorities: [{name: EqualPriority, weight: {}}, null]\n",
+        "kind: Policy\napiVersion: v1\nextenders: [null, {httpTimeout: x, tlsConfig: []}]\n",
+    ],
+)
+def test_values_of_other_types_are_an_error_or_are_left_alone(text: str) -> None:
+    try:
+        outcome = migrated(text).text
+    except InputError as error:
+        outcome = error.problem
+    assert outcome.startswith(("json: cannot unmarshal", "apiVersion: kubesch", "kind: KubeSch"))

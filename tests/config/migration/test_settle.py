@@ -3,7 +3,7 @@
 from ksched_cli.config.migration.expected import Expected, expected_of
 from ksched_cli.config.migration.old_effect import old_effect
 from ksched_cli.config.migration.old_versions import V1BETA2, V1BETA3
-from ksched_cli.config.migration.settle import settle
+from ksched_cli.config.migration.settle import list_at, settle
 from ksched_cli.kube.document_edits import EditableDocument
 from tests.config.registries import REGISTRY, configured
 
@@ -66,3 +66,8 @@ def test_a_document_that_cannot_start_is_left_as_it_is() -> None:
     judgement, _, _ = settle(document, [expected("v1beta3")], REGISTRY)
     assert not judgement.verdict.accepts
     assert document.text == text
+
+
+def test_what_is_no_list_has_no_items() -> None:
+    document = EditableDocument("a: [1]\nb: {c: 1}\n")
+    assert [list_at(document, (key,)) for key in "abc"] == [[1], [], []]
