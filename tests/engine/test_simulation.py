@@ -179,6 +179,17 @@ def test_detail_is_all_that_asking_for_detail_changes(state: ClusterState) -> No
     ]
 
 
+@given(states())
+def test_a_copied_state_decides_as_the_original(state: ClusterState) -> None:
+    run = simulation(state).run()
+    for copied in (copy.deepcopy(state), pickle.loads(pickle.dumps(state))):
+        again = simulation(copied).run()
+        assert again.placements == run.placements
+        assert [(a.pod, a.node, a.message) for a in again.attempts] == [
+            (a.pod, a.node, a.message) for a in run.attempts
+        ]
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_simulation_is_not_copied_but_made_anew(copied: Callable[[Simulation], object]) -> None:
     run = simulation(cluster(node("a"), pod("p")))
