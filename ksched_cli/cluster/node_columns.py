@@ -6,6 +6,7 @@ pkg/scheduler/backend/cache (node_tree.go for the order of visits, snapshot.go).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -29,8 +30,12 @@ PRINCIPAL = (CPU, MEMORY)
 COUNTABLE = (*PRINCIPAL, PODS)
 
 # The older name goes first where a node has both.
-ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
-REGION_LABELS = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+OLDER_ZONE_LABEL = "failure-domain.beta.kubernetes.io/zone"
+OLDER_REGION_LABEL = "failure-domain.beta.kubernetes.io/region"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+REGION_LABEL = "topology.kubernetes.io/region"
+ZONE_LABELS = (OLDER_ZONE_LABEL, ZONE_LABEL)
+REGION_LABELS = (OLDER_REGION_LABEL, REGION_LABEL)
 
 
 class ImageColumn(Struct, frozen=True):
@@ -88,9 +93,11 @@ class NodeColumns:
 
     def _as_noticed(self) -> Iterator[tuple[int, Node]]:
         """Rows and nodes in the order in which the scheduler noticed them."""
+        if not self.noticed:
+            return enumerate(self.nodes)
         rows = dict.fromkeys(self.row[name] for name in self.noticed if name in self.row)
-        for row in (*rows, *(row for row in range(len(self.nodes)) if row not in rows)):
-            yield row, self.nodes[row]
+        rows |= dict.fromkeys(range(len(self.nodes)))
+        return ((row, self.nodes[row]) for row in rows)
 
     def allocatable_range(self, resource: str) -> tuple[int, int]:
         """The least and the most that a node has of a resource."""
@@ -117,9 +124,9 @@ class NodeColumns:
     @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
-        zones: dict[tuple[str, str], list[int]] = {}
+        zones: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for row, node in self._as_noticed():
-            zones.setdefault(zone_key(node), []).append(row)
+            zones[zone_key(node)].append(row)
         in_zones = np.array([row for rows in zones.values() for row in rows], dtype=np.intp)
         turns = np.concatenate([[], *(np.arange(len(rows)) for rows in zones.values())])
         return in_zones[turns.argsort(kind="stable")]
@@ -165,9 +172,8 @@ class NodeColumns:
 def zone_key(node: Node) -> tuple[str, str]:
     """Region and zone of a node; upstream: component-helpers/node/topology (GetZoneKey)."""
     labels = node.metadata.labels
-    return _first(labels, *REGION_LABELS), _first(labels, *ZONE_LABELS)
-
-
-def _first(labels: Mapping[str, str], older: str, newer: str) -> str:
-    value = labels.get(older)
-    return labels.get(newer, "") if value is None else value
+    region, zone = labels.get(OLDER_REGION_LABEL), labels.get(OLDER_ZONE_LABEL)
+    return (
+        labels.get(REGION_LABEL, "") if region is None else region,
+        labels.get(ZONE_LABEL, "") if zone is None else zone,
+    )
