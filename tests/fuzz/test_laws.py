@@ -157,3 +157,56 @@ def test_the_same_input_gives_the_same_bytes_whatever_the_environment(
     ]
     assert outputs[0] == outputs[1]
     assert outputs[0]
+
+
+# The more nodes, the less a node's image counts; and a cluster is sampled by how many nodes it has.
+COUNTING = ("sampling", "ports_images", "everything")
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [case for case in CASES if case.values[0] not in COUNTING]
+)
+def test_a_node_that_nobody_can_use_changes_nothing_but_counts(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    full: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "zz"},
+        "spec": {"unschedulable": True},
+        "status": {"allocatable": {"cpu": "0", "memory": "0", "pods": "0"}},
+    }
+    beside = decided(case, tmp_path, [[*case.objects, full]])
+    for key_ in ("placements", "pending", "gated", "evicted"):
+        assert beside[key_] == whole[key_]
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_pods_are_first_tried_in_order_of_priority(family: str, seed: int, tmp_path: Path) -> None:
+    case = random_case(family, seed)
+    result = decided(case, tmp_path, [case.objects])
+    classes = {
+        i["metadata"]["name"]: i["value"] for i in case.objects if i["kind"] == "PriorityClass"
+    }
+    priorities = {key(item): priority(item, classes) for item in case.objects if is_pod(item)}
+    first = list(dict.fromkeys(attempt["pod"] for attempt in result["attempts"]))
+    assert [priorities[pod] for pod in first] == sorted(
+        (priorities[pod] for pod in first), reverse=True
+    )
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path) -> None:
+    case = random_case(family, seed)
+    newest = ("--kubernetes-version", "1.36")
+    whole = decided(case, tmp_path, [case.objects], *newest)
+    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", *newest]
+    if case.config is not None:
+        arguments += ["--config", str(tmp_path / "config.yaml")]
+    side = call("compare", *arguments, "--kubernetes-version", "1.35")["sides"][0]["summary"]
+    fields = {"placed": "placements", "pending": "pending", "gated": "gated", "evicted": "evicted"}
+    assert {name: side[name] for name in fields} == {
+        name: len(whole[field] or ()) for name, field in fields.items()
+    }
