@@ -11,10 +11,19 @@ from gpu_objects import gpu_node, gpu_pod
 from ksched_fgd import PLUGINS
 from ksched_fgd.command_line import main
 from ksched_fgd.experiment import POLICIES, configuration
+from ksched_fgd.figures import draw_figures
 from ksched_fgd.gpu_requests import GpuRequest
 from ksched_fgd.grid import read_rows
-from ksched_fgd.measure import arrivals, measures
-from ksched_fgd.results import MEASURES, Agreement, Run, agreement, compare_tables, read_results
+from ksched_fgd.measure import BINS, arrivals, measures
+from ksched_fgd.results import (
+    MEASURES,
+    Agreement,
+    Run,
+    Table,
+    agreement,
+    compare_tables,
+    read_results,
+)
 from ksched_fgd.traces import TraceError, TraceNode, TracePod
 from ksched_fgd.typical_pods import Demand, TypicalPod
 from ksched_fgd.workload import Workload
@@ -142,3 +151,12 @@ def test_rows_that_are_not_of_a_grid_are_named(tmp_path: Path) -> None:
     rows.write_text('{"status": "error"}\n{"status": "ok", "state": "a b"}\n')
     with pytest.raises(TraceError, match=r"rows\.jsonl, line 2: no row of a grid"):
         read_rows(rows)
+
+
+def test_a_figure_has_a_line_for_each_policy(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    values = [float(number) for number in range(BINS - 1)] + [NAN]
+    table: Table = {Run("w", "06-FGD", 1.3, seed): values for seed in (42, 43)}
+    (path,) = draw_figures(tmp_path / "new", "w", [(MEASURES[0], table)])
+    assert path.name == "w-allocated.png"
+    assert path.read_bytes().startswith(b"\x89PNG")

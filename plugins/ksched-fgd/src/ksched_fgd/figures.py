@@ -28,7 +28,7 @@ def draw_figures(
         for name, policy in POLICIES.items():
             runs = [run for run in table if (run.workload, run.policy) == (workload, policy.label)]
             if runs:
-                axes.plot(range(BINS), _medians(runs, table), label=f"{name} ({len(runs)} seeds)")
+                axes.plot(range(BINS), _medians(runs, table), label=f"{name}, seeds: {len(runs)}")
         axes.set_xlabel("GPUs that pods asked for, % of the cluster's")
         axes.set_ylabel(f"{measure.title}, %")
         axes.set_title(workload)
