@@ -228,12 +228,12 @@ def make_simulation(
 
 def warn_of_state(*simulations: Simulation) -> None:
     """What the simulations' states lack, and what nobody reads of them; each line once."""
+    from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+
     lines: dict[str, None] = {}
     for simulation in simulations:
         state = simulation.state
-        if state.skipped:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
-            lines[f"skipped what no plugin reads: {kinds}"] = None
+        lines |= dict.fromkeys(skipped_warnings(state))
         lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
     for line in lines:
         warn(line)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ksched_cli.cluster.loading.files import StateFiles
+from ksched_cli.cluster.loading.state_warnings import skipped_warnings
 from ksched_cli.config.effective import Configuration
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
@@ -139,7 +140,7 @@ class MaterialsReader:
         configurations: dict[int, Configuration] = {}
         for run in runs:
             state = environment.state(run.state, run.changes)
-            warnings |= dict.fromkeys(state.warnings)
+            warnings |= dict.fromkeys((*skipped_warnings(state), *state.warnings))
             release = environment.release(run.minor, state)
             registry = environment.registry(run.plugins, release)
             configuration = environment.configuration(run, registry)

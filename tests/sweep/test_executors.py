@@ -19,6 +19,16 @@ def test_without_workers_one_run_is_made_after_the_other(tmp_path: Path) -> None
     assert [(item["status"], item["worker"]) for item in outcomes] == [("ok", "serial")] * 2
 
 
+def test_workers_of_this_machine_are_started_by_dask(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra sweep is not installed")
+    sweep = plan(tmp_path, seeds=2)
+    with open_executor(sweep.materials, ExecutorOptions(workers=1)) as (executor, workers):
+        outcomes = [outcome for _, outcome in executor(sweep.runs(), 2)]
+    assert workers == 1
+    assert [item["status"] for item in outcomes] == ["ok"] * 2
+    assert outcomes[0]["worker"].startswith("tcp://127.0.0.1:")
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [

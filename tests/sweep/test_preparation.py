@@ -7,7 +7,7 @@ import pytest
 
 from ksched_cli.errors import KschedError
 from ksched_cli.sweep.preparation import Settings, plan_of
-from tests.sweep.sweeps import STRATEGY, WEIGHT, plan, sweep_file, write_state
+from tests.sweep.sweeps import OBJECTS, STRATEGY, WEIGHT, plan, sweep_file, write_state
 
 SETTINGS = Settings(minors=("1.34",))
 
@@ -61,12 +61,14 @@ def test_plugins_of_the_options_are_in_every_set(tmp_path: Path) -> None:
 def test_warnings_are_those_of_the_states_and_files(tmp_path: Path) -> None:
     folder = tmp_path / "dump"
     folder.mkdir()
-    write_state(folder / "state.json")
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}}
+    write_state(folder / "state.json", *OBJECTS, lease)
     (folder / "notes.yaml").write_text("hello: there\n")
     (folder / "log.txt").write_text("x")
     file = sweep_file(tmp_path, states=["dump"])
     _, prepared = plan_of(file, SETTINGS)
     (line,) = [line for line in prepared.warnings if "passed over" in line]
+    assert "skipped what no plugin reads: 1 Lease" in prepared.warnings
     assert "notes.yaml" in line
     assert "log.txt" in line
     assert prepared.release.version == "v1.34.1"

@@ -19,6 +19,14 @@ _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 _MAX_LISTED = 3
 
 
+def skipped_warnings(state: ClusterState) -> tuple[str, ...]:
+    """A line about the kinds that no plugin reads, where the state's files have some."""
+    if not state.skipped:
+        return ()
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
+    return (f"skipped what no plugin reads: {kinds}",)
+
+
 def state_warnings(state: ClusterState) -> Iterator[str]:
     """The warnings about a state, in a fixed order."""
     pods = [pod for pod in state.pods if pod.status.phase not in FINISHED_PHASES]
