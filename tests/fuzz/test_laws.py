@@ -210,3 +210,15 @@ def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path
     assert {name: side[name] for name in fields} == {
         name: len(whole[field] or ()) for name, field in fields.items()
     }
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_explain_decides_as_schedule_does(family: str, seed: int, tmp_path: Path) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json"]
+    if case.config is not None:
+        arguments += ["--config", str(tmp_path / "config.yaml")]
+    last = {attempt["pod"]: attempt.get("node") or "" for attempt in whole["attempts"]}
+    for pod in sorted(last)[:1]:
+        assert call("explain", pod, *arguments)["node"] == last[pod]
