@@ -110,10 +110,19 @@ def test_a_file_that_is_no_recording_is_named_with_the_line(
     ("name", "data", "message"),
     [
         ("calls.jsonl", b'{"url": "\xff", "request": {}}', "no exchange with an extender"),
-        ("calls.jsonl.gz", gzip.compress(bytes(range(256)) * 9)[:90], "cannot be read: .*ended"),
-        ("calls.jsonl.gz", gzip.compress(b"")[:10] + b"\xff" * 99, "cannot be read: .*invalid"),
+        (
+            "calls.jsonl.gz",
+            gzip.compress(bytes(range(256)) * 9, mtime=0)[:90],
+            "cannot be read: .*ended",
+        ),
+        (
+            "calls.jsonl.gz",
+            gzip.compress(b"", mtime=0)[:10] + b"\xff" * 99,
+            "cannot be read: .*invalid",
+        ),
         ("calls.jsonl.gz", b"{}", "cannot be read: Not a gzipped file"),
     ],
+    ids=["bytes", "cut off", "damaged", "not packed"],
 )
 def test_a_damaged_recording_is_named(
     name: str, data: bytes, message: str, extended: Extended, tmp_path: Path
