@@ -256,12 +256,12 @@ class DynamicResources(
             if allocation is not None:
                 self._store.remove_pending(claim)
             claims_state.claims[index] = updated
-        return self._devices_status(claims_state)
+        if self._waits_for_devices and claims_state.claims:
+            return self._devices_status(claims_state)
+        return SUCCESS
 
     def _devices_status(self, claims_state: ClaimsState) -> Status:
         """All conditions of devices become true at once, unless one of a failure is."""
-        if not self._waits_for_devices:
-            return SUCCESS
         failures = filter(None, map(binding_failure, claims_state.claims))
         failure = next(failures, "")
         return Status.error(failure) if failure else SUCCESS
