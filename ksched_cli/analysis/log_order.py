@@ -47,9 +47,12 @@ class LoggedAttempt:
     message: str = ""
 
 
-def logged_attempts(log: Sequence[LogLine]) -> list[LoggedAttempt]:
+def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[LoggedAttempt]:
     """In their order. Evictions go on while the next pods are attempted, and the preemptor again:
-    those on a node belong to the first of its attempts there that lacks some."""
+    those on a node belong to the first of its attempts there that lacks some.
+
+    homes: key of a pod → the node that it was on
+    """
     attempts: list[LoggedAttempt] = []
     preemptions: dict[str, list[LoggedAttempt]] = {}
     for index, line in enumerate(log):
@@ -64,18 +67,14 @@ def logged_attempts(log: Sequence[LogLine]) -> list[LoggedAttempt]:
         elif line.event is LogEvent.LEAVING and attempts:
             attempts[-1].victims.add(line.pod)
         elif line.event in (LogEvent.EVICTION, LogEvent.VICTIM):
-            _evict(line, preemptions)
+            _evict(line, line.node or homes.get(line.pod, ""), preemptions)
     return attempts
 
 
-def _evict(line: LogLine, preemptions: Mapping[str, list[LoggedAttempt]]) -> None:
+def _evict(line: LogLine, node: str, preemptions: Mapping[str, list[LoggedAttempt]]) -> None:
     """preemptions: by pod, in their order"""
     preemptor = line.preemptor or line.pod
-    on_node = [
-        attempt
-        for attempt in preemptions.get(preemptor, ())
-        if not line.node or attempt.node == line.node
-    ]
+    on_node = [attempt for attempt in preemptions.get(preemptor, ()) if attempt.node == node]
     if line.event is LogEvent.EVICTION:
         for attempt in on_node[-1:]:
             attempt.victim_count = line.victim_count
@@ -99,7 +98,9 @@ def in_order_of_log(
     waiting: the pods that have no node at first, by key; departed: key of a pod → the node that
     it left; pods: by key
     """
-    attempts = logged_attempts(log)
+    on_node = {key: pod.node_name for key, pod in pods.items()}
+    on_node |= {placement.pod.key: placement.node for placement in placements}
+    attempts = logged_attempts(log, on_node)
     last = {attempt.pod: attempt.index for attempt in attempts}
     ranked: list[tuple[int, Decision]] = []
     for placement in placements:
@@ -111,8 +112,6 @@ def in_order_of_log(
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))
             ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt)))
-    on_node = {key: pod.node_name for key, pod in pods.items()}
-    on_node |= {placement.pod.key: placement.node for placement in placements}
     for index, line in enumerate(log):
         pod = pods.get(line.pod)
         if pod is None:

@@ -44,7 +44,7 @@ def ordered(log: list[LogLine], *placed: str) -> list[Decision]:
 
 def test_victims_that_go_later_belong_to_the_attempt_that_chose_their_node() -> None:
     log = [attempt(P), *preemption(P, "a", 2), attempt(Q), victim(V, P, "a"), victim(W, P, "a")]
-    first, second = logged_attempts(log)
+    first, second = logged_attempts(log, {})
     assert (first.node, first.victims, first.victim_count) == ("a", {V, W}, 2)
     assert (second.node, second.victims) == ("", set())
 
@@ -52,13 +52,13 @@ def test_victims_that_go_later_belong_to_the_attempt_that_chose_their_node() -> 
 def test_victims_of_several_attempts_on_a_node_go_to_the_first_that_lacks_some() -> None:
     log = [attempt(P), *preemption(P, "a", 1), attempt(P), *preemption(P, "a", 1)]
     log += [victim(V, P, "a"), victim(W, P, "a")]
-    assert [logged.victims for logged in logged_attempts(log)] == [{V}, {W}]
+    assert [logged.victims for logged in logged_attempts(log, {})] == [{V}, {W}]
 
 
 def test_a_victim_that_was_leaving_already_belongs_to_the_attempt_that_found_it_so() -> None:
     log = [attempt(P), *preemption(P, "a", 1), attempt(P), LogLine(LogEvent.PREEMPTION, P, "a")]
     log += [LogLine(LogEvent.LEAVING, W, "a", P), victim(V, P, "a")]
-    assert [logged.victims for logged in logged_attempts(log)] == [{V}, {W}]
+    assert [logged.victims for logged in logged_attempts(log, {})] == [{V}, {W}]
 
 
 def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
@@ -71,9 +71,10 @@ def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
     ]
 
 
-def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_the_first_that_lacks_some() -> None:
-    log = [attempt(P), *preemption(P, "a", 1), victim(V, P, ""), attempt(P)]
-    assert [logged.victims for logged in logged_attempts(log)] == [{V}, set()]
+def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_an_attempt_on_its_node() -> None:
+    log = [attempt(P), *preemption(P, "b", 1), attempt(P), *preemption(P, "a", 1)]
+    log += [victim(V, P, ""), victim(W, P, "b")]
+    assert [logged.victims for logged in logged_attempts(log, {V: "a"})] == [{W}, {V}]
 
 
 def test_what_changes_on_a_node_stands_where_it_was_noticed() -> None:
