@@ -1,19 +1,50 @@
-"""The selector for the default constraints of a pod: of its services and its owner.
+"""The default constraints, and the selector that a pod has for them: of its services and its owner.
 
-Upstream: plugins/helper/spread.go (DefaultSelector, GetPodServices).
+Upstream: plugins/podtopologyspread/plugin.go (systemDefaultConstraints), plugins/helper/spread.go
+(DefaultSelector, GetPodServices).
 """
 
 from __future__ import annotations
 
-from ksched_cli.cluster.objects import LabelSelector
+from ksched_cli.cluster.objects import LabelSelector, TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.topology.pod_selection import combined
 from ksched_cli.kube.selectors import Selector, SelectorError, label_selector, selector_of_map
+from ksched_cli.plugins.pod_topology_spread import args as args_types
+from ksched_cli.plugins.pod_topology_spread.constraints import HOSTNAME
 
 REPLICATION_CONTROLLER = ("v1", "ReplicationController")
 REPLICA_SET = ("apps/v1", "ReplicaSet")
 STATEFUL_SET = ("apps/v1", "StatefulSet")
+
+SOFT = "ScheduleAnyway"
+SYSTEM_DEFAULTS = (
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SOFT),
+    TopologySpreadConstraint(
+        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
+    ),
+)
+
+
+def default_constraints(
+    args: args_types.PodTopologySpreadArgs,
+) -> tuple[TopologySpreadConstraint, ...]:
+    """Of pods without constraints of their own. Validation rejects label selectors in them."""
+    if args.defaulting_type == "System":
+        return SYSTEM_DEFAULTS
+    return tuple(
+        TopologySpreadConstraint(
+            max_skew=configured.max_skew,
+            topology_key=configured.topology_key,
+            when_unsatisfiable=configured.when_unsatisfiable,
+            min_domains=configured.min_domains,
+            node_affinity_policy=configured.node_affinity_policy,
+            node_taints_policy=configured.node_taints_policy,
+            match_label_keys=configured.match_label_keys or (),
+        )
+        for configured in args.default_constraints or ()
+    )
 
 
 def default_selector(pod: PodInfo, cluster: ClusterState) -> Selector:

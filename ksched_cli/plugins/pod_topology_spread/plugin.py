@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ksched_cli.cluster.objects import TopologySpreadConstraint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
@@ -43,7 +42,6 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.helper.signatures import Fragments
-from ksched_cli.plugins.pod_topology_spread import args as args_types
 from ksched_cli.plugins.pod_topology_spread import explain as explained
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from ksched_cli.plugins.pod_topology_spread.constraints import (
@@ -54,22 +52,20 @@ from ksched_cli.plugins.pod_topology_spread.constraints import (
     domains_with_empty,
     filter_constraints,
 )
-from ksched_cli.plugins.pod_topology_spread.defaults import default_selector
+from ksched_cli.plugins.pod_topology_spread.defaults import (
+    SOFT,
+    default_constraints,
+    default_selector,
+)
 
 PRE_FILTER_KEY = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY = "PreScorePodTopologySpread"
-HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+HARD = "DoNotSchedule"
 INVALID_SCORE = -1
 
 CONSTRAINTS_NOT_MATCH = Status.unschedulable("node(s) didn't match pod topology spread constraints")
 NODE_LABEL_NOT_MATCH = Status.unresolvable(
     "node(s) didn't match pod topology spread constraints (missing required label)"
-)
-SYSTEM_DEFAULTS = (
-    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SOFT),
-    TopologySpreadConstraint(
-        max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable=SOFT
-    ),
 )
 
 
@@ -140,8 +136,7 @@ class PodTopologySpread(
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaulted = args.defaulting_type == "System"
-        configured = tuple(map(_constraint, args.default_constraints or ()))
-        self._defaults = SYSTEM_DEFAULTS if self._system_defaulted else configured
+        self._defaults = default_constraints(args)
         self.signs_pods = not self._defaults
         self._cluster = handle.cluster
         self._index = handle.snapshot.index(PodIndex)
@@ -392,16 +387,3 @@ def _pre_score_state(state: CycleState) -> PreScoreState:
     except PluginError as missing:
         raise PluginError(f"error {missing}") from None
     return score_state
-
-
-def _constraint(configured: args_types.TopologySpreadConstraint) -> TopologySpreadConstraint:
-    """Converts the configuration's type to the cluster's. Validation rejects label selectors."""
-    return TopologySpreadConstraint(
-        max_skew=configured.max_skew,
-        topology_key=configured.topology_key,
-        when_unsatisfiable=configured.when_unsatisfiable,
-        min_domains=configured.min_domains,
-        node_affinity_policy=configured.node_affinity_policy,
-        node_taints_policy=configured.node_taints_policy,
-        match_label_keys=configured.match_label_keys or (),
-    )

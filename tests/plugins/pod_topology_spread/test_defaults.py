@@ -1,11 +1,15 @@
-"""The selector for default constraints: of the pod's services and its owner."""
+"""The default constraints, and the selector for them: of the pod's services and its owner."""
 
 from typing import Any
 
 import pytest
 
 from ksched_cli.kube.selectors import Selector
-from ksched_cli.plugins.pod_topology_spread.defaults import default_selector
+from ksched_cli.plugins.pod_topology_spread.args import (
+    PodTopologySpreadArgs,
+    TopologySpreadConstraint,
+)
+from ksched_cli.plugins.pod_topology_spread.defaults import default_constraints, default_selector
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 WEB = {"app": "web"}
@@ -84,3 +88,13 @@ def test_an_owner_with_a_selector_that_does_not_parse_adds_nothing() -> None:
         service(WEB), owner("ReplicaSet", "apps/v1", broken), owned_by="ReplicaSet"
     )
     assert selector.matches(WEB)
+
+
+def test_the_systems_default_constraints_stand_unless_a_list_is_given() -> None:
+    system = PodTopologySpreadArgs(defaulting_type="System")
+    assert [each.max_skew for each in default_constraints(system)] == [3, 5]
+    own = TopologySpreadConstraint(max_skew=2, topology_key="rack")
+    given = PodTopologySpreadArgs(defaulting_type="List", default_constraints=(own,))
+    (constraint,) = default_constraints(given)
+    assert (constraint.max_skew, constraint.topology_key) == (2, "rack")
+    assert default_constraints(PodTopologySpreadArgs(defaulting_type="List")) == ()
