@@ -1,6 +1,7 @@
 """What every test has in common."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +28,10 @@ def hundred_columns() -> None:
     """Tables are as wide as in a pipe, and the oldest minor decides, wherever the tests run."""
     os.environ["COLUMNS"] = "100"
     os.environ["KSCHED_KUBERNETES_VERSION"] = "1.34"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_as_in_a_terminal() -> None:
+    """A shell in the background has its commands ignore SIGINT, and nohup SIGHUP."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)

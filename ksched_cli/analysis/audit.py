@@ -260,6 +260,8 @@ class _Auditor:
 
     def _follow_preemption(self, decision: PreemptionDecision) -> None:
         judgement = self.replay.judge_preemption(decision)
+        if judgement.grade is None:
+            judgement = self.replay.judge_with_notices(decision) or judgement
         if judgement.grade is not None:
             self._agree(judgement)
         else:

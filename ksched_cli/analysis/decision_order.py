@@ -53,13 +53,15 @@ class Placement:
 @dataclass(frozen=True, slots=True)
 class PreemptionDecision:
     """Room that was made. pod: that it was made for; victims: keys, by name; message:
-    of the refusal, where a log tells"""
+    of the refusal, where a log tells; noticed_meanwhile: pods of which the scheduler noticed an
+    update while it decided, in order"""
 
     pod: Pod
     node: str
     victims: tuple[str, ...]
     time: float
     message: str = ""
+    noticed_meanwhile: tuple[Pod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Decisions in the order of kube-scheduler's log.
 
 An attempt sees the cluster as it is when the attempt begins: what changes until it ends, it does
-not see. So every decision stands where its attempt began, and departures where they were noticed.
+not see, but for promises. So every decision stands where its attempt began, and departures where
+they were noticed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ CHANGES = frozenset(
 class LoggedAttempt:
     """index: of the line that it begins with; pod: its key; node: that room is made on, or "";
     victims: their keys; victim_count: how many they are, where the log tells; message: of a
-    refusal"""
+    refusal; noticed: keys of pods of which an update was noticed until that node was determined"""
 
     index: int
     pod: str
@@ -45,6 +46,7 @@ class LoggedAttempt:
     victims: set[str] = field(default_factory=set)
     victim_count: int = 0
     message: str = ""
+    noticed: list[str] = field(default_factory=list)
 
 
 def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[LoggedAttempt]:
@@ -64,6 +66,8 @@ def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[Lo
             preemptions.setdefault(line.pod, []).append(attempt)
         elif line.event is LogEvent.REFUSAL and attempt is not None:
             attempt.message = line.message
+        elif line.event is LogEvent.NOTICE and attempts and not attempts[-1].node:
+            attempts[-1].noticed.append(line.pod)
         elif line.event is LogEvent.LEAVING and attempts:
             attempts[-1].victims.add(line.pod)
         elif line.event in (LogEvent.EVICTION, LogEvent.VICTIM):
@@ -111,7 +115,8 @@ def in_order_of_log(
     for attempt in attempts:
         if attempt.pod in waiting and (attempt.node or attempt.message):
             left.update(dict.fromkeys(attempt.victims, attempt.node))
-            ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt)))
+            noticed = tuple(pods[key] for key in attempt.noticed if key in pods)
+            ranked.append((attempt.index, _failed(waiting[attempt.pod], attempt, noticed)))
     for index, line in enumerate(log):
         pod = pods.get(line.pod)
         if pod is None:
@@ -124,12 +129,14 @@ def in_order_of_log(
     return [decision for _, decision in sorted(ranked, key=lambda item: item[0])]
 
 
-def _failed(pod: Pod, attempt: LoggedAttempt) -> PreemptionDecision | FailedAttempt:
+def _failed(
+    pod: Pod, attempt: LoggedAttempt, noticed: tuple[Pod, ...]
+) -> PreemptionDecision | FailedAttempt:
     """The attempt did not place the pod."""
     if not attempt.node:
         return FailedAttempt(pod, "", 0.0, attempt.message)
     victims = tuple(sorted(attempt.victims))
-    return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message)
+    return PreemptionDecision(pod, attempt.node, victims, 0.0, attempt.message, noticed)
 
 
 def in_order_of_notices(state: ClusterState, log: Iterable[LogLine]) -> ClusterState:

@@ -11,7 +11,9 @@ pkg/scheduler/framework/api_calls/pod_status_patch.go.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -126,10 +128,23 @@ class Promises:
         if earlier or calls.noticed.node:
             self._promise(pod, calls.noticed.node or "")
 
+    @contextmanager
+    def noticed_ahead(self, pods: Sequence[PodInfo]) -> Iterator[None]:
+        """Promises are meanwhile as they will be once these have been noticed."""
+        nominator, counts = self._nominator, Counter[str]()
+        before = {pod.uid: (pod, nominator.node_of(pod)) for pod in pods}
+        for pod in pods:
+            coming = self._calls_of(pod).coming
+            if counts[pod.uid] < len(coming):
+                nominator.renew(pod, coming[counts[pod.uid]].node or "")
+            counts[pod.uid] += 1
+        try:
+            yield
+        finally:
+            for pod, node in before.values():
+                nominator.renew(pod, node)
+
     def _promise(self, pod: PodInfo, node: str) -> None:
         if self._nominator.node_of(pod) not in ("", node):
             self.have_changed = True
-        if node:
-            self._nominator.nominate(pod, node)
-        else:
-            self._nominator.clear(pod)
+        self._nominator.renew(pod, node)

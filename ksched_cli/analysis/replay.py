@@ -123,6 +123,18 @@ class Replay:
             return Judgement(None, evaluation, expected, reason)
         return Judgement(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
 
+    def judge_with_notices(self, decision: PreemptionDecision) -> Judgement | None:
+        """With promises as they became while the attempt ran: kube-scheduler reads them node by
+        node, not once when it begins. None where that does not help."""
+        own = decision.pod.uid
+        pods = [self.info(pod) for pod in decision.noticed_meanwhile if pod.uid != own]
+        for count in range(1, len(pods) + 1):
+            with self.promises.noticed_ahead(pods[:count]):
+                judgement = self.judge_preemption(decision)
+            if judgement.grade is not None:
+                return judgement
+        return None
+
     # -- following --------------------------------------------------------------------------------
 
     def place(self, placement: Placement, judgement: Judgement | None) -> None:

@@ -31,6 +31,13 @@ class Nominator:
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self._node_of[pod.uid] = node
 
+    def renew(self, pod: PodInfo, node: str) -> None:
+        """node: the promised one, or "" for none"""
+        if node:
+            self.nominate(pod, node)
+        else:
+            self.clear(pod)
+
     def clear(self, pod: PodInfo) -> None:
         node = self._node_of.pop(pod.uid, None)
         if node is not None:

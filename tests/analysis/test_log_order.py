@@ -71,6 +71,13 @@ def test_a_preemption_stands_before_what_left_while_it_was_decided() -> None:
     ]
 
 
+def test_what_is_noticed_until_the_node_is_determined_belongs_to_the_preemption() -> None:
+    notice = LogLine(LogEvent.NOTICE, Q)
+    log = [notice, attempt(P), notice, *preemption(P, "a", 1), notice, attempt(P)]
+    (decision,) = (each for each in ordered(log, P) if isinstance(each, PreemptionDecision))
+    assert decision.noticed_meanwhile == (PODS[Q],)
+
+
 def test_a_victim_whose_node_the_log_does_not_tell_belongs_to_an_attempt_on_its_node() -> None:
     log = [attempt(P), *preemption(P, "b", 1), attempt(P), *preemption(P, "a", 1)]
     log += [victim(V, P, ""), victim(W, P, "b")]

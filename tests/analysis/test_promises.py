@@ -112,3 +112,16 @@ def test_only_what_differs_from_the_status_as_noticed_is_written() -> None:
     promises.notice(p)
     promises.notice(p)
     assert nominator.node_of(p) == "b"
+
+
+def test_what_is_noticed_ahead_holds_meanwhile_only() -> None:
+    p, promises, nominator = preemptor()
+    promises.refuse(p, "a", NO_ROOM)
+    promises.write(p)
+    promises.notice(p)
+    promises.take_back(p)
+    with promises.noticed_ahead([p, p]):
+        assert nominator.node_of(p) == ""
+    assert nominator.node_of(p) == "a"
+    promises.notice(p)
+    assert nominator.node_of(p) == ""

@@ -1,5 +1,6 @@
 """Judging single decisions, and where in the order they belong."""
 
+from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.decision_order import Placement, PreemptionDecision
@@ -154,3 +155,28 @@ def test_decisions_seconds_apart_are_not_swapped() -> None:
 
 def placed(run: Replay) -> list[tuple[Any, int]]:
     return [(pod, row) for row, pods in enumerate(run.simulation.snapshot.pods) for pod in pods]
+
+
+def test_a_promise_that_lapses_while_a_preemption_is_decided_may_not_count() -> None:
+    """With `q` promised the node, room for both pods would be made on it."""
+    state = cluster(
+        node("a", cpu=2),
+        pod("v", cpu=1, node="a"),
+        pod("w", cpu=1, node="a"),
+        pod("p", cpu=1, priority=9),
+        pod("q", cpu=1, priority=9),
+    )
+    follower = Replay(simulation(state), follows_statuses=True)
+    p, q = state.pods[2:]
+    promised, promises = follower.info(q), follower.promises
+    promises.refuse(promised, "a", "no room")
+    promises.write(promised)
+    promises.notice(promised)
+    promises.take_back(promised)
+    decision = PreemptionDecision(p, "a", ("default/v",), 0.0)
+    assert follower.judge_preemption(decision).grade is None
+    assert follower.judge_with_notices(decision) is None
+    judgement = follower.judge_with_notices(replace(decision, noticed_meanwhile=(q,)))
+    assert judgement is not None
+    assert judgement.grade is Grade.PREEMPTS
+    assert follower.judge_preemption(decision).grade is None
