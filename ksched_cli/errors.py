@@ -68,7 +68,7 @@ class Position:
     column: int
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     """The text, without its middle where it is longer than a person reads."""
     if len(text) <= _MAX_TEXT:
         return text
@@ -107,6 +107,6 @@ class InputError(KschedError):
         location = self.source
         if self.position is not None:
             location += f":{self.position.line}:{self.position.column}"
-        parts = (location, *map(_shortened, (self.subject, self.problem)))
+        parts = (location, *map(shortened, (self.subject, self.problem)))
         line = ": ".join(part for part in parts if part)
         return f"{line}\n  {self.hint}" if self.hint else line

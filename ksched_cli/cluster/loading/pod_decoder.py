@@ -156,7 +156,8 @@ def _utc(text: str, path: str) -> str:
         if text[_SECONDS:] == "Z":
             return text
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # strftime does not pad the years before 1000.
+        return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
     except (ValueError, OverflowError):
         problem = f'"{text}" is not a time, as 2026-01-31T12:00:00Z'
         raise PartError(path, ValueError(problem)) from None

@@ -13,6 +13,7 @@ from ksched_cli.cluster.loading.defaults import SYSTEM_PRIORITIES
 from ksched_cli.cluster.objects import Pod, PodAffinity, PodAffinityTerm, PodSpec
 from ksched_cli.cluster.objects.pod import FINISHED_PHASES
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import shortened
 
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 # How many names of nodes or namespaces a line lists.
@@ -24,7 +25,7 @@ def skipped_warnings(state: ClusterState) -> tuple[str, ...]:
     if not state.skipped:
         return ()
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(state.skipped.items()))
-    return (f"skipped what no plugin reads: {kinds}",)
+    return (f"skipped what no plugin reads: {shortened(kinds)}",)
 
 
 def state_warnings(state: ClusterState) -> Iterator[str]:

@@ -54,6 +54,11 @@ def test_times_are_brought_into_one_form() -> None:
     assert loaded.status.start_time == "2026-01-01T00:00:00Z"
 
 
+def test_the_year_of_a_time_has_four_digits() -> None:
+    loaded = state(manifest(status={"startTime": "0001-01-02T00:30:00+00:45"})).pods[0]
+    assert loaded.status.start_time == "0001-01-01T23:45:00Z"
+
+
 def test_pods_of_one_template_share_spec_and_labels_wherever_they_are_bound() -> None:
     pods = []
     for index, node in enumerate(["", "n1", "n2"]):
