@@ -284,6 +284,8 @@ class _Auditor:
         """Why the difference may be due to what the two states do not tell, or ""."""
         if self._lacks_notices():
             return LACKS_NOTICES
+        if placement.pod.key in self.history.double_allocations:
+            return self.history.double_allocations[placement.pod.key]
         changed = self.history.changed_nodes
         for name in (placement.node, *judgement.expected):
             if name in changed:

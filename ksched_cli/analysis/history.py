@@ -28,6 +28,7 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PreemptionDecision,
 )
+from ksched_cli.analysis.double_allocations import double_allocations
 from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices
 from ksched_cli.analysis.scheduler_log import LogLine
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
@@ -63,6 +64,7 @@ class History:
     refused:   the pods that have no node in the end
     departed:  pod key → node, of pods that left it nobody knows when
     changed_nodes: name → what of it changed in between
+    double_allocations: pod key → a device of it that another pod has too, in words
     """
 
     state: ClusterState
@@ -73,6 +75,7 @@ class History:
     departed: Mapping[str, str]
     changed_nodes: Mapping[str, str]
     unexplained: tuple[Unexplained, ...]
+    double_allocations: Mapping[str, str]
 
 
 def read_history(
@@ -137,6 +140,7 @@ class _Reader:
             self.departed,
             _changed_nodes(self.before, self.after),
             tuple(self.unexplained),
+            double_allocations(self.after),
         )
 
     # -- decisions --------------------------------------------------------------------------------
