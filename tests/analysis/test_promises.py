@@ -15,6 +15,13 @@ def preemptor() -> tuple[PodInfo, Promises, Nominator]:
     return pending, Promises(nominator), nominator
 
 
+def settle(promises: Promises, p: PodInfo) -> None:
+    """The pod is promised a, which is written and noticed."""
+    promises.refuse(p, "a", NO_ROOM)
+    promises.write(p)
+    promises.notice(p)
+
+
 def test_a_promise_is_in_memory_at_once() -> None:
     p, promises, nominator = preemptor()
     promises.refuse(p, "a", NO_ROOM)
@@ -57,9 +64,7 @@ def test_an_attempt_that_may_not_preempt_falls_back_to_the_promise_in_the_status
 
 def test_an_attempt_begins_with_the_promise_in_the_status() -> None:
     p, promises, nominator = preemptor()
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     promises.refuse(p, "b", NO_ROOM)
     promises.begin(p)
     assert nominator.node_of(p) == "a"
@@ -67,9 +72,7 @@ def test_an_attempt_begins_with_the_promise_in_the_status() -> None:
 
 def test_a_promise_that_is_taken_back_lapses_when_that_is_noticed() -> None:
     p, promises, nominator = preemptor()
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     promises.take_back(p)
     assert nominator.node_of(p) == "a"
     promises.notice(p)
@@ -89,22 +92,16 @@ def test_what_changes_nothing_is_not_written() -> None:
 
 def test_what_returns_to_the_status_drops_what_waits_to_be_written() -> None:
     p, promises, nominator = preemptor()
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     promises.refuse(p, "b", NO_ROOM)
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     assert nominator.node_of(p) == "a"
 
 
 def test_only_what_differs_from_the_status_as_noticed_is_written() -> None:
     """b is written and not yet noticed: a, as noticed before, is no change then."""
     p, promises, nominator = preemptor()
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     promises.refuse(p, "b", NO_ROOM)
     promises.write(p)
     promises.refuse(p, "a", TERMINATING)
@@ -116,9 +113,7 @@ def test_only_what_differs_from_the_status_as_noticed_is_written() -> None:
 
 def test_what_is_noticed_ahead_holds_meanwhile_only() -> None:
     p, promises, nominator = preemptor()
-    promises.refuse(p, "a", NO_ROOM)
-    promises.write(p)
-    promises.notice(p)
+    settle(promises, p)
     promises.take_back(p)
     with promises.noticed_ahead([p, p]):
         assert nominator.node_of(p) == ""
