@@ -154,7 +154,8 @@ class RunEnvironment:
         configuration = self.configuration(run, registry)
         tie_break = first_by_name if run.seed is None else random_choice(run.seed)
         extenders = ExtenderOptions(used=self.materials.extenders)
-        return Simulation(state, configuration, registry, Options(tie_break, extenders=extenders))
+        options = Options(tie_break, retries=self.materials.retries, extenders=extenders)
+        return Simulation(state, configuration, registry, options)
 
 
 def _remembered(

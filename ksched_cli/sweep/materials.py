@@ -172,6 +172,7 @@ class Materials:
     """reads: kinds that plugins read, besides those that ksched knows
     workloads: whether the pods are made that workloads lack
     extenders: whether extenders are called
+    retries:   whether pods are tried again that failed
     versions:  of ksched and of the installed plugins, see installed_versions
     """
 
@@ -183,6 +184,7 @@ class Materials:
     feature_gates: str = ""
     workloads: bool = True
     extenders: bool = True
+    retries: bool = True
     reads: frozenset[str] = frozenset()
     versions: tuple[tuple[str, str], ...] = ()
 
@@ -190,9 +192,10 @@ class Materials:
     def digest(self) -> str:
         """Of what all runs have in common."""
         metrics = [metric.digest for metric in self.metrics]
-        return digest(
-            metrics, self.feature_gates, self.workloads, self.extenders, sorted(self.versions)
-        )
+        parts = [metrics, self.feature_gates, self.workloads, self.extenders, sorted(self.versions)]
+        if not self.retries:  # else the digest that earlier rows have
+            parts.append("no retries")
+        return digest(*parts)
 
     def run(
         self,

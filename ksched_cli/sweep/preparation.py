@@ -62,7 +62,7 @@ def plan_of(file: SweepFile, settings: Settings) -> tuple[Plan, Prepared]:
     plugin_texts = tuple((*texts, *settings.plugins) for texts in file.plugin_sets)
     minors = settings.minors if file.minors == ("",) and settings.minors else file.minors
     reader = MaterialsReader(settings, plugin_texts)
-    materials = reader.read(file.states, file.configurations, file.change_sets)
+    materials = reader.read(file.states, file.configurations, file.change_sets, file.retries)
     plan = Plan(materials, file.patches, minors, plugin_texts, file.seeds, file.is_zipped)
     plan.check()
     runs = [*_runs_to_check(plan)]
@@ -102,6 +102,7 @@ class MaterialsReader:
         states: Sequence[NamedPaths],
         configurations: Sequence[NamedPaths],
         change_sets: Sequence[ChangeSet],
+        retries: bool,
     ) -> Materials:
         """Raises KschedError."""
         settings = self._settings
@@ -114,6 +115,7 @@ class MaterialsReader:
             settings.feature_gates,
             settings.workloads,
             settings.extenders,
+            retries,
             versions=tuple(sorted(installed_versions().items())),
         )
         environment, release = RunEnvironment(materials), release_of()

@@ -43,7 +43,8 @@ class PatchAxis:
 @dataclass(frozen=True, slots=True)
 class SweepFile:
     """minors: "" for that of the state; plugin_sets: as --plugin takes them; seeds: None for the
-    first by name; metrics: by name, minimize or maximize; none where the file names none"""
+    first by name; metrics: by name, minimize or maximize; none where the file names none; retries:
+    whether pods are tried again that failed"""
 
     path: str
     states: tuple[NamedPaths, ...]
@@ -55,6 +56,7 @@ class SweepFile:
     seeds: tuple[int | None, ...]
     is_zipped: bool
     metrics: Mapping[str, str]
+    retries: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def read_sweep(path: str) -> SweepFile:
         seeds_of(data),
         data.get("combine") == "zip",
         data.get("metrics", {}),
+        not data.get("noRetries", False),
     )
 
 

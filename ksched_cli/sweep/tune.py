@@ -54,7 +54,7 @@ def read_problem(file: TuneFile, settings: Settings) -> tuple[Problem, Prepared]
     """Reads and checks what the file names. Raises KschedError."""
     reader = MaterialsReader(settings, (settings.plugins,))
     states = (*file.states, *file.held_out_states)
-    materials = reader.read(states, (file.configuration,), file.change_sets)
+    materials = reader.read(states, (file.configuration,), file.change_sets, file.retries)
     minor = file.minor or (settings.minors[0] if settings.minors else "")
     checked = [
         materials.run(state=state, changes=changes, minor=minor)

@@ -66,6 +66,7 @@ class TuneFile:
     objectives: tuple[Objective, ...]
     trials: int
     sampler_seed: int
+    retries: bool = True
 
 
 def read_tune(path: str) -> TuneFile:
@@ -94,6 +95,7 @@ def read_tune(path: str) -> TuneFile:
         tuple(Objective(item["metric"], item["goal"]) for item in data["objectives"]),
         data.get("trials", TRIALS),
         data.get("samplerSeed", 0),
+        not data.get("noRetries", False),
     )
 
 

@@ -9,7 +9,8 @@ from ksched_cli.errors import InputError, UsageError
 from ksched_cli.sweep.environment import CHANGED_STATES, RunEnvironment
 from ksched_cli.sweep.materials import CodeSource
 from ksched_cli.sweep.patches import parse_path
-from tests.sweep.sweeps import STRATEGY, WEIGHT, plan
+from ksched_cli.testing import node, pod
+from tests.sweep.sweeps import STRATEGY, WEIGHT, plan, write_state
 
 PLUGIN = """
 from ksched_cli.api import SUCCESS, FilterPlugin
@@ -86,3 +87,23 @@ def test_a_seed_makes_draws_that_can_be_repeated(tmp_path: Path) -> None:
     runs = [environment.simulation(materials.run(seed=seed)).run() for seed in (*range(6), 0)]
     assert len({tuple(run.placements.items()) for run in runs}) > 1
     assert runs[0].placements == runs[-1].placements
+
+
+def test_without_retries_each_pod_is_tried_once(tmp_path: Path) -> None:
+    beside = {
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+    objects = (
+        node("a", labels={"kubernetes.io/hostname": "a"}),
+        pod("first", priority=1, affinity=affinity),
+        pod("x", labels={"app": "x"}),
+    )
+    write_state(tmp_path / "state.json", *objects)
+    placed = {}
+    for no_retries in (False, True):
+        materials = plan(tmp_path, states=["state.json"], noRetries=no_retries).materials
+        run = RunEnvironment(materials).simulation(materials.run()).run()
+        placed[no_retries] = set(run.placements)
+    assert placed == {False: {"default/first", "default/x"}, True: {"default/x"}}

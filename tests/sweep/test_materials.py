@@ -40,6 +40,7 @@ def test_whatever_may_decide_otherwise_gives_another_id(tmp_path: Path) -> None:
     assert len(ids) == 6
     without_workloads = Settings(minors=("1.34",), workloads=False)
     assert plan(tmp_path, without_workloads, **fields).materials.run().id not in ids
+    assert plan(tmp_path, SETTINGS, noRetries=True, **fields).materials.run().id not in ids
     write_state(tmp_path / "cluster.json", {"kind": "Node", "metadata": {"name": "z"}})
     smaller = plan(tmp_path, SETTINGS, states=["cluster.json"])
     assert smaller.materials.run().id not in ids

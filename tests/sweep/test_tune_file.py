@@ -28,6 +28,11 @@ def test_as_many_other_seeds_are_held_out(tmp_path: Path) -> None:
     assert tune_file(tmp_path, heldOut={"seeds": [1, 2]}).held_out_seeds == (1, 2)
 
 
+def test_pods_are_tried_again_unless_told_otherwise(tmp_path: Path) -> None:
+    assert tune_file(tmp_path).retries
+    assert not tune_file(tmp_path, noRetries=True).retries
+
+
 def test_states_can_be_held_out(tmp_path: Path) -> None:
     file = tune_file(tmp_path, seeds=[1], heldOut={"states": "other.json"})
     assert [state.paths for state in file.held_out_states] == [(str(tmp_path / "other.json"),)]

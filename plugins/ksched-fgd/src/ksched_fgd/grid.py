@@ -49,6 +49,7 @@ def write_grid(
         "kind": "Sweep",
         "states": states,
         "configurations": configurations,
+        "noRetries": True,
         "metrics": {last: "maximize"},
     }
     path = folder / "sweep.yaml"
