@@ -57,7 +57,7 @@ def read_changes(
     changes = []
     for index, entry in enumerate(entries):
         try:
-            changes.append(_change(entry, namespace, folder, name))
+            changes.append(read_change(entry, namespace, folder, name))
         except ChangeError as error:
             position = locate(text, 0, (*path, index))
             raise InputError(
@@ -66,8 +66,8 @@ def read_changes(
     return tuple(changes)
 
 
-def _change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
-    """Of a line, or of {apply: OBJECT}."""
+def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
+    """Of a line, or of {apply: OBJECT}. source: name of the file. Raises ChangeError."""
     if isinstance(entry, str):
         return parse_change(entry, namespace, folder)
     manifest = entry["apply"]

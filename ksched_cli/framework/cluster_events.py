@@ -1,0 +1,141 @@
+"""Events in the cluster, and which of them a plugin says may let a rejected pod fit.
+
+Upstream: k8s.io/kube-scheduler/framework/types.go (ActionType, ClusterEvent, QueueingHintFn) and
+pkg/scheduler/framework/events.go, types.go (MatchClusterEvents).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import IntFlag
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
+
+from ksched_cli.cluster.objects import KubeObject, Node
+from ksched_cli.cluster.pod_info import PodInfo
+
+
+class Action(IntFlag):
+    """What happened to an object, in upstream's bits."""
+
+    ADD = 1 << 0
+    DELETE = 1 << 1
+    UPDATE_NODE_ALLOCATABLE = 1 << 2
+    UPDATE_NODE_LABEL = 1 << 3
+    UPDATE_NODE_TAINT = 1 << 4
+    UPDATE_NODE_CONDITION = 1 << 5
+    UPDATE_NODE_ANNOTATION = 1 << 6
+    UPDATE_POD_LABEL = 1 << 7
+    UPDATE_POD_SCALE_DOWN = 1 << 8
+    UPDATE_POD_TOLERATION = 1 << 9
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 11
+    ALL = (1 << 12) - 1
+    UPDATE = ALL & ~(ADD | DELETE)
+
+
+# Resources of events, with upstream's text. The last two are only of events that occur.
+POD = "Pod"
+NODE = "Node"
+PERSISTENT_VOLUME = "PersistentVolume"
+PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+CSI_NODE = "storage.k8s.io/CSINode"
+CSI_DRIVER = "storage.k8s.io/CSIDriver"
+VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+STORAGE_CLASS = "storage.k8s.io/StorageClass"
+RESOURCE_CLAIM = "resource.k8s.io/ResourceClaim"
+RESOURCE_SLICE = "resource.k8s.io/ResourceSlice"
+DEVICE_CLASS = "resource.k8s.io/DeviceClass"
+WILDCARD = "*"
+ASSIGNED_POD = "AssignedPod"
+UNSCHEDULABLE_POD = "UnschedulablePod"
+
+_POD_RESOURCES = (ASSIGNED_POD, UNSCHEDULABLE_POD)
+
+
+class ClusterEvent(Struct, frozen=True):
+    """What a plugin registers for, or what occurred. resource: one of the texts above."""
+
+    resource: str
+    action: Action
+
+    def matches(self, incoming: ClusterEvent) -> bool:
+        """Whether a plugin that is registered for this event is asked about `incoming`: it is the
+        same or more specific. Upstream: MatchClusterEvents."""
+        if self == EVERYTHING:
+            return True
+        is_same = self.resource in (WILDCARD, incoming.resource) or (
+            self.resource == POD and incoming.resource in _POD_RESOURCES
+        )
+        return is_same and bool(self.action & incoming.action) and incoming.action <= self.action
+
+
+EVERYTHING = ClusterEvent(WILDCARD, Action.ALL)
+ASSIGNED_POD_ADD = ClusterEvent(ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_UPDATE = ClusterEvent(ASSIGNED_POD, Action.UPDATE)
+ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+
+# A pod's as PodInfo, other objects as decoded; None: there was none before, or there is none now.
+EventObject: TypeAlias = PodInfo | KubeObject | None
+# Takes the rejected pod, and the event's object before and after: whether the pod may fit now.
+QueueingHint: TypeAlias = Callable[[PodInfo, EventObject, EventObject], bool]
+Registration: TypeAlias = tuple[ClusterEvent, QueueingHint | None]
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """A plugin that says which events may let pods fit that it rejected. One that does not is
+    registered for every event."""
+
+    def events_to_register(self) -> Iterable[Registration]:
+        """The events, each with a hint; None: every such event may."""
+        ...
+
+
+def registrations_of(plugin: object) -> tuple[Registration, ...]:
+    """A plugin's events. Upstream: defaultEnqueueExtension, UnrollWildCardResource."""
+    if isinstance(plugin, EnqueueExtensions):
+        return tuple(plugin.events_to_register())
+    return ((EVERYTHING, None),)
+
+
+def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:
+    """What a change of a node is, most of them one event. Upstream: NodeSchedulingPropertiesChange.
+
+    Conditions are not decoded, and so make no event: no plugin of kube-scheduler registers for it.
+    """
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
+    if old.status.allocatable != new.status.allocatable:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_ALLOCATABLE)
+    if old.metadata.labels != new.metadata.labels:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_LABEL)
+    if old.spec.taints != new.spec.taints:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
+    if old.metadata.annotations != new.metadata.annotations:
+        yield ClusterEvent(NODE, Action.UPDATE_NODE_ANNOTATION)
+
+
+def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
+    """What a change of a pod is. Upstream: PodSchedulingPropertiesChange."""
+    resource = ASSIGNED_POD if new.pod.node_name else UNSCHEDULABLE_POD
+    actions = []
+    if old.labels != new.labels:
+        actions.append(Action.UPDATE_POD_LABEL)
+    if _requests_less(old, new):
+        actions.append(Action.UPDATE_POD_SCALE_DOWN)
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        actions.append(Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    if len(old.spec.tolerations) != len(new.spec.tolerations):
+        actions.append(Action.UPDATE_POD_TOLERATION)
+    if old.pod.status.resource_claim_statuses != new.pod.status.resource_claim_statuses:
+        actions.append(Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+    return [ClusterEvent(resource, action) for action in actions or [Action.UPDATE]]
+
+
+def _requests_less(old: PodInfo, new: PodInfo) -> bool:
+    """Whether the pod requests less of any resource than before."""
+    after = new.resources.requests
+    return any(after.get(name, -1) < amount for name, amount in old.resources.requests.items())

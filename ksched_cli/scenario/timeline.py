@@ -1,0 +1,324 @@
+"""Reads a timeline: changes to a cluster, each with its time, as `ksched replay` takes them.
+
+A timeline is a document of YAML or JSON, or JSON lines, which are read one by one as they are
+needed, so that their number does not matter.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ksched_cli.cluster.loading.kinds import Kind, find_kind
+from ksched_cli.cluster.objects import ObjectMeta, Pod
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError, Position
+from ksched_cli.kube.document_schemas import check_document
+from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.scenario.change import Change, ChangeError
+from ksched_cli.scenario.file import read_change
+from ksched_cli.scenario.objects import kind_of, load_objects
+
+# Simulated time is counted in whole microseconds: sums of floats would not be exact.
+MICROSECONDS = 1_000_000
+
+_LINES = (".jsonl", ".ndjson")
+_GZIP = ".gz"
+_HINT = "Expected apiVersion: ksched/v1, kind: Timeline (docs/replay.md)."
+_TIME = "expected a number of seconds after the start, or a time as 2026-01-31T12:00:00Z"
+
+
+class Arrival(Struct, frozen=True):
+    """A pod is created. runs_for: microseconds from its placement to its end; None: it stays."""
+
+    pod: Pod
+    runs_for: int | None = None
+
+
+class Replacement(Struct, frozen=True):
+    """An object is created, or replaced as a whole."""
+
+    kind: Kind
+    manifest: dict[str, Any]
+
+
+class Removal(Struct, frozen=True):
+    """An object is deleted. namespace: "" where the kind has none.
+    grace: for how many microseconds a pod stays on its node."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    grace: int = 0
+
+
+Action: TypeAlias = Arrival | Replacement | Removal | Change
+
+
+class TimelineEvent(Struct, frozen=True):
+    """at: microseconds since the start. index: of the event in the file, from 0."""
+
+    at: int
+    action: Action
+    index: int
+
+
+class _Line(Struct, forbid_unknown_fields=True, rename="camel"):
+    """An event as it is written. `delete` is a name that a struct can have."""
+
+    at: float | str
+    pod: dict[str, Any] | str | None = None
+    template: str | None = None
+    runs_for: float | None = None
+    put: dict[str, Any] | None = None
+    delete: dict[str, str] | None = None
+    grace_period: float | None = None
+    change: str | dict[str, Any] | None = None
+
+
+_decode_line = msgspec.json.Decoder(_Line).decode
+
+
+class EventError(Exception):
+    """An event that is not valid. The text says what is wrong."""
+
+
+@dataclass(slots=True)
+class Timeline:
+    """name: of the file, for messages. start: seconds since 1970, None where the file has none.
+    until: microseconds after the start, None for no end."""
+
+    name: str
+    header: Mapping[str, Any]
+    state: ClusterState
+    namespace: str = ""
+    start: int | None = None
+    until: int | None = None
+    _path: str = "-"
+    _text: str = ""
+    _templates: dict[str, Pod] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        header = self.header
+        try:
+            if "start" in header:
+                self.start = _start(header["start"])
+            if "until" in header:
+                self.until = self.time(header["until"])
+            for name, manifest in (header.get("templates") or {}).items():
+                metadata = {"name": name, **(manifest.get("metadata") or {})}
+                self._templates[name] = self._pod({**manifest, "metadata": metadata})
+        except EventError as error:
+            raise InputError(self.name, str(error)) from None
+
+    def events(self) -> Iterator[TimelineEvent]:
+        """In order of time. Raises InputError, with line and index, for what is not valid."""
+        if self._text:
+            yield from self._events_of_document()
+        else:
+            yield from self._events_of_lines()
+
+    def _events_of_document(self) -> Iterator[TimelineEvent]:
+        events = []
+        for index, data in enumerate(self.header.get("events") or ()):
+            try:
+                line = msgspec.convert(data, _Line)
+                events.append(self._event(line, index))
+            except (EventError, msgspec.ValidationError, InputError) as error:
+                position = locate(self._text, 0, ("events", index))
+                raise self._error(error, index, position) from None
+        # Stable: events of one time stay in their order.
+        yield from sorted(events, key=lambda event: event.at)
+
+    def _events_of_lines(self) -> Iterator[TimelineEvent]:
+        last = 0
+        with open_lines(self._path) as file:
+            for number, text in enumerate(file, start=1):
+                if number == 1 or not text.strip():
+                    continue
+                try:
+                    event = self._event(_decode_line(text), number - 2)
+                    if event.at < last:
+                        raise EventError("it is earlier than the event before; sort the lines")
+                except (EventError, msgspec.DecodeError, InputError) as error:
+                    raise self._error(error, number - 2, Position(number, 1)) from None
+                last = event.at
+                yield event
+
+    def _error(self, error: Exception, index: int, position: Position | None) -> InputError:
+        problem, subject = str(error), f"event {index}"
+        if isinstance(error, InputError):
+            problem = error.problem
+            subject = f"{subject}: {error.subject}" if error.subject else subject
+        return InputError(self.name, problem, subject=subject, position=position)
+
+    def _event(self, line: _Line, index: int) -> TimelineEvent:
+        actions = [line.pod, line.put, line.delete, line.change]
+        if sum(action is not None for action in actions) != 1:
+            raise EventError("expected exactly one of pod, put, delete and change")
+        return TimelineEvent(self.time(line.at), self._action(line), index)
+
+    def _action(self, line: _Line) -> Action:
+        if line.pod is not None:
+            runs_for = None if line.runs_for is None else _microseconds(line.runs_for, "runsFor")
+            return Arrival(self._arriving(line.pod, line.template), runs_for)
+        if line.template is not None or line.runs_for is not None:
+            raise EventError("template and runsFor go with pod")
+        if line.put is not None:
+            return self._replacement(line.put)
+        if line.delete is not None:
+            return self._removal(line.delete, line.grace_period)
+        try:
+            folder = Path() if self._path == "-" else Path(self._path).parent
+            return read_change(line.change, self.namespace, folder, self.name)
+        except ChangeError as error:
+            raise EventError(str(error)) from None
+
+    # -- pods -----------------------------------------------------------------------------------
+
+    def _arriving(self, pod: dict[str, Any] | str, template: str | None) -> Pod:
+        if isinstance(pod, str):
+            if template is None:
+                raise EventError("a pod that is a name needs a template; else give its manifest")
+            model = self._templates.get(template)
+            if model is None:
+                names = ", ".join(sorted(self._templates)) or "none"
+                raise EventError(f'no template "{template}"; there are: {names}')
+            return _named(model, pod)
+        if template is not None:
+            raise EventError("with a template, pod is the name of the pod")
+        return self._pod(pod)
+
+    def _pod(self, manifest: dict[str, Any]) -> Pod:
+        manifest = {"apiVersion": "v1", **manifest, "kind": "Pod"}
+        pods = load_objects(self.state, [manifest], self.name).pods
+        return pods[0]
+
+    # -- objects --------------------------------------------------------------------------------
+
+    def _replacement(self, manifest: dict[str, Any]) -> Replacement:
+        name = str(manifest.get("kind") or "")
+        kind = find_kind(str(manifest.get("apiVersion") or ""), name)
+        if kind is None:
+            raise EventError(f'kube-scheduler does not read objects of kind "{name}"')
+        load_objects(self.state, [manifest], self.name)  # what is not valid is an error at once
+        return Replacement(kind, manifest)
+
+    def _removal(self, target: dict[str, str], grace: float | None) -> Removal:
+        kind = kind_of(target.get("kind", ""))
+        if kind is None:
+            raise EventError(f'kube-scheduler does not read kind "{target.get("kind", "")}"')
+        if not target.get("name"):
+            raise EventError("delete needs a name")
+        namespace = target.get("namespace") or "default"
+        period = 0 if grace is None else _microseconds(grace, "gracePeriod")
+        return Removal(kind, namespace if kind.namespaced else "", target["name"], period)
+
+    # -- times ----------------------------------------------------------------------------------
+
+    def time(self, at: float | str) -> int:
+        """Microseconds after the start. Raises EventError."""
+        if not isinstance(at, str):
+            return _microseconds(at, "at")
+        if self.start is None:
+            raise EventError("a time of day needs `start` in the timeline")
+        moment = _moment(at) - self.start * MICROSECONDS
+        if moment < 0:
+            raise EventError(f'"{at}" is before the start')
+        return moment
+
+
+def _named(model: Pod, name: str) -> Pod:
+    """A pod like the model. name: the name, or NAMESPACE/NAME."""
+    namespace, _, own = name.rpartition("/")
+    meta = model.metadata
+    namespace = namespace or meta.namespace
+    metadata = ObjectMeta(
+        own,
+        namespace,
+        f"{namespace}/{own}",
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        meta.finalizers,
+    )
+    return replace(model, metadata=metadata, raw=msgspec.Raw())
+
+
+def _microseconds(seconds: float, name: str) -> int:
+    if not 0 <= seconds < 1e11:
+        raise EventError(f"{name}: expected a number of seconds that is not negative")
+    return round(seconds * MICROSECONDS)
+
+
+def _moment(text: str) -> int:
+    """Microseconds since 1970 of an RFC 3339 time. Raises EventError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise EventError(f'"{text}" is no time: {_TIME}') from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * MICROSECONDS + since.microseconds
+
+
+def _start(text: str) -> int:
+    moment = _moment(text)
+    if moment % MICROSECONDS:
+        raise EventError("start: expected a time in whole seconds")
+    return moment // MICROSECONDS
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def open_lines(path: str) -> IO[bytes] | gzip.GzipFile:
+    """A file of lines, gzipped or not."""
+    if path.endswith(_GZIP):
+        return gzip.open(path)
+    return open(path, "rb")
+
+
+def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeline:
+    """The timeline in a file; "-" is standard input, a document.
+
+    state: whose priority classes the pods may name
+    namespace: of names in changes
+    Raises InputError, with line and column where the text has them.
+    """
+    if path.removesuffix(_GZIP).endswith(_LINES):
+        return _read_lines(path, state, namespace)
+    raw, name = read_file(path)
+    if raw.startswith(b"\x1f\x8b"):
+        raw = gzip.decompress(raw)
+    text = decode_text(raw, name)
+    documents = list(load_documents(text, name))
+    if len(documents) != 1:
+        raise InputError(name, "expected one document, kind Timeline", hint=_HINT)
+    check_document(documents[0], "timeline", text, name, _HINT)
+    return Timeline(name, documents[0], state, namespace, _path=path, _text=text)
+
+
+def _read_lines(path: str, state: ClusterState, namespace: str) -> Timeline:
+    try:
+        with open_lines(path) as file:
+            first = file.readline()
+    except FileNotFoundError:
+        raise InputError(path, "there is no such file") from None
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error}") from None
+    try:
+        header = msgspec.json.decode(first)
+    except msgspec.DecodeError as error:
+        problem = f"the first line is no JSON: {error}"
+        raise InputError(path, problem, position=Position(1, 1), hint=_HINT) from None
+    check_document(header, "timeline", decode_text(first, path), path, _HINT)
+    return Timeline(path, header, state, namespace, _path=path)

@@ -1,0 +1,98 @@
+"""Cluster events, against facts of upstream's events_test.go and types_test.go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from ksched_cli.cluster.objects import Node, Pod
+from ksched_cli.cluster.objects.node import NodeSpec, Taint
+from ksched_cli.cluster.objects.pod import PodSchedulingGate, PodSpec, Toleration
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.framework.cluster_events import (
+    ASSIGNED_POD,
+    ASSIGNED_POD_DELETE,
+    EVERYTHING,
+    NODE,
+    POD,
+    UNSCHEDULABLE_POD,
+    WILDCARD,
+    Action,
+    ClusterEvent,
+    Registration,
+    node_events,
+    pod_events,
+    registrations_of,
+)
+
+CATALOG = PodCatalog()
+
+
+@pytest.mark.parametrize(
+    ("registered", "incoming", "matches"),
+    [
+        (ClusterEvent(NODE, Action.UPDATE), ClusterEvent(NODE, Action.UPDATE_NODE_LABEL), True),
+        (ClusterEvent(NODE, Action.UPDATE_NODE_LABEL), ClusterEvent(NODE, Action.UPDATE), False),
+        (ClusterEvent(NODE, Action.ADD), ClusterEvent(NODE, Action.DELETE), False),
+        (ClusterEvent(POD, Action.DELETE), ASSIGNED_POD_DELETE, True),
+        (ClusterEvent(POD, Action.ALL), ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE), True),
+        (ClusterEvent(NODE, Action.ALL), ASSIGNED_POD_DELETE, False),
+        (ClusterEvent(WILDCARD, Action.ADD), ClusterEvent(NODE, Action.ADD), True),
+        (EVERYTHING, EVERYTHING, True),
+        (ClusterEvent(NODE, Action.ALL), EVERYTHING, False),
+    ],
+)
+def test_a_plugin_hears_of_events_as_specific_as_it_registered_for(
+    registered: ClusterEvent, incoming: ClusterEvent, matches: bool
+) -> None:
+    assert registered.matches(incoming) is matches
+
+
+def test_a_change_of_a_node_is_an_event_per_property() -> None:
+    old = Node(spec=NodeSpec(unschedulable=True))
+    new = replace(
+        old,
+        spec=NodeSpec(taints=(Taint("a"),)),
+        metadata=replace(old.metadata, labels={"zone": "z"}),
+    )
+    assert [event.action for event in node_events(old, new)] == [
+        Action.UPDATE_NODE_TAINT,
+        Action.UPDATE_NODE_LABEL,
+        Action.UPDATE_NODE_TAINT,
+    ]
+    assert list(node_events(new, new)) == []
+    assert list(node_events(Node(), old)) == []  # cordoned: no pod fits for that
+
+
+def info(pod: Pod) -> PodInfo:
+    return CATALOG.info(pod)
+
+
+def test_a_change_of_a_pod_that_is_nothing_particular_is_a_plain_update() -> None:
+    old = Pod()
+    assert pod_events(info(old), info(old)) == [ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)]
+    bound = replace(old, node_name="n")
+    assert pod_events(info(bound), info(bound)) == [ClusterEvent(ASSIGNED_POD, Action.UPDATE)]
+
+
+def test_gates_and_tolerations_are_told_apart() -> None:
+    old = Pod(spec=PodSpec(scheduling_gates=(PodSchedulingGate("g"),)))
+    new = Pod(spec=PodSpec(tolerations=(Toleration("t"),)))
+    assert [event.action for event in pod_events(info(old), info(new))] == [
+        Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        Action.UPDATE_POD_TOLERATION,
+    ]
+
+
+def test_a_plugin_that_says_nothing_is_registered_for_everything() -> None:
+    class Silent:
+        pass
+
+    class Registers:
+        def events_to_register(self) -> Iterable[Registration]:
+            return [(ClusterEvent(NODE, Action.ADD), None)]
+
+    assert registrations_of(Silent()) == ((EVERYTHING, None),)
+    assert registrations_of(Registers()) == ((ClusterEvent(NODE, Action.ADD), None),)

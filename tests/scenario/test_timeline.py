@@ -1,0 +1,133 @@
+"""Timelines: what is read, and what is wrong with what is not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
+from ksched_cli.scenario.nodes import Cordon
+from ksched_cli.scenario.timeline import (
+    Arrival,
+    Removal,
+    Replacement,
+    TimelineEvent,
+    read_timeline,
+)
+
+HEAD = "apiVersion: ksched/v1\nkind: Timeline\n"
+HEADER: dict[str, Any] = {
+    "apiVersion": "ksched/v1",
+    "kind": "Timeline",
+    "templates": {
+        "small": {
+            "metadata": {"namespace": "batch", "labels": {"app": "x"}},
+            "spec": {"containers": [{"name": "c"}]},
+        }
+    },
+}
+
+
+def events(tmp_path: Path, text: str, name: str = "timeline.yaml") -> list[TimelineEvent]:
+    path = tmp_path / name
+    path.write_text(text)
+    return list(read_timeline(str(path), ClusterState()).events())
+
+
+def lines(*entries: dict[str, Any]) -> str:
+    return "\n".join(json.dumps(entry) for entry in (HEADER, *entries))
+
+
+def test_events_are_sorted_by_time_and_those_of_one_time_stay_in_order(tmp_path: Path) -> None:
+    text = HEAD + (
+        'start: "2026-01-01T00:00:00Z"\n'
+        "events:\n"
+        "- {at: 2, delete: {kind: Pod, name: a}, gracePeriod: 1.5}\n"
+        '- {at: "2026-01-01T00:00:01Z", put: {apiVersion: v1, kind: Node, metadata: {name: n1}}}\n'
+        "- {at: 2, change: cordon n1}\n"
+    )
+    first, second, third = events(tmp_path, text)
+    assert (first.at, second.at, third.at) == (1_000_000, 2_000_000, 2_000_000)
+    assert isinstance(first.action, Replacement)
+    assert first.action.kind.name == "Node"
+    assert isinstance(second.action, Removal)
+    assert (second.action.namespace, second.action.name) == ("default", "a")
+    assert second.action.grace == 1_500_000
+    assert third.action == Cordon("cordon n1", ("n1",))
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
+def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
+    text = lines(
+        {"at": 0, "pod": "a", "template": "small"},
+        {"at": 0.5, "pod": "other/b", "template": "small", "runsFor": 60},
+        {"at": 3, "pod": {"metadata": {"name": "c"}, "spec": {"containers": [{"name": "x"}]}}},
+    )
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith("gz") else text.encode())
+    read = list(read_timeline(str(path), ClusterState()).events())
+    arrivals = [event.action for event in read]
+    assert [event.at for event in read] == [0, 500_000, 3_000_000]
+    assert all(isinstance(arrival, Arrival) for arrival in arrivals)
+    pods = [arrival.pod for arrival in arrivals if isinstance(arrival, Arrival)]
+    assert [pod.key for pod in pods] == ["batch/a", "other/b", "default/c"]
+    assert pods[0].metadata.labels == {"app": "x"}
+    assert pods[0].spec is pods[1].spec
+    assert [arrival.runs_for for arrival in arrivals if isinstance(arrival, Arrival)] == [
+        None,
+        60_000_000,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "event: []\n", "no timeline"),
+        (HEAD + "events:\n- {at: 1}\n", ":4:3: events.0: no timeline"),
+        (HEAD + "events:\n- {at: -1, change: cordon n}\n", "-1 is less than the minimum of 0"),
+        (HEAD + "events:\n- {at: 1, change: cordn n}\n", ":4:3: event 0: change"),
+        (HEAD + "events:\n- {at: soon, change: cordon n}\n", "a time of day needs `start`"),
+        (HEAD + "start: soon\n", '"soon" is no time'),
+        (HEAD + "start: 2026-01-01T00:00:00.5Z\n", "whole seconds"),
+        (HEAD + "events:\n- {at: 1, pod: a}\n", "a pod that is a name needs a template"),
+        (HEAD + "events:\n- {at: 1, pod: a, template: b}\n", 'no template "b"; there are: none'),
+        (HEAD + "events:\n- {at: 1, put: {kind: Thing}}\n", 'objects of kind "Thing"'),
+        (HEAD + "events:\n- {at: 1, pod: {spec: {}}}\n", "expected a name"),
+        (
+            HEAD + "events:\n- at: 1\n  pod: {metadata: {name: a}, spec: {containers: 3}}\n",
+            ":4:3: event 0: Pod a: spec.containers: ",
+        ),
+        ("kind: List\n", "Expected apiVersion: ksched/v1, kind: Timeline"),
+    ],
+)
+def test_what_is_no_timeline_is_an_error_with_its_place(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        events(tmp_path, text)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the first line is no JSON"),
+        ("{}\n", "'apiVersion' is a required property"),
+        (lines({"at": 2, "change": "cordon n"}, {"at": 1, "change": "cordon n"}), "sort the lines"),
+        (lines({"at": 2, "chang": "cordon n"}), ":2:1: event 0: Object contains unknown field"),
+        (lines({"at": 2, "pod": "a", "change": "cordon n"}), "exactly one of pod, put, delete"),
+        (lines({"at": 2, "template": "a", "change": "cordon n"}), "go with pod"),
+    ],
+)
+def test_lines_that_are_not_valid_are_errors_with_their_number(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        events(tmp_path, text, "t.jsonl")
+    assert message in str(error.value)
