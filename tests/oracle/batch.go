@@ -10,10 +10,11 @@ import (
 )
 
 type request struct {
-	Mode   string  `json:"mode"`
-	State  string  `json:"state"`
-	Config *string `json:"config"`
-	Gates  string  `json:"gates"`
+	Mode     string  `json:"mode"`
+	State    string  `json:"state"`
+	Timeline string  `json:"timeline"`
+	Config   *string `json:"config"`
+	Gates    string  `json:"gates"`
 }
 
 type response struct {
@@ -68,7 +69,12 @@ func answer(line []byte) (r response) {
 	if q.Mode == "config" {
 		return response{Result: describeConfig(config)}
 	}
-	result, err := decide([][]byte{[]byte(q.State)}, config)
+	var result any
+	if states := [][]byte{[]byte(q.State)}; q.Mode == "replay" {
+		result, err = replayTimeline([]byte(q.Timeline), states, config)
+	} else {
+		result, err = decide(states, config)
+	}
 	if p := panicked.Load(); p != nil {
 		err = fmt.Errorf("panic: %v", p)
 	}

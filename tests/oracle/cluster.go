@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -40,8 +41,9 @@ type cluster struct {
 
 	podLister  cache.Indexer // what the scheduler's pod lister sees
 	nodeLister cache.Indexer
-	rehearsal  bool // the API server answers, but nothing changes
-	created    int  // claims that the scheduler has created
+	still      map[reflect.Type]*still // the informers that are fed by hand, by kind
+	rehearsal  bool                    // the API server answers, but nothing changes
+	created    int                     // claims that the scheduler has created
 }
 
 // panicked holds the first panic of a worker, if there was one.
@@ -64,6 +66,11 @@ func quieten() {
 }
 
 func newCluster(ctx context.Context, cfg *config.KubeSchedulerConfiguration, s *state, more ...scheduler.Option) (*cluster, error) {
+	return newClusterByHand(ctx, cfg, s, nil, more...)
+}
+
+// newClusterByHand makes a scheduler whose informers of some more kinds are fed by hand, too.
+func newClusterByHand(ctx context.Context, cfg *config.KubeSchedulerConfiguration, s *state, kinds []runtime.Object, more ...scheduler.Option) (*cluster, error) {
 	c := &cluster{clock: testingclock.NewFakeClock(time.Time{})}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	var objects []runtime.Object
@@ -77,8 +84,12 @@ func newCluster(ctx context.Context, cfg *config.KubeSchedulerConfiguration, s *
 	}
 	c.reactToClaims()
 	factory := informers.NewSharedInformerFactory(c.client, 0)
-	c.podLister = byHand(factory, &v1.Pod{}).GetIndexer()
-	c.nodeLister = byHand(factory, &v1.Node{}).GetIndexer()
+	c.still = map[reflect.Type]*still{}
+	for _, kind := range append([]runtime.Object{&v1.Pod{}, &v1.Node{}}, kinds...) {
+		c.still[reflect.TypeOf(kind)] = byHand(factory, kind)
+	}
+	c.podLister = c.still[reflect.TypeFor[*v1.Pod]()].GetIndexer()
+	c.nodeLister = c.still[reflect.TypeFor[*v1.Node]()].GetIndexer()
 	options := append([]scheduler.Option{
 		scheduler.WithComponentConfigVersion(cfg.APIVersion),
 		scheduler.WithProfiles(cfg.Profiles...),
@@ -114,20 +125,56 @@ func (c *cluster) close() {
 	_ = c.sched.Profiles.Close()
 }
 
-// still is an informer that is never told anything, so that its store holds what is put there by
-// hand and no event handler runs.
-type still struct{ cache.SharedIndexInformer }
+// still is an informer that runs no goroutines and lists nothing: its store holds what is put there by
+// hand, and its event handlers are called by hand or not at all.
+type still struct {
+	cache.SharedIndexInformer
+	handlers []cache.ResourceEventHandler
+}
 
-func (still) Run(<-chan struct{})            {}
-func (still) RunWithContext(context.Context) {}
-func (still) HasSynced() bool                { return true }
+func (*still) Run(<-chan struct{})            {}
+func (*still) RunWithContext(context.Context) {}
+func (*still) HasSynced() bool                { return true }
+
+func (s *still) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	s.handlers = append(s.handlers, handler)
+	return s.SharedIndexInformer.AddEventHandler(handler)
+}
+
+// deliver is an informer's event: an object that came (old is nil), changed or went (now is nil).
+func (s *still) deliver(old, now any) error {
+	store := s.GetIndexer()
+	var err error
+	switch {
+	case old == nil:
+		err = store.Add(now)
+	case now == nil:
+		err = store.Delete(old)
+	default:
+		err = store.Update(now)
+	}
+	if err != nil {
+		return err
+	}
+	for _, handler := range s.handlers {
+		switch {
+		case old == nil:
+			handler.OnAdd(now, false)
+		case now == nil:
+			handler.OnDelete(old)
+		default:
+			handler.OnUpdate(old, now)
+		}
+	}
+	return nil
+}
 
 // byHand makes the factory's informer of a kind a still one.
-func byHand(factory informers.SharedInformerFactory, kind runtime.Object) cache.SharedIndexInformer {
+func byHand(factory informers.SharedInformerFactory, kind runtime.Object) *still {
 	return factory.InformerFor(kind, func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		return still{cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers)}
-	})
+		return &still{SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, kind, resync, indexers)}
+	}).(*still)
 }
 
 func (c *cluster) start(factory informers.SharedInformerFactory) {
@@ -151,6 +198,13 @@ func (c *cluster) start(factory informers.SharedInformerFactory) {
 // fill puts nodes, running pods and pending pods where an informer's events would have put them.
 func (c *cluster) fill(s *state) error {
 	logger := klog.FromContext(c.ctx)
+	for _, obj := range s.others {
+		if informer := c.still[reflect.TypeOf(obj)]; informer != nil {
+			if err := informer.deliver(nil, obj); err != nil {
+				return err
+			}
+		}
+	}
 	slices.SortStableFunc(s.nodes, func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
 	for _, node := range s.nodes {
 		if err := c.nodeLister.Add(node); err != nil {

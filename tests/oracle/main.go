@@ -12,11 +12,12 @@ import (
 
 const usage = `oracle run    --state FILE [--state FILE] [--config FILE]   what kube-scheduler decides, as expected.json
 oracle run    --batch                                        the same for every line of standard input
+oracle replay --timeline FILE --state FILE [--config FILE]   what its queue does along a timeline
 oracle config FILE                                           what kube-scheduler makes of a configuration
 oracle bench  --state FILE [--config FILE] [--percentage N]  pods per second
 
-A line of a batch is {"state": TEXT, "config": TEXT} or {"mode": "config", "config": TEXT}; the
-answer is a line {"result": …} or {"error": …}.
+A line of a batch is {"state": TEXT, "config": TEXT}, the same with "mode": "replay" and a timeline, or
+{"mode": "config", "config": TEXT}; the answer is a line {"result": …} or {"error": …}.
 `
 
 // paths collects a flag that may be given more than once.
@@ -42,6 +43,7 @@ func command(name string, args []string) error {
 	flags := flag.NewFlagSet("oracle "+name, flag.ExitOnError)
 	flags.Var(&states, "state", "cluster state, YAML or JSON, - for standard input; repeatable")
 	configFile := flags.String("config", "", "KubeSchedulerConfiguration; the default one unless given")
+	timelineFile := flags.String("timeline", "", "what happens, and when")
 	batch := flags.Bool("batch", false, "answer every line of standard input")
 	percentage := flags.Int("percentage", -1, "percentageOfNodesToScore in place of the configuration's")
 	if err := flags.Parse(args); err != nil {
@@ -56,13 +58,13 @@ func command(name string, args []string) error {
 			return err
 		}
 		return print(describeConfig(text))
-	case (name == "run" || name == "bench") && len(states) > 0:
-		return runOrBench(name, states, *configFile, int32(*percentage))
+	case (name == "run" || name == "bench") && len(states) > 0 || name == "replay" && *timelineFile != "":
+		return ofFiles(name, *timelineFile, states, *configFile, int32(*percentage))
 	}
 	return fmt.Errorf("usage:\n%s", usage)
 }
 
-func runOrBench(name string, states []string, configFile string, percentage int32) error {
+func ofFiles(name, timelineFile string, states []string, configFile string, percentage int32) error {
 	var texts [][]byte
 	for _, path := range states {
 		text, err := read(path)
@@ -81,6 +83,17 @@ func runOrBench(name string, states []string, configFile string, percentage int3
 	}
 	if name == "bench" {
 		result, err := bench(texts, config, percentage)
+		if err != nil {
+			return err
+		}
+		return print(result)
+	}
+	if name == "replay" {
+		timeline, err := read(timelineFile)
+		if err != nil {
+			return err
+		}
+		result, err := replayTimeline(timeline, texts, config)
 		if err != nil {
 			return err
 		}

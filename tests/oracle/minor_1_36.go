@@ -36,6 +36,16 @@ func schedulePod(c *cluster, fw framework.Framework, state fwk.CycleState, pod *
 	return c.sched.SchedulePod(c.ctx, fw, state, info)
 }
 
+// wrapSchedulePod has a replay listen to SchedulePod.
+func wrapSchedulePod(r *replay) {
+	upstream := r.sched.SchedulePod
+	r.sched.SchedulePod = func(ctx context.Context, fw framework.Framework, state fwk.CycleState, info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
+		r.to.cycle = record(r.sched, fw)
+		result, err := upstream(ctx, r.to.cycle, state, info)
+		return r.chosen(info.Pod, r.to.cycle, result, err)
+	}
+}
+
 func addQueued(c *cluster, pod *v1.Pod) { c.sched.SchedulingQueue.Add(c.ctx, pod) }
 
 func updateQueued(c *cluster, old, pod *v1.Pod) { c.sched.SchedulingQueue.Update(c.ctx, old, pod) }

@@ -23,6 +23,16 @@ func schedulePod(c *cluster, fw framework.Framework, state fwk.CycleState, pod *
 	return c.sched.SchedulePod(c.ctx, fw, state, pod)
 }
 
+// wrapSchedulePod has a replay listen to SchedulePod.
+func wrapSchedulePod(r *replay) {
+	upstream := r.sched.SchedulePod
+	r.sched.SchedulePod = func(ctx context.Context, fw framework.Framework, state fwk.CycleState, pod *v1.Pod) (scheduler.ScheduleResult, error) {
+		r.to.cycle = record(r.sched, fw)
+		result, err := upstream(ctx, r.to.cycle, state, pod)
+		return r.chosen(pod, r.to.cycle, result, err)
+	}
+}
+
 func addQueued(c *cluster, pod *v1.Pod) {
 	c.sched.SchedulingQueue.Add(klog.FromContext(c.ctx), pod)
 }
