@@ -36,6 +36,8 @@ class Outcome(Struct, frozen=True):
     waits:      the pod is assumed and reserved, but Permit told it to wait
     activated:  keys of the pods that plugins want tried again
     afterwards: what PostFilter wants done besides evictions
+    unschedulable_plugins: those that rejected the pod before a node was chosen; pending_plugins:
+                those of them whose rejection is pending
     """
 
     attempt: Attempt
@@ -45,6 +47,8 @@ class Outcome(Struct, frozen=True):
     waits: bool = False
     activated: tuple[str, ...] = ()
     afterwards: tuple[Callable[[], None], ...] = ()
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
 
 
 class Assumed(Struct, frozen=True):

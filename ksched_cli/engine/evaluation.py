@@ -20,7 +20,10 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import PluginScores
-from ksched_cli.framework.status import Rejection, Status
+from ksched_cli.framework.status import Code, Rejection, Status
+
+# What stands for all extenders among the plugins that reject a pod; upstream's ExtenderName.
+EXTENDER = "Extender"
 
 
 class Mode(Enum):
@@ -60,6 +63,7 @@ class Evaluation(Struct, eq=False):
     cached:     what is cached for pods like this one, or None
     visited:    how many nodes the sampled search came to a verdict about
     pre_filter: PreFilter's rejection of the pod, or None
+    narrowed_by: the plugins that left only some nodes to look at
     error:      what broke the evaluation, or ""
     totals:     per feasible node, the weighted sum; None where nodes are not scored
     scores, extender_scores: behind the totals; scores only where detail is asked for
@@ -82,6 +86,17 @@ class Evaluation(Struct, eq=False):
     extender_scores: Sequence[ExtenderScores] = ()
     rejections: Sequence[list[Rejection]] = ()
     verdicts: Sequence[PluginVerdicts] = ()
+    narrowed_by: tuple[str, ...] = ()
+
+    def rejecting_plugins(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The plugins that rejected the pod or a node, and those of them whose rejection is
+        pending. Upstream: Diagnosis.UnschedulablePlugins and PendingPlugins."""
+        statuses = [*self.statuses.count()]
+        if self.pre_filter is not None:
+            statuses.append(self.pre_filter)
+        plugins = {status.plugin or EXTENDER for status in statuses if status.is_rejected}
+        pending = {status.plugin for status in statuses if status.code is Code.PENDING}
+        return frozenset(plugins.union(self.narrowed_by)), frozenset(pending)
 
     def fit_error(self, post_filter: str = "") -> str:
         """kube-scheduler's message for a pod that fits nowhere. post_filter: PostFilter's."""

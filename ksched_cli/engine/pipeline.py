@@ -81,6 +81,7 @@ class Pipeline:
         outcome = framework.pre_filter(evaluation.state, pod, cached)
         if outcome.status.is_rejected:
             statuses.absent = evaluation.pre_filter = outcome.status
+            evaluation.narrowed_by = outcome.narrowed_by
         elif not outcome.status.is_success:
             evaluation.error = outcome.status.message
         else:
@@ -158,6 +159,7 @@ class Pipeline:
         over. The other nodes get their status."""
         if outcome.node_names is None:
             return self.snapshot.order
+        evaluation.narrowed_by = outcome.narrowed_by
         plugins = " ".join(outcome.narrowed_by)
         message = f"node(s) didn't satisfy plugin(s) [{plugins}]"
         evaluation.statuses.absent = Status.unresolvable(message)

@@ -126,6 +126,7 @@ class SchedulingCycle:
         pipeline, framework = self.pipeline, evaluation.framework
         evaluated = evaluation.statuses.own_count
         detail = _detail(evaluation) if pipeline.detailed else NO_DETAIL
+        plugins, pending_plugins = evaluation.rejecting_plugins()
         if not framework.has_post_filters:
             record = Attempt(
                 evaluation.pod.key,
@@ -135,7 +136,12 @@ class SchedulingCycle:
                 message=evaluation.fit_error(),
                 detail=detail,
             )
-            return Outcome(record, nomination="" if framework.clears_nomination else None)
+            return Outcome(
+                record,
+                nomination="" if framework.clears_nomination else None,
+                unschedulable_plugins=plugins,
+                pending_plugins=pending_plugins,
+            )
         result, status, preemption = pipeline.post_filter(evaluation)
         preemption = preemption or Preemption()
         record = Attempt(
@@ -152,6 +158,8 @@ class SchedulingCycle:
             preemption=preemption if preemption.node else None,
             nomination=result.nominated_node if result is not None else None,
             afterwards=deferred(evaluation.state),
+            unschedulable_plugins=plugins,
+            pending_plugins=pending_plugins,
         )
 
 

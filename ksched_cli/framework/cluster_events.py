@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntFlag
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
@@ -79,8 +79,9 @@ ASSIGNED_POD_DELETE = ClusterEvent(ASSIGNED_POD, Action.DELETE)
 
 # A pod's as PodInfo, other objects as decoded; None: there was none before, or there is none now.
 EventObject: TypeAlias = PodInfo | KubeObject | None
-# Takes the rejected pod, and the event's object before and after: whether the pod may fit now.
-QueueingHint: TypeAlias = Callable[[PodInfo, EventObject, EventObject], bool]
+# Takes the rejected pod, and the event's object before and after, of the kind that the plugin
+# registered for: whether the pod may fit now.
+QueueingHint: TypeAlias = Callable[[PodInfo, Any, Any], bool]
 Registration: TypeAlias = tuple[ClusterEvent, QueueingHint | None]
 
 

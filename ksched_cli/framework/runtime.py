@@ -14,6 +14,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
 from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry
 from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.handle import Handle
@@ -145,6 +146,17 @@ class Framework:
     def plugin(self, name: str) -> Plugin | None:
         """A plugin of this profile, whatever its points."""
         return self._plugins.get(name)
+
+    @property
+    def plugins(self) -> tuple[Plugin, ...]:
+        """All of this profile."""
+        return tuple(self._plugins.values())
+
+    def carry_over(self, previous: Framework) -> None:
+        """Plugins that assumed something take it over from those of the same profile before."""
+        for plugin in self._plugins.values():
+            if isinstance(plugin, CarriesOver):
+                plugin.carry_over(previous.plugin(plugin.name))
 
     @property
     def has_post_filters(self) -> bool:

@@ -130,7 +130,8 @@ class Timeline:
         events = []
         for index, data in enumerate(self.header.get("events") or ()):
             try:
-                line = msgspec.convert(data, _Line)
+                # A number read from JSON keeps its literal, in a type that msgspec does not write.
+                line = _decode_line(msgspec.json.encode(data, enc_hook=float))
                 events.append(self._event(line, index))
             except (EventError, msgspec.ValidationError, InputError) as error:
                 position = locate(self._text, 0, ("events", index))

@@ -1,0 +1,219 @@
+"""A timeline's events, applied to the cluster and told to the queue.
+
+Upstream: pkg/scheduler/eventhandlers.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from msgspec import structs
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.replay.attempts import Attempts
+from ksched_cli.engine.replay.changes import changes_objects, object_events, pod_changes
+from ksched_cli.engine.replay.ends import End
+from ksched_cli.engine.replay.pod_log import PodLog
+from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
+from ksched_cli.engine.replay.world import World
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.cluster_events import ASSIGNED_POD_ADD, pod_events
+from ksched_cli.scenario.change import apply_changes
+from ksched_cli.scenario.objects import load_objects, removed, replaced
+from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
+
+_SOURCE = "the timeline"
+
+
+@dataclass(slots=True)
+class Application:
+    """makes_pods: changes make the pods that workloads lack"""
+
+    world: World
+    queue: SchedulingQueue
+    attempts: Attempts
+    log: PodLog
+    makes_pods: bool = True
+
+    def apply(self, event: TimelineEvent) -> None:
+        """Raises UsageError where the event names what is not there, or is there already."""
+        self.log.counts.events += 1
+        action = event.action
+        try:
+            if isinstance(action, Arrival):
+                self._arrive(action.pod, action.runs_for)
+            elif isinstance(action, Replacement):
+                self._replace(action)
+            elif isinstance(action, Removal):
+                self._remove(action)
+            else:
+                self._change(
+                    lambda state: apply_changes(state, [action], workloads=self.makes_pods)[0]
+                )
+        except UsageError as error:
+            raise UsageError(f"event {event.index} of the timeline: {error}") from None
+
+    # -- pods -----------------------------------------------------------------------------------
+
+    def enqueue(self, pod: PodInfo) -> None:
+        """A pod without a node is there from now on."""
+        self.log.arrive(pod, self.attempts.clock.now)
+        if pod.pod.status.nominated_node_name:
+            nominator = self.world.simulation.nominator
+            nominator.nominate(pod, pod.pod.status.nominated_node_name)
+        self.queue.add(pod)
+
+    def _arrive(self, pod: Pod, runs_for: int | None) -> None:
+        if pod.key in self.log.live or pod.key in self.world.bound:
+            raise UsageError(f"there is a pod {pod.key} already")
+        info = self.world.info(pod)
+        if pod.node_name:
+            self._arrive_bound(info, runs_for)
+        elif why_ignored(pod, self.world.simulation.frameworks):
+            self.log.counts.ignored += 1
+        else:
+            self.enqueue(info)
+            self.log.live[pod.key].runs_for = runs_for
+
+    def _arrive_bound(self, pod: PodInfo, runs_for: int | None) -> None:
+        if pod.pod.finished or not self.world.add(pod):
+            self.log.counts.ignored += 1
+            return
+        now = self.attempts.clock.now
+        self.log.arrive(pod, now, runs_for)
+        if runs_for is not None:
+            end = End(now + runs_for, pod.key, PodOutcome.ENDED)
+            self.attempts.ends.schedule(pod.uid, end)
+        self.queue.move(ASSIGNED_POD_ADD, None, pod)
+
+    def _pending(self) -> list[PodInfo]:
+        """The pods without a node."""
+        held = self.attempts.waiting.values()
+        return [queued.pod for queued in chain(self.queue, held)]
+
+    def _pending_pod(self, key: str) -> PodInfo | None:
+        queued = self.queue.get(key)
+        if queued is not None:
+            return queued.pod
+        held = self.attempts.waiting.values()
+        return next((queued.pod for queued in held if queued.pod.key == key), None)
+
+    def _update(self, new: Pod) -> None:
+        """A pod that is there has another manifest."""
+        old = self.world.bound.get(new.key)
+        if old is not None:
+            if new.finished:
+                self.attempts.end(new.key, PodOutcome.ENDED)
+                return
+            info = self.world.exchange(old, new)
+            for event in pod_events(old, info):
+                self.queue.move(event, old, info)
+            return
+        pending = self._pending_pod(new.key)
+        if pending is None:
+            return
+        if new.node_name:
+            self._delete_pending(pending)
+            self._arrive(new, None)
+            return
+        before = self.world.info(pending.pod)
+        info = self.world.info(new)
+        nominator = self.world.simulation.nominator
+        if before.pod.status.nominated_node_name or new.status.nominated_node_name:
+            nominator.renew(info, new.status.nominated_node_name)
+        self.queue.update(before, info)
+        if before.pod.status.nominated_node_name not in ("", new.status.nominated_node_name):
+            self.attempts.lose_nomination(before)
+
+    def _delete_pod(self, key: str, grace: int) -> None:
+        bound = self.world.bound.get(key)
+        if bound is not None:
+            self.attempts.delete_bound(bound, grace, PodOutcome.DELETED)
+            return
+        pending = self._pending_pod(key)
+        if pending is None:
+            raise UsageError(f"no pod {key} is there to be deleted")
+        self._delete_pending(pending)
+
+    def _delete_pending(self, pod: PodInfo) -> None:
+        """Upstream: deletePodFromSchedulingQueue."""
+        simulation = self.world.simulation
+        self.queue.delete(pod.key)
+        simulation.nominator.clear(pod)
+        waiting = simulation.waiting.get(pod.uid)
+        if waiting is not None:
+            waiting.reject("", "the pod is deleted")
+            self.attempts.settle()
+            self.queue.delete(pod.key)
+        record = self.log.live[pod.key]
+        self.log.leave(record, PodOutcome.DELETED, self.attempts.clock.now)
+        if pod.pod.status.nominated_node_name:
+            self.attempts.lose_nomination(pod)
+
+    # -- objects --------------------------------------------------------------------------------
+
+    def _replace(self, action: Replacement) -> None:
+        kind, manifest = action.kind, action.manifest
+        if kind.name != "Pod":
+            self._change(lambda state: replaced(state, kind, [manifest]))
+            return
+        pod = load_objects(self.world.state, [manifest], _SOURCE).pods[0]
+        old = self.world.bound.get(pod.key) or self._pending_pod(pod.key)
+        if old is None:
+            self._arrive(pod, None)
+            return
+        # The API server keeps these.
+        metadata = structs.replace(pod.metadata, uid=old.uid)
+        node = old.pod.node_name or pod.node_name
+        self._update(structs.replace(pod, metadata=metadata, status=old.pod.status, node_name=node))
+
+    def _remove(self, action: Removal) -> None:
+        kind, key = action.kind, (action.namespace, action.name)
+        if kind.name == "Pod":
+            self._delete_pod("/".join(key), action.grace)
+            return
+        before = self.world.state
+        state = removed(before, kind, [key])
+        if len(getattr(state, kind.attribute)) == len(getattr(before, kind.attribute)):
+            raise UsageError(f"no {kind.name} {action.name} is there to be deleted")
+        self._change(lambda state: removed(state, kind, [key]))
+
+    def _change(self, change: Callable[[ClusterState], ClusterState]) -> None:
+        """From the objects as they are to others, with the events that tell of it."""
+        pending = self._pending()
+        before = self.world.current_state([pod.pod for pod in pending])
+        after = change(before)
+        pods = pod_changes(before, after)
+        bound = dict(self.world.bound)
+        if changes_objects(before, after):
+            self._renew(replace(after, pods=before.pods))
+        for event, old, new in object_events(before, after):
+            self.queue.move(event, old, new)
+        for key, pod in bound.items():
+            if key not in self.world.bound:  # its node is gone
+                self.attempts.gone(pod, PodOutcome.DELETED)
+                pods.removed.pop(key, None)
+                pods.updated.pop(key, None)
+        for key in pods.removed:
+            self._delete_pod(key, 0)
+        for _, manifest in pods.updated.values():
+            self._update(manifest)
+        for manifest in pods.added.values():
+            self._arrive(manifest, None)
+
+    def _renew(self, state: ClusterState) -> None:
+        """Other nodes or objects: what was computed of the old ones goes."""
+        waiting = self.world.simulation.waiting
+        for pod in waiting:
+            pod.reject("", "the cluster's nodes or objects have changed")
+        self.attempts.settle()
+        before = self.world.simulation.nominator
+        self.world.renew(state)
+        self.queue.renew(self.world.simulation.frameworks, self.world.info)
+        self.world.renominate(before, {queued.pod.uid: queued.pod for queued in self.queue})

@@ -1,0 +1,50 @@
+"""How long a pod that failed waits before it is tried again.
+
+Upstream: pkg/scheduler/backend/queue/backoff_queue.go.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+
+# Of a pod that need not wait; upstream's zero time.
+NO_BACKOFF = -1
+# With the gate on, expirations are cut to it, so that pods of one second are ordered by priority.
+_WINDOW = 1_000_000
+# A shift beyond this exceeds every maximum.
+_MAX_SHIFT = 62
+
+
+class Backoff(Struct, frozen=True):
+    """initial, maximum: microseconds. by_window: SchedulerPopFromBackoffQ."""
+
+    initial: int
+    maximum: int
+    by_window: bool
+
+    def expiration(self, queued: QueuedPodInfo) -> int:
+        """When the backoff ends, or NO_BACKOFF; computed once for an attempt."""
+        if queued.backoff_expiration is None:
+            queued.backoff_expiration = self._expiration(queued)
+        return queued.backoff_expiration
+
+    def _expiration(self, queued: QueuedPodInfo) -> int:
+        count = queued.consecutive_errors or queued.unschedulable_count
+        if not self.maximum or not count:
+            return NO_BACKOFF
+        return self.align(queued.timestamp + self._duration(count))
+
+    def _duration(self, count: int) -> int:
+        shift = min(count - 1, _MAX_SHIFT)
+        if self.initial > self.maximum >> shift:
+            return self.maximum
+        return self.initial << shift
+
+    def align(self, at: int) -> int:
+        return at - at % _WINDOW if self.by_window else at
+
+    def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
+        """Also in the very second in which it ends."""
+        return self.expiration(queued) >= self.align(now)

@@ -1,0 +1,92 @@
+"""The records of a replay's pods: those that are there, and what was counted of those that left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.statistics import WaitingGroups, WaitingTimes
+
+# Takes the record of a pod that is let go.
+OnRecord = Callable[[PodRecord], None]
+
+
+@dataclass(slots=True)
+class Counts:
+    """events: of the timeline. The others are of pods; attempts of all of them."""
+
+    events: int = 0
+    attempts: int = 0
+    placed: int = 0
+    ended: int = 0
+    evicted: int = 0
+    deleted: int = 0
+    ignored: int = 0
+
+
+@dataclass(slots=True)
+class PodLog:
+    """live: by key, of the pods that are there and had to do with the replay.
+    attempts: all of them where they are traced, else none"""
+
+    on_record: OnRecord | None = None
+    traces: bool = False
+    live: dict[str, PodRecord] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    waiting: WaitingTimes = field(default_factory=WaitingTimes)
+    by_priority: WaitingGroups = field(default_factory=WaitingGroups)
+    by_namespace: WaitingGroups = field(default_factory=WaitingGroups)
+    by_owner: WaitingGroups = field(default_factory=WaitingGroups)
+    attempts: list[ReplayAttempt] = field(default_factory=list)
+
+    def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
+        """A pod is there from now on."""
+        record = PodRecord(pod.key, pod.namespace, pod.priority, owner_of(pod), at)
+        record.runs_for = runs_for
+        if pod.pod.node_name:
+            record.was_bound, record.node = True, pod.pod.node_name
+            record.outcome = PodOutcome.RUNNING
+        self.live[pod.key] = record
+        return record
+
+    def record_of(self, pod: PodInfo, at: int) -> PodRecord:
+        """Of a pod that ran from the beginning, where it has none yet."""
+        return self.live.get(pod.key) or self.arrive(pod, at)
+
+    def try_pod(self, pod: PodInfo, at: int) -> PodRecord:
+        """An attempt begins."""
+        record = self.live[pod.key]
+        record.attempts += 1
+        self.counts.attempts += 1
+        if record.first_tried is None:
+            record.first_tried = at
+        return record
+
+    def place(self, record: PodRecord, node: str, at: int) -> None:
+        record.placed, record.node, record.message = at, node, ""
+        record.outcome = PodOutcome.RUNNING
+        waited = at - record.queued
+        self.counts.placed += 1
+        self.waiting.add(waited)
+        self.by_priority.add(str(record.priority), waited)
+        self.by_namespace.add(record.namespace, waited)
+        self.by_owner.add(record.owner, waited)
+
+    def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
+        """The pod is gone, and let go."""
+        record.ended, record.outcome = at, outcome
+        if outcome is PodOutcome.ENDED:
+            self.counts.ended += 1
+        elif outcome is PodOutcome.DELETED:
+            self.counts.deleted += 1
+        del self.live[record.pod]
+        if self.on_record is not None:
+            self.on_record(record)
+
+
+def owner_of(pod: PodInfo) -> str:
+    """The controller as namespace/Kind/name, else the pod itself."""
+    owner = pod.pod.metadata.controller
+    return f"{pod.namespace}/{owner.kind}/{owner.name}" if owner is not None else pod.key

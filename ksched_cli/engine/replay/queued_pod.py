@@ -1,0 +1,69 @@
+"""A pod in the scheduling queue, with its history.
+
+Upstream: pkg/scheduler/framework/types.go (QueuedPodInfo).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import ClusterEvent
+
+_NO_PLUGINS: frozenset[str] = frozenset()
+
+
+class Place(Enum):
+    """Where in the queue a pod is. NOWHERE: it is being tried, or not there at all."""
+
+    NOWHERE = "nowhere"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    ERROR_BACKOFF = "error backoff"
+    UNSCHEDULABLE = "unschedulable"
+
+    # Enum has one of its own that is much slower.
+    __hash__ = object.__hash__
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPodInfo:
+    """timestamp: when it came into the queue, or came back from an attempt; microseconds
+    sequence:  orders pods of one timestamp
+    unschedulable_plugins, pending_plugins: that rejected it in the last attempt
+    gating_plugin: that holds it back, or ""; gating_events: what that plugin registered for
+    entry:     counts its moves; what a heap has of an earlier one is void
+    """
+
+    pod: PodInfo
+    timestamp: int
+    sequence: int
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors: int = 0
+    unschedulable_plugins: frozenset[str] = _NO_PLUGINS
+    pending_plugins: frozenset[str] = _NO_PLUGINS
+    gating_plugin: str = ""
+    gating_events: Sequence[ClusterEvent] = ()
+    backoff_expiration: int | None = None
+    place: Place = Place.NOWHERE
+    entry: int = 0
+
+    @property
+    def gated(self) -> bool:
+        return bool(self.gating_plugin)
+
+    @property
+    def rejectors(self) -> frozenset[str]:
+        if not self.pending_plugins:
+            return self.unschedulable_plugins
+        return self.unschedulable_plugins | self.pending_plugins
+
+    def forget_rejection(self) -> None:
+        """A new attempt begins."""
+        self.attempts += 1
+        self.unschedulable_plugins = self.pending_plugins = _NO_PLUGINS
+        self.gating_plugin = ""
+        self.gating_events = ()

@@ -1,0 +1,193 @@
+"""A replay: a timeline's events in simulated time, from one instant at which something happens to
+the next.
+
+At an instant: pods end, then the timeline's events happen in order, then the queue moves what has
+been unschedulable for long and whose backoff is over, then pods are tried until none is left. An
+attempt takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.engine.queue import seconds
+from ksched_cli.engine.replay.application import Application
+from ksched_cli.engine.replay.attempts import SECOND, Attempts, ReplayClock
+from ksched_cli.engine.replay.backoff import Backoff
+from ksched_cli.engine.replay.ends import Ends
+from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
+from ksched_cli.engine.replay.queued_pod import Place
+from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
+from ksched_cli.engine.replay.statistics import UsageCurve
+from ksched_cli.engine.replay.world import World
+from ksched_cli.framework.cluster_events import EVERYTHING
+from ksched_cli.scenario.timeline import TimelineEvent
+
+_FLUSH = 30 * SECOND
+# Takes the simulated seconds so far, and how many events happened.
+OnInstant = Callable[[float, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """start: seconds since 1970; None: when the youngest pending pod of the state was created.
+    until: microseconds after the start; None: when nothing can happen any more
+    makes_pods: changes make the pods that workloads lack
+    """
+
+    start: int | None = None
+    until: int | None = None
+    makes_pods: bool = True
+    traces: bool = False
+    on_record: OnRecord | None = None
+    on_instant: OnInstant | None = None
+
+
+@dataclass(slots=True)
+class Replay:
+    """A replay under way. events: of the timeline, in order of time."""
+
+    world: World
+    events: Iterator[TimelineEvent]
+    options: ReplayOptions = field(default_factory=ReplayOptions)
+    clock: ReplayClock = field(init=False)
+    queue: SchedulingQueue = field(init=False)
+    log: PodLog = field(init=False)
+    ends: Ends = field(default_factory=Ends)
+    attempts: Attempts = field(init=False)
+    usage: UsageCurve = field(default_factory=UsageCurve)
+    _application: Application = field(init=False)
+    _next_event: TimelineEvent | None = None
+    # When a pod ended or was bound, or an event happened, for the last time.
+    _changed: int = 0
+    _length: int = 0
+
+    def __post_init__(self) -> None:
+        simulation = self.world.simulation
+        configuration = self.world.configuration
+        self.clock = ReplayClock(self._start())
+        backoff = Backoff(
+            configuration.pod_initial_backoff_seconds * SECOND,
+            configuration.pod_max_backoff_seconds * SECOND,
+            configuration.release.enabled("SchedulerPopFromBackoffQ"),
+        )
+        self.queue = SchedulingQueue(simulation.frameworks, backoff, self.clock)
+        self.log = PodLog(self.options.on_record, self.options.traces)
+        self.attempts = Attempts(self.world, self.queue, self.ends, self.log, self.clock)
+        self._application = Application(
+            self.world, self.queue, self.attempts, self.log, self.options.makes_pods
+        )
+
+    def _start(self) -> int:
+        if self.options.start is not None:
+            return self.options.start
+        pending = self.world.simulation.pending()
+        created = (seconds(pod.pod.metadata.creation_timestamp) for pod in pending)
+        return int(max(created, default=0.0))
+
+    def run(self) -> None:
+        """To the end."""
+        with gc_rare():
+            self._advance()
+            self._begin()
+            while (at := self._next_instant()) is not None:
+                if self.options.until is not None and at > self.options.until:
+                    break
+                self._run_instant(at)
+            if self.options.until is not None:
+                self.clock.now = max(self.clock.now, self.options.until)
+            self._finish()
+
+    def _begin(self) -> None:
+        """The pods of the state without a node come into the queue, by creation."""
+        simulation = self.world.simulation
+        pending = simulation.pending()
+        pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
+        for pod in pending:
+            self._application.enqueue(pod)
+        self.log.counts.ignored += len(simulation.ignored())
+        self._run_instant(0)
+
+    # -- instants -------------------------------------------------------------------------------
+
+    def _next_instant(self) -> int | None:
+        """The next at which something happens; None where nothing but flushes of pods that did not
+        fit, or whose attempts broke, is left."""
+        event = self._next_event
+        wake = self._next_wake()
+        times = [event.at if event is not None else None, self.ends.next, wake]
+        certain = [time for time in times if time is not None]
+        flush = self.queue.next_flush()
+        if flush is None:
+            return min(certain, default=None)
+        is_open = self.options.until is None and not certain
+        if is_open and not self.queue.may_retry(self._changed):
+            return None
+        return min([*certain, flush])
+
+    def _next_wake(self) -> int | None:
+        """The next Permit timeout, or alarm of a plugin."""
+        waiting = self.world.simulation.waiting
+        times = (waiting.next_deadline, waiting.clock.next_alarm)
+        moments = [time for time in times if time is not None]
+        if not moments:
+            return None
+        return max(self.clock.now, round((min(moments) - self.clock.start) * SECOND))
+
+    def _run_instant(self, at: int) -> None:
+        clock = self.clock
+        clock.now = at
+        waiting = self.world.simulation.waiting.clock
+        rings = waiting.next_alarm is not None and waiting.next_alarm <= clock.seconds
+        waiting.jump(clock.seconds)
+        while (end := self.ends.pop(at)) is not None:
+            self.attempts.end(end.key, end.outcome)
+        while (event := self._next_event) is not None and event.at <= at:
+            self._application.apply(event)
+            self._advance()
+        if rings:
+            self.queue.move(EVERYTHING)
+        if not at % _FLUSH:
+            self.queue.flush_unschedulable()
+        if not at % SECOND:
+            self.queue.flush_backoff()
+        self.attempts.settle()
+        try_next = self.attempts.try_next
+        while try_next():
+            pass
+        counts = self.log.counts
+        length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
+        if length != self._length:
+            self._length, self._changed = length, at
+        self.usage.note(at, self.world.snapshot, len(self.queue))
+        if self.options.on_instant is not None:
+            self.options.on_instant(at / SECOND, self.log.counts.events)
+
+    def _advance(self) -> None:
+        """To the timeline's next event."""
+        self._next_event = next(self.events, None)
+
+    def _finish(self) -> None:
+        """What is left of the pods without a node goes into their records."""
+        for queued in chain(self.queue, self.attempts.waiting.values()):
+            record = self.log.live[queued.pod.key]
+            record.outcome = PodOutcome.GATED if queued.gated else PodOutcome.PENDING
+        self.usage.finish(self.clock.now, self.world.snapshot, len(self.queue))
+
+    def places(self) -> dict[str, list[str]]:
+        """Where the pods without a node are: by place, their keys in order."""
+
+        def keys(*places: Place) -> list[str]:
+            return [queued.pod.key for queued in self.queue.in_place(*places)]
+
+        held = self.queue.in_place(Place.UNSCHEDULABLE)
+        return {
+            "active": keys(Place.ACTIVE),
+            "backoff": keys(Place.BACKOFF, Place.ERROR_BACKOFF),
+            "unschedulable": [queued.pod.key for queued in held if not queued.gated],
+            "gated": [queued.pod.key for queued in held if queued.gated],
+        }

@@ -1,0 +1,370 @@
+"""kube-scheduler's queue: pods to try, pods that back off, pods that wait for an event.
+
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go (PriorityQueue) and active_queue.go, with
+queueing hints, which later minors cannot switch off. There is one attempt at a time, so that there
+are no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from typing import Any, Protocol
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.replay.backoff import Backoff
+from ksched_cli.engine.replay.hint_table import HintTable, Strategy
+from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
+from ksched_cli.framework.cluster_events import (
+    EVERYTHING,
+    ClusterEvent,
+    EventObject,
+    pod_events,
+)
+from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.status import SUCCESS
+
+_SECOND = 1_000_000
+_RETRIES = (Place.BACKOFF, Place.ERROR_BACKOFF)
+# An entry of a heap: what it is sorted by, the pod's `entry` then, and the pod.
+_Item = tuple[Any, int, QueuedPodInfo]
+
+
+class Time(Protocol):
+    """now: microseconds since the start. start: seconds since 1970."""
+
+    now: int
+    start: int
+
+
+class SchedulingQueue:
+    """The pods without a node, but for those that are being tried."""
+
+    def __init__(self, frameworks: Mapping[str, Framework], backoff: Backoff, clock: Time) -> None:
+        self.backoff = backoff
+        self.unschedulable = UnschedulablePods()
+        self._clock = clock
+        self._pods: dict[str, QueuedPodInfo] = {}
+        self._heaps: dict[Place, list[_Item]] = {place: [] for place in (Place.ACTIVE, *_RETRIES)}
+        self._sequence = 0
+        # By uid, how many events there were when the attempt began.
+        self._in_flight: dict[str, int] = {}
+        self._events: list[tuple[ClusterEvent, EventObject, EventObject]] = []
+        self.use(frameworks)
+
+    def use(self, frameworks: Mapping[str, Framework]) -> None:
+        """From now on asks the plugins of these profiles, the same as before."""
+        self._frameworks = frameworks
+        self._first = next(iter(frameworks.values()))
+        self._hints = HintTable(frameworks)
+
+    def renew(self, frameworks: Mapping[str, Framework], info: Callable[[Pod], PodInfo]) -> None:
+        """As `use`, where the pods have other PodInfos too."""
+        self.use(frameworks)
+        for queued in self:
+            place = queued.place
+            self._set_place(queued, Place.NOWHERE)
+            queued.pod = info(queued.pod.pod)
+            self._set_place(queued, place)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        return iter(tuple(self._pods.values()))
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        return self._pods.get(key)
+
+    def in_place(self, *places: Place) -> list[QueuedPodInfo]:
+        """In the order in which they would be tried."""
+        pods = [queued for queued in self._pods.values() if queued.place in places]
+        return sorted(pods, key=self._sort_key)
+
+    # -- in and out -----------------------------------------------------------------------------
+
+    def add(self, pod: PodInfo) -> QueuedPodInfo:
+        """A pod is new. Upstream: Add."""
+        queued = QueuedPodInfo(pod, self._clock.now, self._next())
+        self._pods[pod.key] = queued
+        self._to_active(queued)
+        return queued
+
+    def pop(self) -> QueuedPodInfo | None:
+        """The next pod to try, which is in flight then; None where there is none now."""
+        queued = self._take(Place.ACTIVE)
+        if queued is None and self.backoff.by_window:
+            queued = self._take(Place.BACKOFF)
+        if queued is None:
+            return None
+        del self._pods[queued.pod.key]
+        self._in_flight[queued.pod.uid] = len(self._events)
+        queued.forget_rejection()
+        return queued
+
+    def done(self, uid: str) -> None:
+        """The attempt is over, or what comes after it needs no events any more."""
+        self._in_flight.pop(uid, None)
+        if not self._in_flight:
+            self._events.clear()
+
+    def put_back(
+        self, queued: QueuedPodInfo, unschedulable: frozenset[str], pending: frozenset[str]
+    ) -> None:
+        """A failed pod, with the plugins that rejected it; none where it broke. Upstream:
+        AddUnschedulableIfNotPresent."""
+        queued.unschedulable_plugins, queued.pending_plugins = unschedulable, pending
+        if unschedulable or pending:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors = 0
+        else:
+            queued.consecutive_errors += 1
+        queued.timestamp, queued.sequence = self._clock.now, self._next()
+        queued.backoff_expiration = None
+        self._pods[queued.pod.key] = queued
+        strategy = self._strategy_in_flight(queued)
+        self.done(queued.pod.uid)
+        self._requeue(queued, strategy)
+
+    def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
+        """Of the events since its attempt began.
+
+        Upstream: determineSchedulingHintForInFlightPod.
+        """
+        if not queued.rejectors:
+            return Strategy.AFTER_BACKOFF
+        strategy = Strategy.SKIP
+        for event, old, new in self._events[self._in_flight.get(queued.pod.uid, 0) :]:
+            strategy = max(strategy, self._strategy(queued, event, old, new))
+            if strategy is Strategy.IMMEDIATELY or (strategy and not queued.pending_plugins):
+                break
+        return strategy
+
+    def update(self, old: PodInfo, new: PodInfo) -> None:
+        """A pod without a node has changed. Upstream: Update."""
+        events = pod_events(old, new)
+        if new.uid in self._in_flight:
+            self._events += [(event, old, new) for event in events]
+            return
+        queued = self._pods.get(new.key)
+        if queued is None:
+            self.add(new)
+        elif queued.place is not Place.UNSCHEDULABLE:
+            queued.pod = new
+            self._set_place(queued, queued.place)
+        else:
+            self._set_place(queued, Place.NOWHERE)
+            queued.pod = new
+            self._set_place(queued, Place.UNSCHEDULABLE)
+            leaves = (Place.ACTIVE, *_RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
+            for event in events:
+                self._requeue(queued, self._strategy(queued, event, old, new))
+                if queued.place in leaves:
+                    break
+
+    def delete(self, key: str) -> None:
+        """The pod is gone. Does nothing where it is not in the queue."""
+        queued = self._pods.pop(key, None)
+        if queued is not None:
+            self._set_place(queued, Place.NOWHERE)
+
+    def activate(self, keys: Iterable[str]) -> None:
+        """Pods to try at once, whatever rejected them. Upstream: Activate."""
+        for key in keys:
+            queued = self._pods.get(key)
+            if queued is not None and queued.place is not Place.ACTIVE:
+                self._to_active(queued)
+
+    # -- events ---------------------------------------------------------------------------------
+
+    def move(
+        self,
+        event: ClusterEvent,
+        old: EventObject = None,
+        new: EventObject = None,
+        most_important: int | None = None,
+        skips_subject: bool = False,
+    ) -> None:
+        """Tries the unschedulable pods again that the event may let fit.
+
+        most_important: only pods of this priority or less
+        skips_subject: but not the pod that the event is about
+        Upstream: MoveAllToActiveOrBackoffQueue
+        """
+        if len(self.unschedulable):
+            subject = new if new is not None else old
+            uid = subject.uid if isinstance(subject, PodInfo) else ""
+            for group in self.unschedulable.groups():
+                own = group.pop(uid, None)
+                if own is not None and not skips_subject:
+                    self._move_alike([own], event, old, new, most_important)
+                if group:
+                    self._move_alike([*group.values()], event, old, new, most_important)
+        if self._in_flight:
+            self._events.append((event, old, new))
+
+    def _move_alike(
+        self,
+        alike: list[QueuedPodInfo],
+        event: ClusterEvent,
+        old: EventObject,
+        new: EventObject,
+        most_important: int | None,
+    ) -> None:
+        """alike: pods of which hints say the same."""
+        first = alike[0]
+        if most_important is not None and first.pod.priority > most_important:
+            return
+        if first.gated and not any(gating.matches(event) for gating in first.gating_events):
+            return
+        strategy = self._strategy(first, event, old, new)
+        if strategy is not Strategy.SKIP:
+            for queued in alike:
+                self._set_place(queued, Place.NOWHERE)
+                self._requeue(queued, strategy)
+
+    def _strategy(
+        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
+    ) -> Strategy:
+        return self._hints.strategy(queued, event, old, new)
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def may_retry(self, changed: int) -> bool:
+        """Whether a pod backs off that may fit; of those whose attempt broke, one that was not
+        tried since something changed, at that time."""
+        if self._peek(Place.BACKOFF) is not None:
+            return True
+        broken = self.in_place(Place.ERROR_BACKOFF) if self._peek(Place.ERROR_BACKOFF) else ()
+        return any(queued.timestamp <= changed for queued in broken)
+
+    def next_flush(self) -> int | None:
+        """When time alone moves the next pod."""
+        times = [self.unschedulable.next_flush()]
+        for place in _RETRIES:
+            item = self._peek(place)
+            if item is not None:
+                # The first tick, every second, after the second in which the backoff ends.
+                expiration = self.backoff.expiration(item)
+                times.append(max(expiration, 0) // _SECOND * _SECOND + _SECOND)
+        return min((time for time in times if time is not None), default=None)
+
+    def flush_unschedulable(self) -> None:
+        """Pods that have been there for long are tried again. Upstream:
+        flushUnschedulablePodsLeftover."""
+        for queued in self.unschedulable.take_overdue(self._clock.now):
+            self._move_alike([queued], EVERYTHING, None, None, None)
+
+    def flush_backoff(self) -> None:
+        """Pods whose backoff is over may be tried. Upstream: flushBackoffQCompleted."""
+        for place in _RETRIES:
+            while (queued := self._peek(place)) is not None:
+                if self.backoff.is_backing_off(queued, self._clock.now):
+                    break
+                self._set_place(queued, Place.NOWHERE)
+                self._to_active(queued, asks_plugins=not self.backoff.by_window)
+
+    # -- places ---------------------------------------------------------------------------------
+
+    def _requeue(self, queued: QueuedPodInfo, strategy: Strategy) -> None:
+        """Upstream: requeuePodWithQueueingStrategy."""
+        if strategy is Strategy.SKIP:
+            self._set_place(queued, Place.UNSCHEDULABLE)
+        elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(
+            queued, self._clock.now
+        ):
+            self._to_backoff(queued)
+        else:
+            self._to_active(queued)
+
+    def _to_active(self, queued: QueuedPodInfo, asks_plugins: bool = True) -> None:
+        """Upstream: moveToActiveQ."""
+        if asks_plugins:
+            self._run_pre_enqueue(queued)
+        if not queued.gated:
+            self._set_place(queued, Place.ACTIVE)
+        elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
+            self._set_place(queued, Place.UNSCHEDULABLE)
+
+    def _to_backoff(self, queued: QueuedPodInfo) -> None:
+        """Upstream: moveToBackoffQ."""
+        if self.backoff.by_window:
+            self._run_pre_enqueue(queued)
+            if queued.gated:
+                self._set_place(queued, Place.UNSCHEDULABLE)
+                return
+        self._set_place(queued, Place.BACKOFF if queued.rejectors else Place.ERROR_BACKOFF)
+
+    def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
+        name = queued.pod.spec.scheduler_name
+        status = self._frameworks[name].pre_enqueue(queued.pod)
+        if status is SUCCESS or status.is_success:
+            queued.gating_plugin = ""
+            return
+        queued.unschedulable_plugins |= {status.plugin}
+        queued.gating_plugin = status.plugin
+        queued.gating_events = self._hints.events_of(name, status.plugin)
+
+    def _set_place(self, queued: QueuedPodInfo, place: Place) -> None:
+        """Takes the pod out of the place where it is, and into another."""
+        if queued.place is Place.UNSCHEDULABLE:
+            self.unschedulable.remove(queued)
+        queued.entry += 1
+        queued.place = place
+        if place is Place.UNSCHEDULABLE:
+            self.unschedulable.add(queued)
+        elif place is not Place.NOWHERE:
+            key = self._sort_key(queued)
+            if place is not Place.ACTIVE:
+                key = (self.backoff.expiration(queued), key)
+            heappush(self._heaps[place], (key, queued.entry, queued))
+
+    def _peek(self, place: Place) -> QueuedPodInfo | None:
+        """The first of a heap, void entries left out."""
+        heap = self._heaps[place]
+        while heap:
+            _, entry, queued = heap[0]
+            if queued.entry == entry:
+                return queued
+            heappop(heap)
+        return None
+
+    def _take(self, place: Place) -> QueuedPodInfo | None:
+        queued = self._peek(place)
+        if queued is not None:
+            heappop(self._heaps[place])
+            queued.place = Place.NOWHERE
+            queued.entry += 1
+        return queued
+
+    def _next(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+    def _sort_key(self, queued: QueuedPodInfo) -> Any:
+        """What the queue is sorted by; the sequence last, which no two pods share."""
+        seconds = self._clock.start + queued.timestamp / _SECOND
+        pod = QueuedPod(queued.pod, seconds, queued.sequence)
+        if self._first.sort_key is not None:
+            return (self._first.sort_key(pod), queued.sequence)
+        return _Compared(pod, self._first)
+
+
+class _Compared:
+    """A pod that a queue sort from outside compares."""
+
+    __slots__ = ("_framework", "_pod")
+
+    def __init__(self, pod: QueuedPod, framework: Framework) -> None:
+        self._pod = pod
+        self._framework = framework
+
+    def __lt__(self, other: _Compared) -> bool:
+        if self._framework.less(self._pod, other._pod):
+            return True
+        if self._framework.less(other._pod, self._pod):
+            return False
+        return self._pod.sequence < other._pod.sequence

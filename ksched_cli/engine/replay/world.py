@@ -1,0 +1,148 @@
+"""The cluster of a replay: pods come and go on its nodes one by one; where nodes or other objects
+change, which is rare, it is made anew, as the plugins' columns and caches are of these nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from ksched_cli.cluster.node_columns import zone_key
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.effective import Configuration
+from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.registry import PluginEntry
+
+_NEW = PodStatus()
+# Upstream: preemption.go (PreemptPod).
+_VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+
+
+@dataclass(slots=True)
+class World:
+    """bound: the pods on nodes, by key. simulation: of the nodes and objects as they are now."""
+
+    state: ClusterState
+    configuration: Configuration
+    registry: Mapping[str, PluginEntry]
+    options: Options
+    simulation: Simulation = field(init=False)
+    bound: dict[str, PodInfo] = field(init=False)
+    _started: PodStatus = _NEW
+
+    def __post_init__(self) -> None:
+        self.simulation = Simulation(self.state, self.configuration, self.registry, self.options)
+        self._list_bound()
+
+    def _list_bound(self) -> None:
+        self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.simulation.snapshot
+
+    def info(self, pod: Pod) -> PodInfo:
+        return self.simulation.catalog.info(pod)
+
+    # -- pods -----------------------------------------------------------------------------------
+
+    def start(self, pod: PodInfo, at: str) -> None:
+        """Before an attempt: the pod starts at that time, RFC 3339, if it is bound."""
+        status = pod.pod.status
+        if status == _NEW:
+            if self._started.start_time != at:
+                self._started = PodStatus(start_time=at)
+            status = self._started
+        elif status.start_time != at:
+            status = structs.replace(status, start_time=at)
+        pod.pod = structs.replace(pod.pod, status=status)
+
+    def place(self, pod: PodInfo, node: str) -> None:
+        """The pod has just been bound; it is on the node already."""
+        pod.pod = structs.replace(pod.pod, node_name=node)
+        self.bound[pod.key] = pod
+
+    def add(self, pod: PodInfo) -> bool:
+        """Puts a pod on the node that it names; False where there is no such node."""
+        row = self.snapshot.row.get(pod.pod.node_name)
+        if row is None:
+            return False
+        self.snapshot.add(pod, row)
+        self.bound[pod.key] = pod
+        return True
+
+    def remove(self, key: str) -> PodInfo | None:
+        """Takes a pod off its node; None where it is on none."""
+        pod = self.bound.pop(key, None)
+        if pod is not None:
+            self.snapshot.remove(pod, self.snapshot.row[pod.pod.node_name])
+        return pod
+
+    def exchange(self, old: PodInfo, new: Pod) -> PodInfo:
+        """The same pod with another manifest, on the same node. Upstream: Cache.UpdatePod."""
+        self.remove(old.key)
+        info = self.info(new)
+        self.add(info)
+        return info
+
+    def mark_deleting(self, pod: PodInfo, at: str, *, is_victim: bool) -> PodInfo:
+        """The pod is being deleted, and still on its node. at: RFC 3339"""
+        metadata = structs.replace(pod.pod.metadata, deletion_timestamp=at)
+        status = pod.pod.status
+        if is_victim:
+            status = structs.replace(status, conditions=(*status.conditions, _VICTIM))
+        return self.exchange(pod, structs.replace(pod.pod, metadata=metadata, status=status))
+
+    # -- everything else ------------------------------------------------------------------------
+
+    def current_state(self, pending: list[Pod]) -> ClusterState:
+        """The objects as they are now. pending: the pods without a node. Those of a node stay in
+        their order, which plugins see."""
+        running = [pod.pod for pods in self.snapshot.pods for pod in pods]
+        return replace(self.state, pods=(*running, *pending))
+
+    def renew(self, state: ClusterState) -> None:
+        """Makes it anew, of these objects. Nominations are to be made again."""
+        before = self.simulation
+        state = replace(state, noticed_nodes=_noticed(self.state, state))
+        self.state = state
+        self.simulation = Simulation(
+            state,
+            self.configuration,
+            self.registry,
+            self.options,
+            caller=before.caller,
+            nominator=Nominator(),
+            waiting=before.waiting,
+        )
+        after = self.simulation
+        after.pipeline.search.next_start = before.pipeline.search.next_start
+        for name, framework in after.frameworks.items():
+            framework.carry_over(before.frameworks[name])
+        before.close()
+        order = self.bound
+        self._list_bound()
+        self.bound = {key: self.bound[key] for key in order if key in self.bound}
+
+    def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
+        """Makes the nominations of before again. pods: those without a node, by uid"""
+        for node in tuple(before.nodes()):
+            for pod in before.on_node(node):
+                if pod.uid in pods:
+                    self.simulation.nominator.nominate(pods[pod.uid], node)
+
+
+def _noticed(before: ClusterState, after: ClusterState) -> tuple[str, ...]:
+    """The nodes' names as the scheduler noticed them: new ones, and those whose zone changed, after
+    the others. Upstream: backend/cache/node_tree.go."""
+    old = {node.name: zone_key(node) for node in before.nodes}
+    new = {node.name: zone_key(node) for node in after.nodes}
+    order = dict.fromkeys((*before.noticed_nodes, *sorted(old)))
+    stayed = [name for name in order if name in old and new.get(name) == old[name]]
+    return tuple(dict.fromkeys((*stayed, *new)))

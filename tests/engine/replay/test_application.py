@@ -1,0 +1,93 @@
+"""Events of a timeline, applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.errors import UsageError
+from tests.replays import node, pod, replay, tries
+
+
+def test_a_change_in_kubectls_words_moves_pods(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a"), node("b"), pod("x", nodeName="a")],
+        [{"at": 3, "change": "cordon a"}, {"at": 3, "change": "reschedule --all"}],
+    )
+    assert tries(run) == [(3.0, "x", "b")]
+
+
+def test_the_pods_of_a_node_that_leaves_are_gone(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a"), pod("x", nodeName="a")],
+        [{"at": 1, "delete": {"kind": "Node", "name": "a"}}, {"at": 2, "put": node("b")}],
+    )
+    assert run.log.counts.deleted == 1
+    assert run.world.snapshot.names == ("b",)
+    assert not run.world.bound
+
+
+def test_a_pod_is_deleted_with_or_without_a_grace_period(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a", "3"), pod("x", nodeName="a"), pod("y", nodeName="a"), pod("z", "9")],
+        [
+            {"at": 1, "delete": {"kind": "Pod", "name": "x"}},
+            {"at": 1, "delete": {"kind": "Pod", "name": "y"}, "gracePeriod": 4},
+            {"at": 2, "delete": {"kind": "Pod", "name": "z"}},
+        ],
+    )
+    assert run.log.counts.deleted == 3
+    assert run.clock.now == 5_000_000
+    assert not run.log.live
+
+
+def test_a_gate_is_lifted_by_a_put(tmp_path: Path) -> None:
+    gated = pod("x", schedulingGates=[{"name": "g"}])
+    run = replay(tmp_path, [node("a"), gated], [{"at": 4, "put": pod("x")}])
+    assert tries(run) == [(4.0, "x", "a")]
+
+
+def test_a_bound_pod_that_changes_stays_on_its_node(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path, [node("a"), pod("x", nodeName="a"), pod("y")], [{"at": 4, "put": pod("x", "0")}]
+    )
+    assert run.world.bound["default/x"].pod.node_name == "a"
+    assert tries(run)[-1] == (4.0, "y", "a")
+
+
+def test_a_pod_may_come_with_its_node(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a")],
+        [
+            {"at": 1, "pod": pod("x", nodeName="a"), "runsFor": 2},
+            {"at": 1, "pod": pod("y")},
+            {"at": 2, "pod": pod("z", schedulerName="another")},
+        ],
+    )
+    assert tries(run)[-1] == (3.0, "y", "a")
+    assert run.log.counts.ignored == 1
+    assert run.log.live["default/y"].outcome is PodOutcome.RUNNING
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"pod": pod("x")}, "event 0 of the timeline: there is a pod default/x already"),
+        ({"delete": {"kind": "Pod", "name": "y"}}, "no pod default/y is there to be deleted"),
+        ({"delete": {"kind": "Node", "name": "b"}}, "no Node b is there to be deleted"),
+        ({"change": "cordon b"}, 'no node "b" in the state'),
+    ],
+)
+def test_an_event_about_what_is_not_there_is_an_error(
+    tmp_path: Path, event: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        replay(tmp_path, [node("a"), pod("x", nodeName="a")], [{"at": 0, **event}])
+    assert message in str(error.value)

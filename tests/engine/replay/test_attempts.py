@@ -1,0 +1,88 @@
+"""What follows from an attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.engine.binding_cycle import Outcome
+from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.attempts import ReplayClock, rejectors
+from ksched_cli.framework.status import Code, Status
+from tests.replays import node, pod, replay, tries
+
+FIT = frozenset({"NodeResourcesFit"})
+NO_PLUGIN: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "plugins"),
+    [
+        (Outcome(Attempt("a", "p", "n"), 0), (NO_PLUGIN, NO_PLUGIN)),
+        (Outcome(Attempt("a", "p"), unschedulable_plugins=FIT), (FIT, NO_PLUGIN)),
+        (Outcome(Attempt("a", "p", error="broken")), (NO_PLUGIN, NO_PLUGIN)),
+        (
+            Outcome(Attempt("a", "p", reserve=Status(Code.PENDING, (), "X"))),
+            (frozenset("X"), frozenset("X")),
+        ),
+        (
+            Outcome(Attempt("a", "p", permit=Status(Code.UNSCHEDULABLE, (), "X"))),
+            (frozenset("X"), NO_PLUGIN),
+        ),
+        (
+            Outcome(Attempt("a", "p", permit=Status(Code.ERROR, (), "X"))),
+            (NO_PLUGIN, NO_PLUGIN),
+        ),
+        (
+            Outcome(Attempt("a", "p", bind=Status(Code.UNSCHEDULABLE, (), "X"))),
+            (NO_PLUGIN, NO_PLUGIN),
+        ),
+    ],
+)
+def test_who_rejected_a_pod(
+    outcome: Outcome, plugins: tuple[frozenset[str], frozenset[str]]
+) -> None:
+    assert rejectors(outcome) == plugins
+
+
+def test_the_clock_tells_times_in_whole_seconds() -> None:
+    clock = ReplayClock(1_700_000_000, 1_500_000)
+    assert clock.text == "2023-11-14T22:13:21Z"
+    assert clock.seconds == 1_700_000_001.5
+
+
+def test_a_victim_stays_for_its_grace_period_and_the_preemptor_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    run = replay(
+        tmp_path,
+        [node("n")],
+        [
+            {"at": 0, "pod": pod("low", terminationGracePeriodSeconds=20)},
+            {"at": 5, "pod": pod("high", priority=10)},
+        ],
+        until=60,
+    )
+    high = [entry for entry in tries(run) if entry[1] == "high"]
+    assert high[0] == (5.0, "high", "unschedulable")
+    assert high[-1] == (25.0, "high", "n")
+    assert run.log.counts.evicted == 1
+    preemption = next(attempt for attempt in run.log.attempts if attempt.victims)
+    assert (preemption.nominated_node, preemption.victims) == ("n", ("default/low",))
+
+
+def test_a_victim_without_a_grace_period_is_gone_at_once(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("n"), pod("low", nodeName="n", terminationGracePeriodSeconds=0)],
+        [{"at": 5, "pod": pod("high", priority=10)}],
+    )
+    assert tries(run) == [(5.0, "high", "unschedulable"), (5.0, "high", "n")]
+
+
+def test_without_nodes_pods_wait_for_one(tmp_path: Path) -> None:
+    run = replay(tmp_path, [pod("a")], [{"at": 7, "put": node("n")}])
+    assert tries(run)[0] == (0.0, "a", "unschedulable")
+    assert tries(run)[-1][2] == "n"
+    assert run.log.attempts[0].message == "no nodes available to schedule pods"

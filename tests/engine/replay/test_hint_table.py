@@ -1,0 +1,87 @@
+"""What hints make of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.engine.replay.hint_table import HintTable, Strategy
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.framework.cluster_events import (
+    ASSIGNED_POD_DELETE,
+    EVERYTHING,
+    NODE,
+    POD,
+    Action,
+    ClusterEvent,
+    Registration,
+)
+from ksched_cli.framework.runtime import Framework
+
+NODE_ADD = ClusterEvent(NODE, Action.ADD)
+
+
+def never(pod: PodInfo, old: Any, new: Any) -> bool:
+    return False
+
+
+def fails(pod: PodInfo, old: Any, new: Any) -> bool:
+    raise ValueError
+
+
+class Registers:
+    def __init__(self, name: str, *registrations: Registration) -> None:
+        self.name = name
+        self._registrations = registrations
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return self._registrations
+
+
+TABLE = HintTable({
+    "default-scheduler": cast(
+        Framework,
+        SimpleNamespace(
+            plugins=(
+                Registers("Node", (ClusterEvent(NODE, Action.ADD), None)),
+                Registers("Never", (ClusterEvent(NODE, Action.ALL), never)),
+                Registers("Fails", (ClusterEvent(POD, Action.DELETE), fails)),
+                Registers("Silent"),
+            )
+        ),
+    )
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("plugins", "pending", "event", "strategy"),
+    [
+        ("Node", "", NODE_ADD, Strategy.AFTER_BACKOFF),
+        ("Node", "Node", NODE_ADD, Strategy.IMMEDIATELY),
+        ("Never", "", NODE_ADD, Strategy.SKIP),
+        ("Never Node", "", NODE_ADD, Strategy.AFTER_BACKOFF),
+        ("Node", "", ASSIGNED_POD_DELETE, Strategy.SKIP),
+        ("Fails", "", ASSIGNED_POD_DELETE, Strategy.AFTER_BACKOFF),
+        ("Silent", "", NODE_ADD, Strategy.SKIP),
+        ("Silent", "", EVERYTHING, Strategy.AFTER_BACKOFF),
+        ("Extender", "", ASSIGNED_POD_DELETE, Strategy.AFTER_BACKOFF),
+        ("", "", NODE_ADD, Strategy.AFTER_BACKOFF),
+    ],
+)
+def test_only_the_plugins_that_rejected_the_pod_are_heard(
+    plugins: str, pending: str, event: ClusterEvent, strategy: Strategy
+) -> None:
+    queued = QueuedPodInfo(PodCatalog().info(Pod()), 0, 1)
+    queued.unschedulable_plugins = frozenset(plugins.split())
+    queued.pending_plugins = frozenset(pending.split())
+    assert TABLE.strategy(queued, event, None, None) is strategy
+
+
+def test_it_says_what_a_plugin_registered_for() -> None:
+    assert TABLE.events_of("default-scheduler", "Node") == (NODE_ADD,)
+    assert TABLE.events_of("default-scheduler", "Silent") == ()

@@ -1,0 +1,73 @@
+"""Whole replays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.simulation import Simulation
+from tests.replays import node, pod, replay, state_of, tries, world_of
+
+
+def test_a_pod_waits_until_another_has_ended(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("n")],
+        [
+            {"at": 0, "pod": pod("a"), "runsFor": 100},
+            {"at": 1.5, "pod": pod("b"), "runsFor": 30.25},
+        ],
+    )
+    assert tries(run) == [(0.0, "a", "n"), (1.5, "b", "unschedulable"), (100.0, "b", "n")]
+    assert run.clock.now == 130_250_000
+    assert run.log.counts.ended == 2
+    assert run.log.waiting.longest == 98_500_000
+    assert run.usage.samples[-1].pods == 0
+
+
+def test_it_ends_where_it_is_told_to(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("n"), pod("a"), pod("b", "9")], [], until=1000)
+    assert run.clock.now == 1_000_000_000
+    assert run.log.live["default/a"].outcome is PodOutcome.RUNNING
+    assert run.log.live["default/b"].outcome is PodOutcome.PENDING
+    assert run.places()["unschedulable"] == ["default/b"]
+
+
+def test_without_an_end_it_ends_when_only_flushes_are_left(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("n"), pod("b", "9")], [{"at": 3, "change": "cordon n"}])
+    assert run.clock.now == 3_000_000
+
+
+def test_a_pod_is_flushed_after_five_minutes(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("n"), pod("b", "9")], [], until=700)
+    assert [at for at, _, _ in tries(run)] == [0.0, 330.0, 660.0]
+
+
+def test_pods_without_popping_from_backoff_wait_for_whole_seconds(tmp_path: Path) -> None:
+    events = [
+        {"at": 0, "pod": pod("a"), "runsFor": 1},
+        {"at": 0.5, "pod": pod("b")},
+    ]
+    gates = "SchedulerPopFromBackoffQ=false"
+    run = replay(tmp_path, [node("n")], events, gates=gates)
+    assert tries(run)[-1] == (2.0, "b", "n")
+
+
+def test_the_state_begins_in_order_of_creation(tmp_path: Path) -> None:
+    late, early = pod("late"), pod("early")
+    late["metadata"]["creationTimestamp"] = "2026-01-01T00:00:09Z"
+    early["metadata"]["creationTimestamp"] = "2026-01-01T00:00:01Z"
+    run = replay(tmp_path, [node("n"), late, early], [])
+    assert [name for _, name, _ in tries(run)] == ["early", "late"]
+    assert run.clock.text == "2026-01-01T00:00:09Z"
+
+
+def test_with_all_at_time_0_pods_go_where_schedule_puts_them(tmp_path: Path) -> None:
+    objects = [node(f"n{index}", "4") for index in range(5)]
+    pods = [pod(f"p{index}", str(index % 3 + 1), priority=index % 2) for index in range(14)]
+    run = replay(tmp_path, objects, [{"at": 0, "pod": each} for each in pods])
+    world = world_of(state_of(tmp_path, *objects, *pods))
+    simulation: Simulation = world.simulation
+    placements = simulation.run().placements
+    bound = {key: info.pod.node_name for key, info in run.world.bound.items()}
+    assert bound == placements

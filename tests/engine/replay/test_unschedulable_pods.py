@@ -1,0 +1,49 @@
+"""Unschedulable pods: their groups, and when they are flushed."""
+
+from __future__ import annotations
+
+from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
+from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
+
+CATALOG = PodCatalog()
+SPEC = PodSpec()
+SECOND = 1_000_000
+
+
+def queued(name: str, timestamp: int = 0) -> QueuedPodInfo:
+    pod = CATALOG.info(Pod(ObjectMeta(name, "default", uid=name), SPEC))
+    return QueuedPodInfo(pod, timestamp, ord(name), place=Place.UNSCHEDULABLE)
+
+
+def test_pods_alike_are_in_one_group() -> None:
+    pods, first, second, other = UnschedulablePods(), queued("a"), queued("b"), queued("c")
+    other.unschedulable_plugins = frozenset({"NodePorts"})
+    for pod in (first, second, other):
+        pods.add(pod)
+    assert [sorted(group) for group in pods.groups()] == [["a", "b"], ["c"]]
+    pods.remove(first)
+    other.unschedulable_plugins = frozenset()  # leaves the group that it came into
+    pods.remove(other)
+    assert list(pods) == [second]
+
+
+def test_a_pod_is_flushed_at_the_first_tick_after_more_than_five_minutes() -> None:
+    pods = UnschedulablePods()
+    pod = queued("a")
+    pods.add(pod)
+    assert pods.next_flush() == 330 * SECOND
+    assert pods.take_overdue(300 * SECOND) == []
+    assert pods.take_overdue(330 * SECOND) == [pod]
+    assert pods.next_flush() is None
+
+
+def test_a_pod_that_has_moved_or_is_gated_is_not_flushed() -> None:
+    pods, pod, gated = UnschedulablePods(), queued("a", 1), queued("b")
+    gated.gating_plugin = "SchedulingGates"
+    pods.add(pod)
+    pods.add(gated)
+    assert pods.next_flush() == 330 * SECOND
+    pod.entry += 1
+    assert pods.next_flush() is None

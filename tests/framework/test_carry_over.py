@@ -1,0 +1,35 @@
+"""Plugins that take over what their predecessors assumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.framework.carry_over import CarriesOver
+from ksched_cli.plugins.node_name import NodeName
+from tests.replays import node, state_of, world_of
+
+
+class Assumes:
+    def carry_over(self, previous: Any) -> None:
+        pass
+
+
+def test_only_plugins_with_the_method_carry_anything_over() -> None:
+    assert isinstance(Assumes(), CarriesOver)
+    assert not isinstance(object(), CarriesOver)
+
+
+def test_a_framework_gives_each_plugin_its_predecessor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_of(tmp_path, node("a"))
+    before, after = (world_of(state).simulation.frameworks["default-scheduler"] for _ in "ab")
+    given: list[object] = []
+    monkeypatch.setattr(
+        NodeName, "carry_over", lambda self, previous: given.append(previous), raising=False
+    )
+    after.carry_over(before)
+    assert given == [before.plugin("NodeName")]

@@ -1,0 +1,74 @@
+"""Replays of short timelines, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ksched_cli.cluster.loading.load import load_state
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.engine.replay.world import World
+from ksched_cli.engine.simulation import Options
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
+from ksched_cli.scenario.timeline import read_timeline
+
+Plain = dict[str, Any]
+
+
+def node(name: str, cpu: str = "1", **metadata: Any) -> Plain:
+    capacity = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, **metadata},
+        "status": {"capacity": capacity},
+    }
+
+
+def pod(name: str, cpu: str = "1", **spec: Any) -> Plain:
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def state_of(folder: Path, *objects: Plain) -> ClusterState:
+    path = folder / "state.json"
+    path.write_bytes(msgspec.json.encode(list(objects)))
+    return load_state([str(path)])
+
+
+def world_of(state: ClusterState, gates: str = "") -> World:
+    registry = registry_of(release_of("1.34", gates), [])
+    return World(state, load_configuration(None, "", registry), registry, Options())
+
+
+def replay(
+    folder: Path, objects: list[Plain], events: list[Plain], *, gates: str = "", **header: Any
+) -> Replay:
+    """Runs the events on a cluster of the objects, with its attempts traced."""
+    state = state_of(folder, *objects)
+    path = folder / "timeline.json"
+    document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
+    path.write_bytes(msgspec.json.encode(document))
+    timeline = read_timeline(str(path), state)
+    options = ReplayOptions(timeline.start, timeline.until, traces=True)
+    run = Replay(world_of(state, gates), timeline.events(), options)
+    run.run()
+    return run
+
+
+def tries(run: Replay) -> list[tuple[float, str, str]]:
+    """Of each attempt the seconds, the pod's name, and its node or what came of it."""
+    return [
+        (attempt.at / 1e6, attempt.pod.partition("/")[2], attempt.node or attempt.result)
+        for attempt in run.log.attempts
+    ]
