@@ -126,13 +126,14 @@ def _open(
     from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.commands import session
     from ksched_cli.commands.output import warn
+    from ksched_cli.plugins import kinds_read
 
     if before.count("-") + after.count("-") > 1:
         raise UsageError("only one of --before and --after can be standard input")
     state_options = StateOptions(**{f.name: getattr(options, f.name) for f in fields(options)})
     run = session.run_options(state_options)
     registry = session.usable_plugins(options.plugin)
-    reads = {*registry.reads, *EVENT_KINDS}
+    reads = {*kinds_read(registry, options.feature_gates), *EVENT_KINDS}
     state, later = load_state(before, reads=reads), load_state(after, reads=reads)
     for line in later.warnings:
         if line not in state.warnings:

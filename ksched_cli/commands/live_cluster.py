@@ -9,17 +9,19 @@ from ksched_cli.framework.registry import Registry
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.snapshot import ClusterReader
 from ksched_cli.live.state import live_state
+from ksched_cli.plugins import kinds_read
 
 
 def read_live_state(options: StateOptions, registry: Registry) -> ClusterState:
     """Raises KschedError."""
+    kinds = kinds_read(registry, options.feature_gates)
     server = connect(ClusterOptions(options.kubeconfig, options.context))
     with progress.of_objects() as on_progress:
         reader = ClusterReader(
             server,
-            reads=registry.reads,
+            reads=kinds,
             namespace=options.namespace,
             whole=True,
             on_progress=on_progress,
         )
-        return live_state(reader, registry.reads, server.url)
+        return live_state(reader, kinds, server.url)

@@ -23,7 +23,7 @@ from ksched_cli.framework.discovery import Broken, Discovery, discover
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.versions import MINORS, Release, inferred_release, release_of
-from ksched_cli.plugins import IN_TREE, registry_of
+from ksched_cli.plugins import IN_TREE, kinds_read, registry_of
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
@@ -154,7 +154,10 @@ def load_base_state(options: StateOptions, registry: Registry) -> ClusterState:
 
         state = read_live_state(options, registry)
     else:
-        state = load_state(options.state or [_default_state_path()], reads=registry.reads)
+        state = load_state(
+            options.state or [_default_state_path()],
+            reads=kinds_read(registry, options.feature_gates),
+        )
     return state if options.no_workloads else with_workloads(state)
 
 

@@ -6,13 +6,14 @@ timeout or alarm, so that a run that waits ten minutes ends at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.queue import NEVER, Backlog, ClusterVersion, Entry
 from ksched_cli.engine.records import Attempt
+from ksched_cli.framework.pod_groups import GroupKey, PodGroups, group_key
 from ksched_cli.framework.waiting_pods import WaitingPods
 
 # Takes how many pods have a node, and of how many.
@@ -24,14 +25,20 @@ class PodScheduler(Protocol):
 
     changes, waiting_rejections: see ClusterVersion
     waiting: the pods that Permit told to wait, and the clock
+    pod_groups: see Simulation
     """
 
     changes: int
     waiting_rejections: int
     waiting: WaitingPods
+    pod_groups: PodGroups | None
 
     def outcomes(self, pod: PodInfo) -> list[Outcome]:
         """Tries the pod, and tries it again where the first attempt made room."""
+        ...
+
+    def group_outcomes(self, pods: Sequence[PodInfo]) -> list[list[Outcome]]:
+        """Tries the pods of a group together; per attempt, the outcome of each pod."""
         ...
 
     def settle(self) -> None:
@@ -57,6 +64,8 @@ class RetryLoop:
         self._total = len(backlog.entries)
         # By pod key, the index in `attempts` of a waiting pod's attempt: how it ends goes there.
         self._waiting_attempts: dict[str, int] = {}
+        self._has_groups = scheduler.pod_groups is not None
+        self._tried_groups: set[GroupKey | None] = set()
 
     def run(self, max_passes: int) -> None:
         """To the end: afterwards no pod waits."""
@@ -76,31 +85,63 @@ class RetryLoop:
     def _run_pass(self) -> bool:
         """One pass; whether there was anything to try."""
         tried = False
+        self._tried_groups.clear()
         for entry in self.backlog:
             if entry.seen is NEVER or entry.is_due(self._now()):
                 tried = True
-                self._try(entry)
+                if self._has_groups and entry.queued.pod.spec.scheduling_group is not None:
+                    self._try_group(entry)
+                else:
+                    self._try(entry)
         return tried
 
     def _try(self, entry: Entry) -> None:
-        pod = entry.queued.pod
-        entry.activated = False
-        outcomes = self._scheduler.outcomes(pod)
+        outcomes = self._scheduler.outcomes(entry.queued.pod)
         self.attempts += [outcome.attempt for outcome in outcomes]
-        last = outcomes[-1]
-        self.last[pod.key] = last.attempt
+        self._take(entry, outcomes, len(self.attempts) - 1)
+        self._finish((entry,))
+
+    def _try_group(self, entry: Entry) -> None:
+        """The pod with the others of its group, once in a pass."""
+        group = group_key(entry.queued.pod.pod)
+        if group in self._tried_groups:
+            return
+        self._tried_groups.add(group)
+        entries = [
+            other
+            for other in self.backlog
+            if not other.waits and group_key(other.queued.pod.pod) == group
+        ]
+        entries.sort(key=lambda member: -member.queued.pod.priority)
+        attempts = self._scheduler.group_outcomes([member.queued.pod for member in entries])
+        for outcomes in attempts:
+            self.attempts += [outcome.attempt for outcome in outcomes]
+        last = len(self.attempts) - len(entries)
+        for index, (member, *outcomes) in enumerate(zip(entries, *attempts, strict=True)):
+            self._take(member, outcomes, last + index)
+        self._finish(entries)
+
+    def _take(self, entry: Entry, outcomes: Sequence[Outcome], index: int) -> None:
+        """Notes what became of a pod. index: of its last attempt in `attempts`"""
+        key, last = entry.queued.pod.key, outcomes[-1]
+        entry.activated = False
+        self.last[key] = last.attempt
         if last.waits:
             entry.waits = True
-            self._waiting_attempts[pod.key] = len(self.attempts) - 1
+            self._waiting_attempts[key] = index
         else:
-            self._end(pod.key, last)
+            self._end(key, last)
         for outcome in outcomes:
             if outcome.activated:
                 self.backlog.activate(outcome.activated)
+
+    def _finish(self, entries: Iterable[Entry]) -> None:
+        """After an attempt of these."""
         self._settle()
-        if pod.key in self.backlog.entries:
-            # What it set off itself is no reason to try it again.
-            entry.seen = self._now()
+        for entry in entries:
+            if entry.queued.pod.key in self.backlog.entries:
+                # What it set off itself is no reason to try it again.
+                entry.seen = self._now()
         if self._on_progress:
             self._on_progress(self._total - len(self.backlog.entries), self._total)
 

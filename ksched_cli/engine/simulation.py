@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -19,6 +19,7 @@ from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
 from ksched_cli.engine.pipeline import Pipeline
+from ksched_cli.engine.pod_group_cycle import GroupResult, PodGroupCycle
 from ksched_cli.engine.queue import Backlog, Queue, fill, in_order_of_creation, why_ignored
 from ksched_cli.engine.records import Attempt, Eviction, IgnoredPod, RunRecord
 from ksched_cli.engine.retry_loop import Progress, RetryLoop
@@ -26,10 +27,12 @@ from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.pod_groups import PodGroups
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.waiting_pods import WaitingPods
+from ksched_cli.kube.gates import POD_GROUP_GATE
 
 MAX_PASSES = 10
 
@@ -83,6 +86,7 @@ class Simulation:
     failed:     keys of the pods whose last attempt a plugin's defect ended
     focus:      the pods that a question is about, or None
     newcomers:  pods that wait for a node besides those of the state
+    pod_groups: the groups of pods that are tried together; None where the feature gate is off
     """
 
     state: ClusterState
@@ -98,6 +102,8 @@ class Simulation:
     extenders: ExtenderRunner = field(init=False)
     pipeline: Pipeline = field(init=False)
     cycle: SchedulingCycle = field(init=False)
+    pod_groups: PodGroups | None = None
+    group_cycle: PodGroupCycle | None = None
     placements: dict[str, str] = field(default_factory=dict)
     evicted: list[Eviction] = field(default_factory=list)
     changes: int = 0
@@ -120,6 +126,9 @@ class Simulation:
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders
         )
+        if release.enabled(POD_GROUP_GATE):
+            names = {profile.scheduler_name for profile in self.configuration.profiles}
+            self.pod_groups = PodGroups(self.state, self.snapshot, names)
         services: dict[Callable[[Handle], object], object] = {}
         self.frameworks = {
             profile.scheduler_name: Framework(
@@ -133,6 +142,7 @@ class Simulation:
                     services=services,
                     waiting=self.waiting,
                     release=release,
+                    pod_groups=self.pod_groups,
                 ),
                 self.caller,
             )
@@ -147,6 +157,15 @@ class Simulation:
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
         self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
+        if self.pod_groups is not None:
+            self.group_cycle = PodGroupCycle(
+                self.pipeline,
+                binding,
+                self.cycle,
+                self.frameworks,
+                self.pod_groups,
+                self._look_at_pod,
+            )
 
     def __reduce__(self) -> NoReturn:
         """Plugins keep answers by the identity of objects, which a copy does not preserve."""
@@ -257,6 +276,40 @@ class Simulation:
         self._conclude(pod, outcome, noted)
         return outcomes
 
+    def group_outcomes(self, pods: Sequence[PodInfo]) -> list[list[Outcome]]:
+        """Tries the pods of a group together, and again where that made room. Per attempt, the
+        outcome of each pod, in order of priority as `in_group_order` has them."""
+        assert self.group_cycle is not None, "only pods of groups are tried together"
+        noted = self.caller.noted
+        result = self.group_cycle.attempt(pods)
+        attempts = [[outcome for _, outcome in result.outcomes]]
+        if self.options.preempt:
+            self._make_room_for_group(result)
+            if result.waits:
+                result = self.group_cycle.attempt(pods)
+                attempts.append([outcome for _, outcome in result.outcomes])
+        for pod, outcome in result.outcomes:
+            self._conclude(pod, outcome, noted)
+        return attempts
+
+    def _make_room_for_group(self, result: GroupResult) -> None:
+        """Carries out what PostFilter asks for the pods of a group. Two of them may ask for the
+        same victims."""
+        gone: set[str] = set()
+        for pod, outcome in result.outcomes:
+            for action in outcome.afterwards:
+                action()
+            preemption = outcome.preemption
+            if preemption is not None:
+                self.make_room(pod, preemption.node, preemption, gone)
+                gone.update(victim.uid for victim in preemption.victims)
+            if outcome.nomination is not None:
+                self.nominator.renew(pod, outcome.nomination)
+
+    def _look_at_pod(self, pod: PodInfo) -> None:
+        if self.focus is not None:
+            self._look_at(pod, self.focus)
+
     def _look_at(self, pod: PodInfo, focus: Focus) -> None:
         """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
         is_in_focus = pod.key in focus.pods
@@ -296,16 +349,22 @@ class Simulation:
         else:
             self.failed.discard(pod.key)
 
-    def make_room(self, pod: PodInfo, node: str, preemption: Preemption) -> None:
+    def make_room(
+        self, pod: PodInfo, node: str, preemption: Preemption, gone: Container[str] = ()
+    ) -> None:
         """The victims leave, those that only wait go back to the queue; lesser promises on their
-        node lapse, the pod gets its own."""
+        node lapse, the pod gets its own. gone: UIDs of victims that have left already"""
         for victim in preemption.victims:
+            if victim.uid in gone:
+                continue
             waiting = self.waiting.get(victim.uid)
             if waiting is not None:
                 waiting.reject(PREEMPTOR, "preempted")
                 continue
             self.snapshot.remove(victim, self.snapshot.row[node])
             self.placements.pop(victim.key, None)
+            if self.pod_groups is not None:
+                self.pod_groups.forget(victim)
             self.evicted.append(Eviction(victim.key, node, pod.key))
             self.changes += 1
         self.settle()

@@ -15,6 +15,7 @@ from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.plugins_runner import PluginsRunner
+from ksched_cli.framework.pod_groups import PodGroups
 from ksched_cli.framework.waiting_pods import WaitingPods
 from ksched_cli.kube.versions import Release, release_of
 
@@ -28,6 +29,7 @@ class Handle:
     services: what `service` has made so far; one dict for the handles of all profiles of a run
     waiting:  the pods that Permit told to wait, of every profile
     release:  whose rules are followed; a plugin asks it when it is made
+    pod_groups: the groups that pods are scheduled in; None where the feature gate is off
     """
 
     snapshot: Snapshot
@@ -38,6 +40,7 @@ class Handle:
     services: dict[Callable[[Handle], Any], Any] = field(default_factory=dict)
     waiting: WaitingPods = field(default_factory=WaitingPods)
     release: Release = field(default_factory=release_of)
+    pod_groups: PodGroups | None = None
 
     @property
     def clock(self) -> Clock:

@@ -303,18 +303,22 @@ class Framework:
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> PermitOutcome:
         """A refusal ends it; otherwise Wait, where any plugin asked for it."""
         waits: dict[str, float] = {}
+        reasons: tuple[str, ...] = ()
         for plugin in self._permits:
             status, seconds = self.caller.permit(plugin, state, pod, node)
             if status.is_rejected:
                 return PermitOutcome(status.by(plugin.name))
             if status.is_wait:
                 waits[plugin.name] = min(max(seconds, 0.0), MAX_PERMIT_SECONDS)
+                reasons = status.reasons
             elif not status.is_success:
                 message = f'running Permit plugin "{plugin.name}": {status.message}'
                 return PermitOutcome(Status.error(message).by(plugin.name))
         if waits:
-            message = f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"'
-            return PermitOutcome(Status(Code.WAIT, (message,)), waits)
+            message = "one or more plugins asked to wait and no plugin rejected pod"
+            if self.handle.release.rules.tells_why_pods_wait:
+                return PermitOutcome(Status(Code.WAIT, (*reasons, message)), waits)
+            return PermitOutcome(Status(Code.WAIT, (f'{message} "{pod.name}"',)), waits)
         return _PERMITTED
 
     def bind(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:

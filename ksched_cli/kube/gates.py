@@ -3,6 +3,8 @@ when it is set to other than its default."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 # Both sides are implemented.
 FOLLOWED: frozenset[str] = frozenset(
     {
@@ -39,3 +41,12 @@ INVISIBLE: frozenset[str] = frozenset(
         "SchedulerQueueingHints",
     }
 )
+
+# By minor: alpha gates of which both sides are implemented in this minor only.
+FOLLOWED_IN: Mapping[str, frozenset[str]] = {
+    "1.36": frozenset({"GangScheduling", "GenericWorkload"}),
+}
+
+# Pods are scheduled in groups, of which these objects tell.
+POD_GROUP_GATE = "GenericWorkload"
+POD_GROUP_KINDS: frozenset[str] = frozenset({"PodGroup.scheduling.k8s.io"})

@@ -22,7 +22,7 @@ from typing import Any
 
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.field_errors import aggregate
-from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, INVISIBLE
+from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INVISIBLE
 
 _MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
@@ -55,6 +55,9 @@ class Rules:
     tells_subrequests_apart: in mode All; else the second alternative of a list is taken for the
         first
     clears_nomination: a pod's nomination is cleared where no PostFilter plugin runs
+    reserves_gangs: GangScheduling extends Reserve
+    tells_why_pods_wait: the status of a pod that Permit has wait has the last plugin's reasons, and
+        not the pod's name
     names_score_plugins: an error in weights of score plugins begins with "score plugins: "
     checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
@@ -80,6 +83,8 @@ class Rules:
     compares_distinct_values: bool = True
     tells_subrequests_apart: bool = True
     clears_nomination: bool = True
+    reserves_gangs: bool = False
+    tells_why_pods_wait: bool = True
     names_score_plugins: bool = True
     checks_strategy_type: bool = True
     balances_change: bool = True
@@ -95,6 +100,8 @@ _RULES_1_35 = replace(
     absent_points=frozenset({"placementGenerate", "placementScore"}),
     names_owner_kind=False,
     filter_timeout_is_error=False,
+    reserves_gangs=True,
+    tells_why_pods_wait=False,
     names_score_plugins=False,
     scores_allocated_claims=False,
     picks_allocator=False,
@@ -174,7 +181,10 @@ def release_of(minor: str = OLDEST, feature_gates: str = "", inferred: str = "")
         raise UsageError(message)
     version, rules = _data(minor)["version"], _RULES[minor]
     settings = _parsed(feature_gates)
-    enabled = _switched(_gates(minor), settings, rules) if settings else _defaults(minor)
+    enabled = _defaults(minor)
+    if settings:
+        enabled = _switched(_gates(minor), settings, rules)
+        _check_followed(minor, enabled)
     return Release(minor, version, enabled, rules, inferred)
 
 
@@ -277,7 +287,6 @@ def _switched(
     errors = list(_unmet(gates, enabled)) if rules.checks_gate_dependencies else []
     if errors:
         raise _refused(aggregate(errors))
-    _check_followed(gates, enabled)
     return MappingProxyType(enabled)
 
 
@@ -289,14 +298,15 @@ def _unmet(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> Iterator[s
             yield f"{name} is enabled, but depends on features that are disabled: [{listed}]"
 
 
-def _check_followed(gates: Mapping[str, Gate], enabled: Mapping[str, bool]) -> None:
+def _check_followed(minor: str, enabled: Mapping[str, bool]) -> None:
     """Gates that change what the scheduler decides, and that ksched has only one side of."""
+    gates, followed = _gates(minor), FOLLOWED | FOLLOWED_IN.get(minor, frozenset())
     names = [
         name
         for name, gate in sorted(gates.items())
         if gate.schedules
         and enabled[name] != gate.default
-        and name not in FOLLOWED
+        and name not in followed
         and not (gate.default and name in FOLLOWED_FROM_BETA)
         and name not in INVISIBLE
     ]

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.kube.gates import POD_GROUP_GATE, POD_GROUP_KINDS
 from ksched_cli.kube.versions import Release
 from ksched_cli.plugins import (
     default_preemption,
@@ -41,7 +42,11 @@ def _gated(name: str, module: str, points: str, weight: int | None = None) -> Pl
     """The descriptor of a plugin that is named in any case, and on by default with its gate."""
 
     def variant(entry: PluginEntry, release: Release) -> PluginEntry:
-        return replace(entry, enabled_by_default=release.enabled(_GATES.get(name, name)))
+        keys = entry.points
+        if name == "GangScheduling" and release.rules.reserves_gangs:
+            keys |= {"reserve"}
+        is_enabled = release.enabled(_GATES.get(name, name))
+        return replace(entry, points=keys, enabled_by_default=is_enabled)
 
     return replace(_file(name, module, points, weight), variant=variant)
 
@@ -78,7 +83,7 @@ IN_TREE: tuple[PluginEntry, ...] = (
 # The plugins of later minors, in the order in which their default lists append them.
 _LATER: tuple[PluginEntry, ...] = (
     _gated("NodeDeclaredFeatures", "node_declared_features", "preFilter filter"),
-    _gated("GangScheduling", "gated", "preEnqueue reserve permit"),
+    _gated("GangScheduling", "gang_scheduling", "preEnqueue permit"),
     _gated("TopologyPlacementGenerator", "gated", "placementGenerate"),
     _gated("PodGroupPodsCount", "gated", "placementScore", 1),
 )
@@ -91,6 +96,11 @@ def registry_of(release: Release, others: Iterable[PluginEntry] = ()) -> Registr
         entry.in_release(release) for entry in (*IN_TREE, *_LATER) if entry.name not in absent
     ]
     return Registry((*in_tree, *others), release)
+
+
+def kinds_read(registry: Registry, feature_gates: str) -> frozenset[str]:
+    """The kinds of custom objects that plugins read, and PodGroups where a feature gate asks."""
+    return registry.reads | (POD_GROUP_KINDS if POD_GROUP_GATE in feature_gates else frozenset())
 
 
 def short_names(entries: Iterable[PluginEntry] = IN_TREE) -> dict[str, str]:

@@ -16,6 +16,7 @@ from cases import GATES_FILE, differs, expected_file
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.report import schedule
@@ -71,7 +72,7 @@ def decide(case: Path, minor: str) -> dict[str, Any]:
     config = case / "config.yaml"
     text = text_of(config) if config.exists() else None
     configuration = load_configuration(text, "config.yaml", registry)
-    state = load_state([str(case / "state.yaml")])
+    state = load_state([str(case / "state.yaml")], reads=POD_GROUP_KINDS)
     simulation = Simulation(state, configuration, registry, Options(detailed=True))
     document = schedule.document(simulation.run(), trace=True)
     check(simulation)

@@ -1,6 +1,6 @@
 """Pass after pass: which pods are tried again, and when time moves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -9,6 +9,7 @@ from ksched_cli.engine.queue import Backlog, Queue
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.retry_loop import RetryLoop
 from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.framework.pod_groups import PodGroups
 from ksched_cli.framework.status import Status
 from ksched_cli.framework.waiting_pods import WaitingPods
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -25,6 +26,7 @@ class Scheduler:
         self.script = script
         self.changes = self.waiting_rejections = 0
         self.waiting = WaitingPods()
+        self.pod_groups: PodGroups | None = None
         self.settled: list[Any] = []
         self.tried: list[Any] = []
 
@@ -41,6 +43,9 @@ class Scheduler:
         if answer:
             self.changes += 1
         return [Outcome(Attempt(pod.key, "default-scheduler", answer))]
+
+    def group_outcomes(self, pods: Sequence[PodInfo]) -> list[list[Outcome]]:
+        raise AssertionError("no pod has a group")
 
     def settle(self) -> None:
         while (decided := self.waiting.decided()) is not None:

@@ -79,15 +79,8 @@ func (a *attempt) choose(result scheduler.ScheduleResult, scores []nodePluginSco
 
 // fail is what follows when the pod fits nowhere.
 func (r *run) fail(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod, misfit *framework.FitError, second bool) (bool, error) {
+	a.misfit(r.to.cycle, misfit)
 	diagnosis := &misfit.Diagnosis
-	if status := r.to.cycle.preFilter; !status.IsSuccess() {
-		a.PreFilter = verdictOf(status)
-	}
-	a.Filter = map[string]*verdict{}
-	diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
-		a.Filter[node] = verdictOf(status)
-	})
-	a.EvaluatedNodes = diagnosis.NodeToStatus.Len()
 	if !fw.HasPostFilterPlugins() {
 		a.Message = misfit.Error()
 		if clearsNomination {
@@ -118,6 +111,18 @@ func (r *run) fail(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	return result.NominatedNodeName != "", r.nominate(pod, result.NominatingInfo)
 }
 
+// misfit tells why the pod fits nowhere.
+func (a *attempt) misfit(cycle *recorder, misfit *framework.FitError) {
+	if status := cycle.preFilter; !status.IsSuccess() {
+		a.PreFilter = verdictOf(status)
+	}
+	a.Filter = map[string]*verdict{}
+	misfit.Diagnosis.NodeToStatus.ForEachExplicitNode(func(node string, status *fwk.Status) {
+		a.Filter[node] = verdictOf(status)
+	})
+	a.EvaluatedNodes = misfit.Diagnosis.NodeToStatus.Len()
+}
+
 // bind is what follows when a node was found, up to but not with the binding itself.
 func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod) error {
 	logger := klog.FromContext(r.ctx)
@@ -128,17 +133,7 @@ func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 		return r.nominate(pod, cleared)
 	}
 	r.sched.SchedulingQueue.DeleteNominatedPodIfExists(assumed)
-	giveUp := func() error {
-		fw.RunReservePluginsUnreserve(r.ctx, state, assumed, a.Node)
-		if err := r.sched.Cache.ForgetPod(logger, assumed); err != nil {
-			return err
-		}
-		a.Node = ""
-		if err := r.settle(nil); err != nil {
-			return err
-		}
-		return r.nominate(pod, cleared)
-	}
+	giveUp := r.giveUp(a, fw, state, pod, assumed)
 	if status := fw.RunReservePluginsReserve(r.ctx, state, assumed, a.Node); !status.IsSuccess() {
 		a.Reserve = verdictOf(status)
 		return giveUp()
@@ -150,6 +145,26 @@ func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod
 	if !status.IsSuccess() && !status.IsWait() {
 		return giveUp()
 	}
+	return r.finishBinding(a, fw, state, pod, assumed, giveUp)
+}
+
+// giveUp makes what takes a pod off the node that it was assumed on.
+func (r *run) giveUp(a *attempt, fw framework.Framework, state fwk.CycleState, pod, assumed *v1.Pod) func() error {
+	return func() error {
+		fw.RunReservePluginsUnreserve(r.ctx, state, assumed, a.Node)
+		if err := r.sched.Cache.ForgetPod(klog.FromContext(r.ctx), assumed); err != nil {
+			return err
+		}
+		a.Node = ""
+		if err := r.settle(nil); err != nil {
+			return err
+		}
+		return r.nominate(pod, cleared)
+	}
+}
+
+// finishBinding is what follows when Permit let a pod through.
+func (r *run) finishBinding(a *attempt, fw framework.Framework, state fwk.CycleState, pod, assumed *v1.Pod, giveUp func() error) error {
 	if needsPreBind(pod) {
 		// Binding volumes would wait for a volume controller; the rules have claims written only.
 		state.SetSkipPreBindPlugins(sets.New(names.VolumeBinding))

@@ -63,6 +63,12 @@ func decide(texts [][]byte, configText []byte) (*outcome, error) {
 // stay there until they are placed, for the queue is where nominated pods are looked up.
 func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 	for _, pod := range pods {
+		// The scheduler knows all members of a group before the first of them is let into the queue.
+		if pod.Spec.NodeName == "" && !finished(pod) && r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName) {
+			joinGroup(r.cluster, pod)
+		}
+	}
+	for _, pod := range pods {
 		known := r.sched.Profiles.HandlesSchedulerName(pod.Spec.SchedulerName)
 		if pod.Spec.NodeName != "" || finished(pod) || pod.DeletionTimestamp != nil || !known {
 			continue
@@ -96,17 +102,24 @@ func (r *run) enqueue(pods []*v1.Pod, firstProfile string) {
 func (r *run) passes() error {
 	seen := map[string]int{} // how many changes a pod's last attempt knew of
 	for pass := range mostRuns {
-		tried := false
+		tried, triedGroups := false, map[string]bool{}
+		r.gateGroups(pass, seen)
 		for _, name := range r.queue {
-			_, placed := r.placed[name]
-			if placed || pass > 0 && seen[name] == r.changes {
+			if _, placed := r.placed[name]; placed || pass > 0 && seen[name] == r.changes {
 				continue
 			}
-			tried = true
-			if err := r.schedule(name); err != nil {
+			group := groupOf(r.pod(name))
+			if group != "" && triedGroups[group] {
+				continue
+			}
+			tried, triedGroups[group] = true, true
+			names := r.members(name, group)
+			if err := r.schedule(names, group); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			seen[name] = r.changes
+			for _, name := range names {
+				seen[name] = r.changes
+			}
 		}
 		if !tried {
 			break
@@ -115,11 +128,45 @@ func (r *run) passes() error {
 	return nil
 }
 
-// schedule tries a pod, and once more when preemption made room for it.
-func (r *run) schedule(name string) error {
-	nominated, err := r.attempt(name, false)
+// members are the pods that are tried together with a pod, in queue order.
+func (r *run) members(name, group string) []string {
+	if group == "" {
+		return []string{name}
+	}
+	var names []string
+	for _, other := range r.queue {
+		if _, placed := r.placed[other]; !placed && groupOf(r.pod(other)) == group {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// gateGroups asks PreEnqueue anew about the pods of groups that a pass would try: the group may have
+// lost pods.
+func (r *run) gateGroups(pass int, seen map[string]int) {
+	if pass == 0 {
+		return
+	}
+	r.queue = slices.DeleteFunc(r.queue, func(name string) bool {
+		pod := r.pod(name)
+		_, placed := r.placed[name]
+		if placed || groupOf(pod) == "" || seen[name] == r.changes || preEnqueued(r.cluster, pod) {
+			return false
+		}
+		r.out.Gated = append(r.out.Gated, name)
+		return true
+	})
+}
+
+// schedule tries a pod or a group, and once more when preemption made room for it.
+func (r *run) schedule(names []string, group string) error {
+	if group != "" {
+		return r.scheduleGroup(names)
+	}
+	nominated, err := r.attempt(names[0], false)
 	if err == nil && nominated {
-		_, err = r.attempt(name, true)
+		_, err = r.attempt(names[0], true)
 	}
 	return err
 }

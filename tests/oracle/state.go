@@ -41,10 +41,10 @@ type state struct {
 // decoder does what the API server does with an object that arrives: any served version is
 // taken, the version's defaults are filled in, and the result is of the version that the
 // scheduler's listers use.
-var decoder = legacyscheme.Codecs.UniversalDecoder(
+var decoder = legacyscheme.Codecs.UniversalDecoder(append(groupVersions,
 	v1.SchemeGroupVersion, appsv1.SchemeGroupVersion, storagev1.SchemeGroupVersion,
 	policyv1.SchemeGroupVersion, resourceapi.SchemeGroupVersion, schedulingv1.SchemeGroupVersion,
-)
+)...)
 
 // clusterScoped are the kinds that get no namespace. The fake client has no discovery to ask.
 var clusterScoped = map[string]bool{

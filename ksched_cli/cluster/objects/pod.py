@@ -123,6 +123,12 @@ class PodSchedulingGate(Record, frozen=True):
     name: str = ""
 
 
+class PodSchedulingGroup(Record, frozen=True):
+    """The PodGroup that a pod is scheduled with; from 1.36 on."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     """Pods of one template share this object: compare and hash it by identity.
 
@@ -147,6 +153,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     volumes: tuple[Volume, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
     termination_grace_period_seconds: int | None = None

@@ -8,7 +8,7 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
-from ksched_cli.cluster.topology.pod_index import PodIndex, TermKind
+from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -236,10 +236,23 @@ class InterPodAffinity(
             if sums is None:
                 sums = scores[domains.key] = domains.zeros().astype(np.int64)
             sums += np.multiply(term.counter.counts, term.weight, dtype=np.int64)
+        if self._existing.unlisted and _has_preferred_terms(pod):
+            self._add_unlisted(scores, matching)
         if not scores:
             return SKIP
         state.write(PRE_SCORE_KEY, PreScoreState(scores))
         return SUCCESS
+
+    def _add_unlisted(
+        self, scores: dict[str, Scores], matching: Mapping[TermKind, Container[TermCounter]]
+    ) -> None:
+        """Adds terms of pods that are assumed in a trial."""
+        for term, row in self._existing.unlisted:
+            weight = self._hard_weight if term.kind is TermKind.REQUIRES else term.weight
+            code = term.domains.codes.item(row)
+            if weight and code != MISSING and term in matching[term.kind]:
+                sums = scores.setdefault(term.domains.key, term.domains.zeros().astype(np.int64))
+                sums[code] += weight
 
     def _scoring_terms(self, pod: PodInfo, incoming: IncomingTerms) -> Iterator[CountedTerm]:
         """The terms with matching pods: the pod's preferred ones, then those of running pods."""

@@ -162,9 +162,15 @@ def _term(own_namespace: str, term: PodAffinityTerm, weight: int) -> AffinityTer
 
 
 class ExistingTerms:
-    """Counts the terms of running pods, as pods come and go. A service."""
+    """Counts the terms of running pods, as pods come and go. A service.
+
+    unlisted: terms, with their rows, of pods assumed in a trial that are on no list of nodes with
+        affinity; only pods with preferred terms of their own see those that are scored
+    """
 
     def __init__(self, handle: Handle) -> None:
+        self._groups = handle.pod_groups
+        self.unlisted: list[tuple[TermCounter, int]] = []
         self._index = handle.snapshot.index(PodIndex)
         self._namespaces = handle.cluster.namespaces
         for row, pods in enumerate(handle.snapshot.pods):
@@ -174,11 +180,24 @@ class ExistingTerms:
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         for term in self.terms_of(pod):
-            term.add(row, 1)
+            if self._is_listed(term, pod, row):
+                term.add(row, 1)
+            else:
+                self.unlisted.append((term, row))
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
         for term in self.terms_of(pod):
-            term.add(row, -1)
+            if self._is_listed(term, pod, row):
+                term.add(row, -1)
+            else:
+                self.unlisted.remove((term, row))
+
+    def _is_listed(self, term: TermCounter, pod: PodInfo, row: int) -> bool:
+        trial = self._groups.trial if self._groups is not None else None
+        if trial is None or pod.uid not in trial.pods:
+            return True
+        avoids = term.kind is TermKind.AVOIDS
+        return row in (trial.with_anti_affinity if avoids else trial.with_affinity)
 
     def terms_of(self, pod: PodInfo) -> tuple[TermCounter, ...]:
         """The counters of the pod's own terms; twice for a term that the pod has twice."""

@@ -64,6 +64,7 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Sig
     def __init__(self, args: Any, handle: Handle) -> None:
         self._snapshot = handle.snapshot
         self._claims = handle.cluster.persistent_volume_claims
+        self._groups = handle.pod_groups
 
     def scope_for(self, pod: PodInfo) -> Scope:
         if any(not use.ephemeral for use in claim_uses(pod.pod)):
@@ -88,7 +89,12 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Sig
                 exclusive.add(use.claim)
         # A claim counts once here, however many pods use it.
         used = self._snapshot.index(DiskUse.following).claims if exclusive else {}
-        conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
+        users = (used.get((pod.namespace, claim), {}) for claim in exclusive)
+        trial = self._groups.trial if self._groups is not None else None
+        if trial is None:
+            conflicts = sum(map(bool, users))
+        else:
+            conflicts = sum(any(uid not in trial.pods for uid in uids) for uids in users)
         if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
         state.write(STATE_KEY, SinglePodClaims(frozenset(exclusive), conflicts))

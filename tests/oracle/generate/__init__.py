@@ -18,6 +18,7 @@ from generate import (
     gates,
     inter_pod,
     node_affinity,
+    podgroups,
     ports_images,
     preempt,
     profiles,
@@ -53,6 +54,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "extended_resources": extended_resources.generate,
     "gated": gated.generate,
     "gates": gates.generate,
+    "podgroups": podgroups.generate,
 }
 # Without `extenders`, which need a server.
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family != "extenders")

@@ -1,0 +1,170 @@
+"""Groups of pods that are scheduled together: the PodGroups of a state, and their pods in a run.
+
+Upstream: k8s.io/api/scheduling/v1alpha2 (PodGroup), pkg/scheduler/backend/cache/podgroupstate.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import UsageError
+
+KIND = "PodGroup.scheduling.k8s.io"
+API_VERSION = "scheduling.k8s.io/v1alpha2"
+
+GroupKey: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+class _Gang(msgspec.Struct, frozen=True, rename="camel"):
+    min_count: int = 0
+
+
+class _Policy(msgspec.Struct, frozen=True):
+    gang: _Gang | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    scheduling_policy: _Policy = _Policy()
+
+
+class PodGroup(msgspec.Struct, frozen=True):
+    """min_count: how many pods of a gang have to be placed at once; None where any number may be"""
+
+    namespace: str
+    name: str
+    min_count: int | None
+
+
+class TrialListing(msgspec.Struct, frozen=True):
+    """What plugins see of the pods that are assumed in a trial: kube-scheduler's snapshot adds them
+    to their nodes, but not to its lists of nodes with affinity and of claims in use.
+
+    pods: UIDs of those that are tried
+    with_affinity, with_anti_affinity: rows of the nodes with pods that have affinity of either
+        sign, and required anti-affinity, when the trial began; empty where no pod tried has any
+    """
+
+    pods: frozenset[str]
+    with_affinity: frozenset[int] = frozenset()
+    with_anti_affinity: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, pods: Sequence[PodInfo], snapshot: Snapshot) -> TrialListing:
+        uids = frozenset(pod.uid for pod in pods)
+        if not any(pod.spec.affinity is not None for pod in pods):
+            return cls(uids)
+        by_row = [(row, pod) for row, on_node in enumerate(snapshot.pods) for pod in on_node]
+        return cls(
+            uids,
+            frozenset(row for row, pod in by_row if _has_affinity(pod)),
+            frozenset(row for row, pod in by_row if _has_required_anti_affinity(pod)),
+        )
+
+
+def _has_affinity(pod: PodInfo) -> bool:
+    """Upstream: podWithAffinity."""
+    affinity = pod.spec.affinity
+    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+
+
+def _has_required_anti_affinity(pod: PodInfo) -> bool:
+    affinity = pod.spec.affinity
+    terms = affinity.pod_anti_affinity if affinity is not None else None
+    return bool(terms and terms.required_during_scheduling_ignored_during_execution)
+
+
+def group_key(pod: Pod) -> GroupKey | None:
+    """The group that the pod names, or None."""
+    group = pod.spec.scheduling_group
+    return None if group is None else (pod.namespace, group.pod_group_name)
+
+
+class PodGroups:
+    """The groups of a state, and how many pods each has; follows the snapshot.
+
+    groups: the PodGroup objects
+    trial:  of the trial under way, or None
+    """
+
+    def __init__(
+        self, state: ClusterState, snapshot: Snapshot, scheduler_names: Container[str]
+    ) -> None:
+        """scheduler_names: of the profiles; pods without a node of others are no members. Raises
+        UsageError for a PodGroup of another shape."""
+        self.groups = _read_groups(state)
+        self.trial: TrialListing | None = None
+        self._scheduled: Counter[GroupKey] = Counter()
+        self._members: dict[str, GroupKey] = {}
+        for pod in state.pods:
+            key = group_key(pod)
+            if key is None or pod.finished:
+                continue
+            if not pod.node_name and pod.spec.scheduler_name not in scheduler_names:
+                continue
+            self._members[pod.metadata.uid] = key
+            if pod.node_name and pod.node_name not in snapshot.row:
+                self._scheduled[key] += 1
+        self._counts = Counter(self._members.values())
+        for pods in snapshot.pods:
+            for info in pods:
+                self._count(info, 1)
+        snapshot.subscribe(self)
+
+    def get(self, pod: PodInfo) -> PodGroup | None:
+        """The object of the pod's group, or None."""
+        key = group_key(pod.pod)
+        return None if key is None else self.groups.get(key)
+
+    def pod_count(self, key: GroupKey) -> int:
+        """The group's pods, with a node or without."""
+        return self._counts[key]
+
+    def scheduled_count(self, key: GroupKey) -> int:
+        """The group's pods that are on a node, bound or assumed."""
+        return self._scheduled[key]
+
+    def forget(self, pod: PodInfo) -> None:
+        """The pod is no more."""
+        key = self._members.pop(pod.uid, None)
+        if key is not None:
+            self._counts[key] -= 1
+
+    def pod_added(self, pod: PodInfo, row: int) -> None:
+        self._count(pod, 1)
+
+    def pod_removed(self, pod: PodInfo, row: int) -> None:
+        self._count(pod, -1)
+
+    def _count(self, pod: PodInfo, number: int) -> None:
+        key = group_key(pod.pod)
+        if key is not None:
+            self._scheduled[key] += number
+
+
+def _read_groups(state: ClusterState) -> dict[GroupKey, PodGroup]:
+    groups = (
+        _read(plain)
+        for plain in state.others.get(KIND, ())
+        if plain.get("apiVersion") == API_VERSION
+    )
+    return {(group.namespace, group.name): group for group in groups}
+
+
+def _read(plain: Mapping[str, Any]) -> PodGroup:
+    meta = plain.get("metadata") or {}
+    namespace, name = meta.get("namespace") or "default", meta.get("name", "")
+    try:
+        spec = msgspec.convert(plain.get("spec") or {}, _Spec)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"PodGroup {namespace}/{name}: spec: {error}") from None
+    gang = spec.scheduling_policy.gang
+    return PodGroup(namespace, name, None if gang is None else gang.min_count)

@@ -1,0 +1,70 @@
+"""Holds the pods of a gang back until all that it needs are there, and again until all have a node.
+
+Pods of a group are tried together (engine/pod_group_cycle.py); Permit tells there whether enough of
+them fit. Without the feature gates of pod groups, pods belong to no group.
+
+Upstream: plugins/gangscheduling/gangscheduling.go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.interface import PermitPlugin, PreEnqueuePlugin, ReservePlugin
+from ksched_cli.framework.nodes import NodeInfo
+from ksched_cli.framework.pod_groups import group_key
+from ksched_cli.framework.status import SUCCESS, Code, Status
+
+PERMIT_SECONDS = 300.0
+NO_GROUP = 'waiting for pods\'s pod group "{}" to appear in scheduling queue'
+PODS_MISSING = Status.unresolvable(
+    "waiting for minCount pods from a gang to appear in scheduling queue"
+)
+NODES_MISSING = Status(Code.WAIT, ("waiting for minCount pods from a gang to be scheduled",))
+
+
+class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin):
+    name = "GangScheduling"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        self._groups = handle.pod_groups
+        self._waiting = handle.waiting
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        key = group_key(pod.pod)
+        if self._groups is None or key is None:
+            return SUCCESS
+        group = self._groups.get(pod)
+        if group is None:
+            return Status.unresolvable(NO_GROUP.format(key[1]))
+        if group.min_count is not None and self._groups.pod_count(key) < group.min_count:
+            return PODS_MISSING
+        return SUCCESS
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> None:
+        """Nothing was reserved."""
+
+    def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> tuple[Status, float]:
+        key = group_key(pod.pod)
+        if self._groups is None or key is None:
+            return SUCCESS, 0.0
+        group = self._groups.get(pod)
+        if group is None:
+            namespace, name = key
+            missing = f'podgroup.scheduling.k8s.io "{name}" not found'
+            message = f"failed to get podGroup {namespace}/{name}: {missing}"
+            return Status.error(message), 0.0
+        if group.min_count is None:
+            return SUCCESS, 0.0
+        if self._groups.scheduled_count(key) < group.min_count:
+            return NODES_MISSING, PERMIT_SECONDS
+        for waiting in self._waiting:
+            if group_key(waiting.pod.pod) == key:
+                waiting.allow(self.name)
+        return SUCCESS, 0.0

@@ -1,0 +1,62 @@
+"""The groups of a state, and how many of their pods are there and on nodes."""
+
+from typing import Any
+
+import pytest
+
+from ksched_cli.cluster.pod_info import PodCatalog
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.pod_groups import PodGroups
+from ksched_cli.testing import cluster, node, pod
+
+RED = ("default", "red")
+
+
+def pod_group(policy: Any, version: str = "v1alpha2") -> dict[str, Any]:
+    api_version = f"scheduling.k8s.io/{version}"
+    spec = {"schedulingPolicy": policy}
+    return {
+        "apiVersion": api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": "red"},
+        "spec": spec,
+    }
+
+
+def member(name: str, **fields: Any) -> dict[str, Any]:
+    return pod(name, spec={"schedulingGroup": {"podGroupName": "red"}}, **fields)
+
+
+def groups_of(*objects: dict[str, Any]) -> tuple[PodGroups, Snapshot, list[Any]]:
+    state = cluster(node("a"), *objects)
+    catalog, snapshot = PodCatalog(), Snapshot(state.nodes)
+    infos = [catalog.info(pod) for pod in state.pods]
+    for info in infos:
+        if info.pod.node_name:
+            snapshot.add(info, 0)
+    return PodGroups(state, snapshot, {"default-scheduler"}), snapshot, infos
+
+
+def test_pods_are_counted_as_they_come_and_go() -> None:
+    groups, snapshot, infos = groups_of(member("b", node="a"), member("p"), pod("q"))
+    assert (groups.pod_count(RED), groups.scheduled_count(RED)) == (2, 1)
+    snapshot.add(infos[1], 0)
+    assert (groups.pod_count(RED), groups.scheduled_count(RED)) == (2, 2)
+    snapshot.remove(infos[0], 0)
+    groups.forget(infos[0])
+    groups.forget(infos[2])
+    assert (groups.pod_count(RED), groups.scheduled_count(RED)) == (1, 1)
+
+
+def test_only_objects_of_this_version_are_groups() -> None:
+    groups, _, (info,) = groups_of(pod_group({"gang": {"minCount": 3}}), member("p"))
+    group = groups.get(info)
+    assert group is not None
+    assert group.min_count == 3
+    assert not groups_of(pod_group({"basic": {}}, "v1alpha1"))[0].groups
+
+
+def test_a_group_of_another_shape_is_named() -> None:
+    with pytest.raises(UsageError, match=r"PodGroup default/red: spec: .*minCount"):
+        groups_of(pod_group({"gang": {"minCount": "many"}}))

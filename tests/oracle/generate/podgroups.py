@@ -1,0 +1,103 @@
+"""Pods of groups that are placed together: gangs of a least size, and groups without one."""
+
+from generate import inter_pod, preempt
+from generate.world import (
+    HOST,
+    ZONE,
+    Draft,
+    Draw,
+    Object,
+    World,
+    configuration,
+    is_bound,
+    requests,
+    sometimes,
+)
+
+GANGS = "GenericWorkload=true,GangScheduling=true"
+AFFINITY = (
+    inter_pod.required("podAffinity"),
+    inter_pod.required("podAntiAffinity"),
+    inter_pod.preferred("podAffinity"),
+    inter_pod.preferred("podAntiAffinity"),
+)
+NAMES = ("red", "blue", "green")
+
+
+def add_groups(world: World) -> None:
+    draw = world.draw
+    for name in NAMES:
+        if draw.maybe(0.1):
+            continue  # its pods wait for it
+        policy: Object = {"basic": {}}
+        if draw.maybe(0.75):
+            policy = {"gang": {"minCount": draw.pick((1, 2, 2, 3, 3, 4))}}
+        group: Object = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+        group["metadata"] = {"name": name, "namespace": "default", "uid": f"group-{name}"}
+        group["spec"] = {"schedulingPolicy": policy}
+        world.others.append(group)
+
+
+def member(world: World, pod: Object) -> None:
+    pod["spec"]["schedulingGroup"] = {"podGroupName": world.draw.pick(NAMES)}
+
+
+def amounts(world: World, pod: Object) -> None:
+    draw = world.draw
+    sizes = ("300m", "1") if is_bound(pod) else ("500m", "1", "1500m", "2", "3")
+    requests(pod).update(cpu=draw.pick(sizes), memory="128Mi")
+
+
+def priority(world: World, pod: Object) -> None:
+    levels = (-5, 0, 0) if is_bound(pod) else (0, 0, 5, 10)
+    pod["spec"]["priority"] = world.draw.pick(levels)
+
+
+def avoid_own(world: World, pod: Object) -> None:
+    """No two pods of one label in a domain."""
+    term = {
+        "topologyKey": world.draw.pick((ZONE, HOST)),
+        "labelSelector": {"matchLabels": {"app": pod["metadata"]["labels"]["app"]}},
+    }
+    rules = pod["spec"].setdefault("affinity", {}).setdefault("podAntiAffinity", {})
+    rules["requiredDuringSchedulingIgnoredDuringExecution"] = [term]
+
+
+def generate(draw: Draw) -> Draft:
+    world = World(draw)
+    world.add_nodes(1, 6)
+    preempt.full_nodes(world)
+    add_groups(world)
+    features = [amounts, sometimes(0.7, member)]
+    if draw.maybe(0.5):
+        features.append(priority)
+    if draw.maybe(0.3):
+        features.append(sometimes(0.3, preempt.host_port))
+    if draw.maybe(0.3):
+        features.append(sometimes(0.3, preempt.spread))
+    if draw.maybe(0.2):
+        features.append(sometimes(0.4, preempt.in_zone))
+    if draw.maybe(0.2):
+        features.append(sometimes(0.2, preempt.nominated))
+    if draw.maybe(0.25):
+        features.append(sometimes(0.4, avoid_own))
+    if draw.maybe(0.2):
+        features += [sometimes(0.3, draw.pick(AFFINITY)) for _ in range(3)]
+    if draw.maybe(0.15):
+        preempt.add_solo(world)
+        features.append(sometimes(0.2, preempt.solo))
+    world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
+    draft = world.draft(_config(draw))
+    draft.gates = GANGS
+    return draft
+
+
+def _config(draw: Draw) -> Object | None:
+    if draw.maybe(0.7):
+        return None
+    profile: Object = {"schedulerName": "default-scheduler"}
+    if draw.maybe(0.5):
+        profile["plugins"] = {"multiPoint": {"disabled": [{"name": "GangScheduling"}]}}
+    if draw.maybe(0.4):
+        profile["plugins"] = {"postFilter": {"disabled": [{"name": "*"}]}}
+    return configuration(profile, percentageOfNodesToScore=draw.pick((0, 50)))
