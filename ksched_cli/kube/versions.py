@@ -60,6 +60,8 @@ class Rules:
         not the pod's name
     names_score_plugins: an error in weights of score plugins begins with "score plugins: "
     checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
+    follows_nominated_pods: for a pod that InterPodAffinity rejected, other pods count from their
+        nomination, pods that went by their own anti-affinity too, and any change of its labels
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
     counts_image_volumes: ImageLocality sees volumes of images
     migrates_portworx: always, not where the node says so
@@ -87,6 +89,7 @@ class Rules:
     tells_why_pods_wait: bool = True
     names_score_plugins: bool = True
     checks_strategy_type: bool = True
+    follows_nominated_pods: bool = True
     balances_change: bool = True
     counts_image_volumes: bool = True
     migrates_portworx: bool = True
@@ -111,6 +114,7 @@ _RULES_1_35 = replace(
     compares_distinct_values=False,
     tells_subrequests_apart=False,
     checks_strategy_type=False,
+    follows_nominated_pods=False,
     balances_change=False,
     counts_image_volumes=False,
     migrates_portworx=False,

@@ -6,7 +6,7 @@ nodedeclaredfeatures (features/registry.go, featureset.go).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -56,6 +57,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         """Upstream's plugin fails to sign while its gate is off."""
         return {"features": required_features(pod)} if self._enabled else None
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD), None
+        yield ClusterEvent(POD, Action.UPDATE), after_pod_change
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -111,3 +116,7 @@ def declared_features(declared: tuple[str, ...]) -> frozenset[str]:
             features.add(feature)
             candidate = next(registered, None)
     return frozenset(features)
+
+
+def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+    return new.key == pod.key and required_features(old) != required_features(new)

@@ -5,12 +5,13 @@ Upstream: plugins/nodename/node_name.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
@@ -34,6 +35,9 @@ class NodeName(FilterPlugin, SignPlugin):
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return {"nodeName": pod.pod.node_name}
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD), None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         requested = pod.pod.node_name

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ksched_cli.cluster.pod_info import ANY_HOST, HostPort, PodInfo
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -24,6 +25,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments, sign_host_ports
 
 STATE_KEY = "PreFilterNodePorts"
@@ -39,6 +41,10 @@ class NodePorts(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_host_ports(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(POD, Action.DELETE), after_pod_deletion
+        yield ClusterEvent(NODE, Action.ADD), None
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -76,3 +82,8 @@ def conflicts(requested: Iterable[HostPort], used: set[HostPort]) -> bool:
         for port in requested
         for other in used
     )
+
+
+def after_pod_deletion(pod: PodInfo, old: PodInfo, new: None) -> bool:
+    """The deleted pod used a port that the pod requests."""
+    return had_node(old) and conflicts(pod.template.host_ports, set(old.template.host_ports))

@@ -5,12 +5,13 @@ Upstream: plugins/nodeunschedulable/node_unschedulable.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
-from ksched_cli.cluster.objects import Taint
+from ksched_cli.cluster.objects import Node, Taint
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.tolerations import tolerated
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import FilterPlugin, Scope, SignPlugin
@@ -36,6 +37,10 @@ class NodeUnschedulable(FilterPlugin, SignPlugin):
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_tolerations(pod)
 
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), after_node_change
+        yield ClusterEvent(POD, Action.UPDATE_POD_TOLERATION), after_toleration_change
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         if not node.object.spec.unschedulable or tolerated(pod.spec.tolerations, TAINT):
             return SUCCESS
@@ -46,3 +51,12 @@ class NodeUnschedulable(FilterPlugin, SignPlugin):
         if not marked.any() or tolerated(pod.spec.tolerations, TAINT):
             return Verdicts.passing(len(nodes))
         return Verdicts.rejecting(marked, REASON)
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
+    """The node is schedulable, and was not, or is new."""
+    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+
+
+def after_toleration_change(pod: PodInfo, old: PodInfo, new: PodInfo) -> bool:
+    return new.key == pod.key and tolerated(new.spec.tolerations, TAINT)

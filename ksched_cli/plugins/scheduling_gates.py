@@ -5,9 +5,11 @@ Upstream: plugins/schedulinggates/scheduling_gates.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import PreEnqueuePlugin
 from ksched_cli.framework.status import SUCCESS, Status
@@ -18,6 +20,10 @@ class SchedulingGates(PreEnqueuePlugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         pass
+
+    def events_to_register(self) -> Iterable[Registration]:
+        event = ClusterEvent(POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        yield event, lambda pod, old, new: bool(new.key == pod.key)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         gates = [gate.name for gate in pod.spec.scheduling_gates]

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ksched_cli.cluster.objects import Taint, Toleration
+from ksched_cli.cluster.objects import Node, Taint, Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -54,6 +55,21 @@ class TaintToleration(
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_tolerations(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), self._after_node_change
+        own_pod = ClusterEvent(POD, Action.UPDATE_POD_TOLERATION)
+        yield own_pod, lambda pod, old, new: bool(new.key == pod.key)
+
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> bool:
+        """The pod tolerates the node's taints now, and did not before."""
+        return not self._is_untolerated(pod, new) and (
+            old is None or self._is_untolerated(pod, old)
+        )
+
+    def _is_untolerated(self, pod: PodInfo, node: Node) -> bool:
+        taints, tolerations = node.spec.taints, pod.spec.tolerations
+        return first_untolerated(taints, tolerations, self._compares) is not None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         taints = node.object.spec.taints

@@ -5,14 +5,24 @@ Upstream: plugins/volumezone/volume_zone.go and cloud-provider/volume/helpers/zo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim
+from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask, Snapshot
+from ksched_cli.framework.cluster_events import (
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -26,6 +36,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volumes.csi_migration import (
     BETA_REGION,
@@ -82,6 +93,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
     def scope_for(self, pod: PodInfo) -> Scope:
         """Claims are looked up by their names, in which pods differ that look the same."""
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(STORAGE_CLASS, Action.ADD), after_class_creation
+        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None
+        claim_event = ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE)
+        yield claim_event, lambda pod, old, new: refers_to(pod, new)
+        volume_event = ClusterEvent(PERSISTENT_VOLUME, Action.ADD | Action.UPDATE)
+        yield volume_event, after_volume_change
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -162,15 +181,22 @@ def _has_zone_labels(snapshot: Snapshot) -> Mask:
 
 
 def _topologies_of(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[VolumeTopology]:
-    """A volume's zone and region labels. A label with an empty zone in it is skipped."""
-    topologies = []
+    """A volume's zone and region labels."""
+    return [
+        VolumeTopology(claim.key, volume.name, key, values)
+        for key, values in _zones_of(volume).items()
+    ]
+
+
+def _zones_of(volume: PersistentVolume) -> dict[str, tuple[str, ...]]:
+    """By label. A label with an empty zone in it is skipped."""
+    zones_by_key = {}
     for key in LABELS:
         if key in volume.metadata.labels:
             zones = [zone.strip() for zone in volume.metadata.labels[key].split(ZONE_DELIMITER)]
             if all(zones):
-                values = tuple(sorted(set(zones)))
-                topologies.append(VolumeTopology(claim.key, volume.name, key, values))
-    return topologies
+                zones_by_key[key] = tuple(sorted(set(zones)))
+    return zones_by_key
 
 
 def _label_text(node: NodeInfo, key: str) -> str:
@@ -178,3 +204,11 @@ def _label_text(node: NodeInfo, key: str) -> str:
         if name in node.labels:
             return f"{name}={node.labels[name]}"
     return f"no {key}"
+
+
+def after_class_creation(pod: PodInfo, old: None, new: StorageClass) -> bool:
+    return new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def after_volume_change(pod: PodInfo, old: PersistentVolume | None, new: PersistentVolume) -> bool:
+    return old is None or _zones_of(old) != _zones_of(new)

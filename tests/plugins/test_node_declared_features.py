@@ -7,8 +7,10 @@ import pytest
 from ksched_cli.plugins.node_declared_features import (
     RESTART_ALL,
     USER_NAMESPACES,
+    after_pod_change,
     declared_features,
 )
+from tests.plugins.event_objects import pod_info
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,10 @@ RESTARTS: dict[str, Any] = {
         {"name": "c", "image": "i", "restartPolicyRules": [{"action": "RestartAllContainers"}]}
     ]
 }
+
+
+def test_a_pod_is_tried_when_it_needs_other_features() -> None:
+    needy = pod_info(spec={"hostNetwork": True, "hostUsers": False})
+    assert after_pod_change(pod_info(), needy, pod_info())
+    assert not after_pod_change(pod_info(), pod_info(), pod_info())
+    assert not after_pod_change(pod_info("other"), needy, pod_info())

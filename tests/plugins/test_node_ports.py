@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ksched_cli.plugins.node_ports import after_pod_deletion
 from ksched_cli.testing import cluster, explanation, node, pod, verdicts
 from tests.plugin_cases import cases, check
+from tests.plugins.event_objects import pod_info
 
 PORTS = st.lists(
     st.fixed_dictionaries(
@@ -56,3 +58,10 @@ def test_an_explanation_names_the_pod_that_has_the_port() -> None:
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
 def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
+
+
+def test_a_pod_is_tried_when_one_that_used_its_port_is_deleted() -> None:
+    incoming = pod_info(ports=[80])
+    assert after_pod_deletion(incoming, pod_info("o", node="n", ports=[80]), None)
+    assert not after_pod_deletion(incoming, pod_info("o", node="n", ports=[81]), None)
+    assert not after_pod_deletion(incoming, pod_info("o", ports=[80]), None)

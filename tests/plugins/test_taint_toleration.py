@@ -9,9 +9,12 @@ from ksched_cli.cluster.objects.node import Taint
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.plugins.taint_toleration import TaintToleration
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
+from tests.narrowing import plugin_of
 from tests.plugin_cases import cases, check
+from tests.plugins.event_objects import decoded_node, pod_info
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -74,3 +77,17 @@ def test_an_explanation_lists_the_soft_taints_behind_a_score() -> None:
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
 def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
+
+
+def test_a_node_whose_taints_a_pod_tolerates_now_may_let_it_fit() -> None:
+    plugin = plugin_of(simulation(cluster(node("n"))), TaintToleration)
+    (_, after_node_change), (_, after_toleration_change) = plugin.events_to_register()
+    assert after_node_change is not None
+    assert after_toleration_change is not None
+    tainted, free = decoded_node(taints=["k:NoSchedule"]), decoded_node()
+    assert after_node_change(pod_info(), tainted, free)
+    assert after_node_change(pod_info(), None, free)
+    assert not after_node_change(pod_info(), free, free)
+    assert not after_node_change(pod_info(), None, tainted)
+    assert after_toleration_change(pod_info(), pod_info(), pod_info())
+    assert not after_toleration_change(pod_info(), pod_info("other"), pod_info("other"))

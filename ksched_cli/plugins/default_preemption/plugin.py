@@ -5,7 +5,7 @@ Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/fram
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import counts_message
@@ -73,6 +74,10 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Upstream gates pods whose victims are being evicted; here evictions take no time."""
         return SUCCESS
+
+    def events_to_register(self) -> Iterable[Registration]:
+        """None: it is the plugins which rejected the pod that know when victims have made room."""
+        return ()
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses

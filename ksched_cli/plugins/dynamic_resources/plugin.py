@@ -5,7 +5,7 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -17,6 +17,7 @@ from ksched_cli.cluster.objects import AllocationResult, ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.topology.node_selection import matches_any
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.deferred_actions import defer
 from ksched_cli.framework.handle import Handle
@@ -50,6 +51,7 @@ from ksched_cli.plugins.dynamic_resources.claims import (
     unreserved,
 )
 from ksched_cli.plugins.dynamic_resources.features import features_of
+from ksched_cli.plugins.dynamic_resources.hints import registrations
 
 if TYPE_CHECKING:
     from ksched_cli.plugins.dynamic_resources.extended_search import ExtendedSearch
@@ -116,11 +118,18 @@ class DynamicResources(
     def _store(self) -> ClaimStore:
         return self._handle.service(ClaimStore)
 
+    def events_to_register(self) -> Iterable[Registration]:
+        return registrations(self._claims)
+
+    def _claims(self, pod: PodInfo) -> list[ResourceClaim]:
+        """The pod's claims. Raises ClaimError."""
+        return claims_of(pod, self._store, self._pod_kind)
+
     def pre_enqueue(self, pod: PodInfo) -> Status:
         if not pod.spec.resource_claims:
             return SUCCESS
         try:
-            claims_of(pod, self._store, self._pod_kind)
+            self._claims(pod)
         except ClaimError as error:
             return Status.unresolvable(str(error))
         return SUCCESS
@@ -133,7 +142,7 @@ class DynamicResources(
         claims_state = ClaimsState()
         state.write(STATE_KEY, claims_state)
         try:
-            claims = claims_of(pod, self._store, self._pod_kind)
+            claims = self._claims(pod)
         except ClaimError as error:
             return None, Status.unresolvable(str(error))
         if not claims:

@@ -18,6 +18,7 @@ from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex, TermCounter, TermKind
 from ksched_cli.cluster.topology.pod_selection import PodSelection
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -39,6 +40,7 @@ from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.inter_pod_affinity import explain as explained
 from ksched_cli.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from ksched_cli.plugins.inter_pod_affinity.hints import registrations
 from ksched_cli.plugins.inter_pod_affinity.terms import (
     NO_INCOMING_TERMS,
     NO_TERMS,
@@ -108,6 +110,7 @@ class InterPodAffinity(
         self._namespaces = handle.cluster.namespaces
         self._index = handle.snapshot.index(PodIndex)
         self._existing = handle.service(ExistingTerms)
+        self._rules = handle.release.rules
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         affinity = pod.spec.affinity
@@ -115,6 +118,9 @@ class InterPodAffinity(
             return None
         # Without terms of its own, the pod is only seen by other pods' terms, by its labels.
         return {} if self._ignores_preferred else {"labels": tuple(sorted(pod.labels.items()))}
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return registrations(self._rules.follows_nominated_pods)
 
     # -- filter -----------------------------------------------------------------------------------
 

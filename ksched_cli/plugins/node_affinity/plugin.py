@@ -5,7 +5,7 @@ Upstream: plugins/nodeaffinity/node_affinity.go.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ksched_cli.cluster.node_affinity import (
     required_node_affinity,
 )
 from ksched_cli.cluster.objects import (
+    Node,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -31,6 +32,7 @@ from ksched_cli.cluster.topology.node_selection import (
     matches_required,
     preferred_weights,
 )
+from ksched_cli.framework.cluster_events import NODE, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -90,6 +92,19 @@ class NodeAffinity(
         affinity = pod.spec.affinity
         own_affinity = None if affinity is None else affinity.node_affinity
         return own_affinity, tuple(sorted(pod.spec.node_selector.items()))
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), self._after_node_change
+
+    def _after_node_change(self, pod: PodInfo, old: Node | None, new: Node) -> bool:
+        """The node matches now, and did not before. Raises SelectorError, which is a yes."""
+        added = self._added_required
+        if added is not None and not _is_selected(added, new):
+            return False
+        required = required_node_affinity(pod.spec)
+        if not required.matches(new.name, new.metadata.labels):
+            return False
+        return old is None or not required.matches(old.name, old.metadata.labels)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -180,9 +195,13 @@ def _named_nodes(terms: tuple[NodeSelectorTerm, ...]) -> frozenset[str] | None:
 
 
 def _matches(selector: NodeTerms | RequiredNodeAffinity, node: NodeInfo) -> bool:
+    return _is_selected(selector, node.object)
+
+
+def _is_selected(selector: NodeTerms | RequiredNodeAffinity, node: Node) -> bool:
     """Whether the node matches; it does not where the terms cannot be parsed."""
     try:
-        return selector.matches(node.name, node.object.metadata.labels)
+        return selector.matches(node.name, node.metadata.labels)
     except SelectorError:
         return False
 

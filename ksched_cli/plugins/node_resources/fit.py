@@ -5,7 +5,7 @@ Upstream: plugins/noderesources/fit.go.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -31,6 +32,7 @@ from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
+from ksched_cli.plugins.node_resources import hints
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
@@ -89,6 +91,12 @@ class NodeResourcesFit(
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         return sign_requests(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
+        yield ClusterEvent(POD, pod_actions), hints.after_pod_change
+        node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
+        yield ClusterEvent(NODE, node_actions), hints.after_node_change
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

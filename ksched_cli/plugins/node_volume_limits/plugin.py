@@ -5,11 +5,13 @@ Upstream: plugins/nodevolumelimits/csi.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -24,6 +26,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
+from ksched_cli.plugins.node_volume_limits import hints
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
     ClaimMissingError,
@@ -57,6 +60,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_volumes(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return hints.REGISTRATIONS
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

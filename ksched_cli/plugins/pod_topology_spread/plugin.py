@@ -9,7 +9,7 @@ Upstream: plugins/podtopologyspread (plugin.go, filtering.go, scoring.go, common
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -43,6 +44,7 @@ from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.pod_topology_spread import explain as explained
+from ksched_cli.plugins.pod_topology_spread import hints
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from ksched_cli.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
@@ -154,6 +156,9 @@ class PodTopologySpread(
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         return None if pod.spec.topology_spread_constraints else {}
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return hints.registrations(lambda pod: self._constraints(pod, HARD))
 
     # -- constraints ------------------------------------------------------------------------------
 

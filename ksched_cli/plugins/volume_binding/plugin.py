@@ -7,11 +7,13 @@ default: PreScore skips Score.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -31,6 +33,7 @@ from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
+from ksched_cli.plugins.volume_binding import hints
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
@@ -88,6 +91,9 @@ class VolumeBinding(
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_volumes(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return hints.REGISTRATIONS
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes

@@ -6,12 +6,22 @@ Upstream: plugins/volumerestrictions/volume_restrictions.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ksched_cli.cluster.objects import PersistentVolumeClaim
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import (
+    NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -26,6 +36,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Status
+from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_restrictions.disk_use import DiskUse, disks_of, is_disk
 from ksched_cli.plugins.volumes.pod_claims import CLAIM, claim_uses, not_found_message
@@ -74,6 +85,11 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Sig
 
     def sign_pod(self, pod: PodInfo) -> Fragments:
         return sign_volumes(pod)
+
+    def events_to_register(self) -> Iterable[Registration]:
+        yield ClusterEvent(POD, Action.DELETE), after_pod_deletion
+        yield ClusterEvent(NODE, Action.ADD), None
+        yield ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -164,3 +180,19 @@ def _update_conflicts(state: CycleState, other: PodInfo, number: int) -> Status:
         return STATE_MISSING
     exclusive.conflicts += number * exclusive.count(other)
     return SUCCESS
+
+
+def after_pod_deletion(pod: PodInfo, old: PodInfo, new: None) -> bool:
+    """The deleted pod had a disk or a claim of the pod's."""
+    if old.namespace != pod.namespace:
+        return False
+    use = DiskUse()
+    use.pod_added(old, 0)
+    if use.conflicting(disks_of(pod.spec), 1).any():
+        return True
+    claims = {use.claim for use in claim_uses(pod.pod) if not use.ephemeral}
+    return any(use.claim in claims for use in claim_uses(old.pod) if not use.ephemeral)
+
+
+def after_claim_creation(pod: PodInfo, old: None, new: PersistentVolumeClaim) -> bool:
+    return refers_to(pod, new)

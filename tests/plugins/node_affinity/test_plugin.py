@@ -8,9 +8,12 @@ from hypothesis import given
 from ksched_cli.cluster.objects.base import NodeSelectorRequirement, NodeSelectorTerm
 from ksched_cli.cluster.objects.node import Node
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.plugins.node_affinity.plugin import NodeAffinity
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
+from tests.narrowing import plugin_of
 from tests.plugin_cases import cases, check
+from tests.plugins.event_objects import decoded_node, pod_info
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -81,3 +84,15 @@ def test_an_explanation_does_not_dwell_on_what_matches() -> None:
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
 def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
+
+
+def test_a_node_that_matches_now_may_let_a_pod_fit() -> None:
+    plugin = plugin_of(simulation(cluster(node("n"))), NodeAffinity)
+    ((_, hint),) = plugin.events_to_register()
+    assert hint is not None
+    picky = pod_info(node_selector={"disk": "ssd"})
+    fast, slow = decoded_node(labels={"disk": "ssd"}), decoded_node()
+    assert hint(picky, None, fast)
+    assert hint(picky, slow, fast)
+    assert not hint(picky, fast, fast)
+    assert not hint(picky, None, slow)

@@ -6,10 +6,15 @@ import pytest
 
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.plugins.volume_restrictions.plugin import STATE_KEY, VolumeRestrictions
+from ksched_cli.plugins.volume_restrictions.plugin import (
+    STATE_KEY,
+    VolumeRestrictions,
+    after_pod_deletion,
+)
 from ksched_cli.testing import cluster, find, node, pod, simulate, simulation
 from tests.narrowing import plugin_of
 from tests.plugin_cases import cases, check
+from tests.plugins.event_objects import pod_info
 from tests.volumes import bound, uses
 
 SINGLE = bound("single", modes=("ReadWriteOncePod",))
@@ -99,3 +104,14 @@ def test_without_prefilter_every_node_that_has_no_conflict_is_an_error() -> None
 @pytest.mark.parametrize(("plugin", "case"), cases(__file__))
 def test_case(plugin: str, case: dict[str, Any]) -> None:
     check(plugin, case)
+
+
+def test_a_pod_is_tried_when_one_with_its_disk_or_claim_is_deleted() -> None:
+    disk = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "a"}}]}
+    incoming = pod_info(spec=disk)
+    assert after_pod_deletion(incoming, pod_info("o", node="n", spec=disk), None)
+    assert not after_pod_deletion(incoming, pod_info("o", node="n"), None)
+    claiming = {"volumes": uses("data")}
+    assert after_pod_deletion(pod_info(spec=claiming), pod_info("o", spec=claiming), None)
+    elsewhere = pod_info("o", namespace="blue", spec=claiming)
+    assert not after_pod_deletion(pod_info(spec=claiming), elsewhere, None)

@@ -1,0 +1,64 @@
+"""Which events may let a pod be where its affinities want it."""
+
+from functools import partial
+from typing import Any
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.plugins.inter_pod_affinity import hints
+from tests.plugins.event_objects import decoded_node, pod_info
+from tests.plugins.inter_pod_affinity.manifests import affinity
+
+TERM: dict[str, Any] = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+AFFINE = pod_info(affinity=affinity(affine=[TERM]))
+AVOIDING = pod_info(affinity=affinity(anti_affine=[TERM]))
+after_pod_change = partial(hints.after_pod_change, follows_nominated=False)
+after_pod_change_1_36 = partial(hints.after_pod_change, follows_nominated=True)
+
+
+def other(app: str, **fields: Any) -> PodInfo:
+    return pod_info("other", labels={"app": app}, **{"node": "n", **fields})
+
+
+def test_a_pod_with_affinity_is_tried_when_a_matching_pod_comes() -> None:
+    assert after_pod_change(AFFINE, None, other("x"))
+    assert not after_pod_change(AFFINE, None, other("y"))
+    assert not after_pod_change(AFFINE, None, other("x", node=""))
+    assert not after_pod_change(AFFINE, other("x"), None)
+
+
+def test_a_pod_with_anti_affinity_is_tried_when_a_matching_pod_goes() -> None:
+    assert after_pod_change(AVOIDING, other("x"), None)
+    assert not after_pod_change(AVOIDING, other("y"), None)
+    assert not after_pod_change(AVOIDING, None, other("x"))
+
+
+def test_labels_that_change_count_where_they_begin_or_cease_to_match() -> None:
+    assert after_pod_change(AFFINE, other("y"), other("x"))
+    assert not after_pod_change(AFFINE, other("x"), other("y"))
+    assert after_pod_change(AVOIDING, other("x"), other("y"))
+    assert not after_pod_change(AVOIDING, other("y"), other("x"))
+
+
+def test_nominated_pods_and_anti_affinity_of_others_count_in_later_minors() -> None:
+    nominated = other("x", node="", status={"nominatedNodeName": "n"})
+    assert not after_pod_change(AVOIDING, nominated, None)
+    assert after_pod_change_1_36(AVOIDING, nominated, None)
+    avoids_x = other("y", affinity=affinity(anti_affine=[TERM]))
+    plain = pod_info(labels={"app": "x"})
+    assert not after_pod_change(plain, avoids_x, None)
+    assert after_pod_change_1_36(plain, avoids_x, None)
+    assert after_pod_change_1_36(plain, pod_info(), plain)
+
+
+def test_nodes_count_by_the_domain_they_come_into_or_leave() -> None:
+    bare = decoded_node()
+    in_a, in_b = decoded_node(labels={"zone": "a"}), decoded_node(labels={"zone": "b"})
+    assert hints.after_node_change(AFFINE, None, in_a)
+    assert not hints.after_node_change(AFFINE, None, bare)
+    assert hints.after_node_change(AFFINE, bare, in_a)
+    assert hints.after_node_change(AFFINE, in_a, in_b)
+    assert not hints.after_node_change(AFFINE, in_a, bare)
+    assert hints.after_node_change(AVOIDING, None, bare)
+    assert hints.after_node_change(AVOIDING, in_a, bare)
+    assert not hints.after_node_change(AVOIDING, bare, in_a)
+    assert not hints.after_node_change(AVOIDING, in_a, in_a)
