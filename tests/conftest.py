@@ -8,14 +8,16 @@ from hypothesis import HealthCheck, settings
 
 from tests.extenders.fixtures import extended, serve  # noqa: F401  # fixtures
 
-# A slow machine is no fault of the code; the examples are the same for everybody.
-settings.register_profile(
-    "ksched",
-    deadline=None,
-    derandomize=True,
-    max_examples=40,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+# A slow machine is no fault of the code; the examples are the same for everybody. With
+# `--hypothesis-profile thorough` there are more of them.
+for profile, examples in (("ksched", 20), ("thorough", 60)):
+    settings.register_profile(
+        profile,
+        deadline=None,
+        derandomize=True,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("ksched")
 
 

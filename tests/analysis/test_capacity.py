@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ksched_cli.analysis.capacity import LINEAR_MAX, Capacity, NodesNeeded, capacity, nodes_needed
 from ksched_cli.api import Code, PermitPlugin, Status
@@ -188,7 +188,6 @@ def test_copies_that_are_never_allowed_do_not_fit() -> None:
     assert answer.limited_by.startswith("Patience: rejected due to timeout")
 
 
-@settings(max_examples=40)
 @given(states(max_pending=2), pods("new"))
 def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
     state: ClusterState, manifest: dict[str, Any]

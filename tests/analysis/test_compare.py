@@ -276,7 +276,6 @@ def agree_with_schedule(state: ClusterState, config: Config, other: ClusterState
         assert (summary.pending, summary.evicted) == (len(run.pending), len(run.evicted))
 
 
-@settings(max_examples=40)
 @given(states(), st.sampled_from([PACKING, HEAVY]))
 def test_it_agrees_with_schedule_about_configurations(state: ClusterState, config: Config) -> None:
     agree_with_schedule(state, config, state)
@@ -288,7 +287,6 @@ def test_it_agrees_with_schedule_where_pods_are_evicted(state: ClusterState) -> 
     agree_with_schedule(state, PACKING, state)
 
 
-@settings(max_examples=40)
 @given(states(), st.sampled_from(["drain n0", "cordon n0", "reschedule --all"]))
 def test_it_agrees_with_schedule_about_changes(state: ClusterState, text: str) -> None:
     changed, _ = apply_changes(state, [parse_change(text, "")])

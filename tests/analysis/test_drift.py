@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.analysis.drift import PodDrift, Verdict, drift
@@ -171,13 +171,11 @@ def agree_with_explain(state: ClusterState, plugins: Sequence[type[Plugin]] = ()
         assert (pod_drift.verdict is Verdict.TIED) == (pod_drift.rank == 1 and bool(explained.ties))
 
 
-@settings(max_examples=40)
 @given(states(max_running=8))
 def test_it_agrees_with_explain(state: ClusterState) -> None:
     agree_with_explain(state)
 
 
-@settings(max_examples=25)
 @given(settled_states())
 def test_it_agrees_with_explain_about_neighbours(state: ClusterState) -> None:
     agree_with_explain(state)

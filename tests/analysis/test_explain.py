@@ -156,7 +156,6 @@ PROFILES = {
 }
 
 
-@settings(max_examples=25)
 @given(crowded_states(profiles=("default-scheduler", "packing")))
 def test_the_answer_is_that_of_schedule_with_several_profiles(state: ClusterState) -> None:
     record = simulate(state, PROFILES)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.engine.node_search import feasible_nodes_to_find
@@ -71,7 +71,6 @@ def zones() -> st.SearchStrategy[list[str]]:
     return st.lists(st.sampled_from(["", "a", "b", "c"]), min_size=3, max_size=130)
 
 
-@settings(max_examples=40)
 @given(zones(), st.sampled_from([1, 40, 100]), st.data())
 def test_the_search_looks_at_the_nodes_a_plain_loop_looks_at(
     zones: list[str], percentage: int, data: st.DataObject

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -106,7 +106,6 @@ def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations: list[s
 PODS = st.tuples(st.sampled_from(["1", "2", "3", "9"]), st.sampled_from([0, 5]), st.booleans())
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(PODS, max_size=10), st.lists(st.integers(0, 2), max_size=5))
 def test_a_run_is_the_same_as_one_that_computes_every_attempt(
     pending: list[tuple[str, int, bool]], running: list[int]

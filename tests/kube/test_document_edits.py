@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.kube.document_edits import EditableDocument
@@ -189,7 +189,6 @@ def paths_of(data: Any, path: Path = ()) -> list[Path]:
     return [*((*path, step) for step in steps), *inner]
 
 
-@settings(max_examples=200, deadline=None)
 @given(data=st.data(), flow=st.booleans())
 def test_text_and_data_agree_after_any_edits(data: st.DataObject, flow: bool) -> None:
     content = data.draw(st.dictionaries(KEYS, VALUES, max_size=4))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.cluster.state import ClusterState
@@ -53,7 +53,6 @@ def test_pods_without_a_controller_share_a_block_where_their_message_is_one() ->
     ]
 
 
-@settings(max_examples=20)
 @given(states())
 def test_reports_are_as_their_schema_says(state: ClusterState) -> None:
     conforms(document(pending_report(simulation(state))), "pending_report")

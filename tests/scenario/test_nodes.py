@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.state import ClusterState
@@ -86,7 +86,6 @@ def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line: str, mess
     assert line in str(error.value)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(["n1", "n2", "n3"]), min_size=1, unique=True))
 def test_uncordon_undoes_cordon(names: list[str]) -> None:
     state = cluster(node("n1", taints=["x:NoSchedule"]), node("n2"), node("n3", labels={"a": "b"}))

@@ -1,7 +1,7 @@
 """reschedule: bound pods placed afresh."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.scenario.change import ChangeError
@@ -37,7 +37,6 @@ def test_it_takes_pods_or_all() -> None:
         changed(cluster(node("n1")), "reschedule")
 
 
-@settings(max_examples=25, deadline=None)
 @given(states())
 def test_everything_rescheduled_is_as_if_nothing_had_ever_run(state: ClusterState) -> None:
     after, _ = changed(state, "reschedule --all")

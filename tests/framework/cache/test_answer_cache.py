@@ -5,7 +5,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -52,7 +52,6 @@ def run_of(state: ClusterState, percentage: int, remember: bool) -> RunRecord:
     return Simulation(state, configuration, registry, Options(cache_answers=remember)).run()
 
 
-@settings(max_examples=60)
 @given(crowds(), st.sampled_from([0, 40, 100]))
 def test_in_a_crowd_every_attempt_is_the_same_without_memory(
     state: ClusterState, percentage: int

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
@@ -13,7 +13,6 @@ from ksched_cli.testing import cluster, node, pod
 PRIORITIES = (-5, 0, 7)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(PRIORITIES)), max_size=12))
 def test_the_column_is_the_minimum_over_the_pods_of_each_node(moves: Any) -> None:
     """A move puts a pod on a node, or takes one of that priority off it where there is one."""
