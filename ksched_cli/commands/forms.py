@@ -17,6 +17,7 @@ MORE_FORMS = {
     "capacity": (Form.WIDE, Form.NAME),
     "drift": (Form.WIDE, Form.NAME),
     "audit": (Form.NAME,),
+    "replay": (Form.CSV, Form.NAME),
     "plugins": (Form.NAME,),
     "test": (Form.JUNIT,),
     "sweep": (Form.CSV,),

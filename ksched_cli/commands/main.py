@@ -28,6 +28,7 @@ from ksched_cli.commands.drift import drift
 from ksched_cli.commands.explain import explain
 from ksched_cli.commands.plugins import plugins
 from ksched_cli.commands.preempt import preempt
+from ksched_cli.commands.replay import replay
 from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.commands.snapshot import snapshot
@@ -46,6 +47,7 @@ COMMANDS: tuple[Callable[..., ExitCode], ...] = (
     compare,
     drift,
     audit,
+    replay,
     snapshot,
     test,
     sweep,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 
 from ksched_cli.commands.output import SETTINGS
 
@@ -59,3 +60,21 @@ def of_objects() -> Iterator[Callable[[str, int], None] | None]:
 
     with Console(stderr=True).status("reading the cluster") as status:
         yield lambda kind, count: status.update(f"reading the cluster: {kind} {count:,}")
+
+
+@contextmanager
+def of_time() -> Iterator[Callable[[float, int], None] | None]:
+    """What is called with the simulated seconds and the events that happened; else as of_pods."""
+    if SETTINGS.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("replaying") as status:
+        calls = count()
+
+        def on_instant(seconds: float, events: int) -> None:
+            if not next(calls) % REDRAW_EVERY:
+                status.update(f"replaying: {seconds / 3600:,.1f} h, {events:,} events")
+
+        yield on_instant

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ksched_cli.commands.options import CommonOptions, StateOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.engine.extender_runner import ExtenderOptions
+    from ksched_cli.engine.replay.world import World
     from ksched_cli.engine.scheduling_cycle import TieBreak
     from ksched_cli.engine.simulation import Options, Simulation
 
@@ -190,14 +191,31 @@ def open_simulation(
     Raises KschedError where something cannot be read, or a plugin cannot be made.
     """
     run = run_options(options, run, extender_bind=extender_bind)
+    simulation = make_simulation(options, *_materials(options), run)
+    warn_of_state(simulation)
+    return simulation
+
+
+def open_world(options: StateOptions, run: Options) -> World:
+    """The same for a replay, whose cluster changes."""
+    from ksched_cli.engine.replay.world import World
+
+    run = run_options(options, run)
+    try:
+        world = World(*_materials(options), run)
+    except PluginDefectError as defect:
+        raise _with_traceback(defect, options.debug) from None
+    warn_of_state(world.simulation)
+    return world
+
+
+def _materials(options: StateOptions) -> tuple[ClusterState, Configuration, Registry]:
+    """The state, the configuration and the plugins that the options name. Raises KschedError."""
     registry = usable_plugins(options.plugin)
     state = changed_state(load_base_state(options, registry), options)
     kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
     registry = registry_in_release(options, registry, kubelets)
-    configuration = read_configuration(options.config, registry, options.plugin)
-    simulation = make_simulation(options, state, configuration, registry, run)
-    warn_of_state(simulation)
-    return simulation
+    return state, read_configuration(options.config, registry, options.plugin), registry
 
 
 def run_options(

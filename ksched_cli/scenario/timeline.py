@@ -15,7 +15,6 @@ from typing import IO, Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod
@@ -84,7 +83,39 @@ class _Line(Struct, forbid_unknown_fields=True, rename="camel"):
     change: str | dict[str, Any] | None = None
 
 
+# What stands for name and namespace in a template's JSON, name first.
+_NAME, _NAMESPACE = "name-of-the-pod", "namespace-of-the-pod"
+_encode = msgspec.json.Encoder().encode
 _decode_line = msgspec.json.Decoder(_Line).decode
+
+
+class _Template(Struct, frozen=True):
+    """A pod to make others of.
+
+    namespace: of those that name none. parts: of its JSON, around name and namespace
+    """
+
+    pod: Pod
+    namespace: str
+    parts: tuple[bytes, bytes, bytes]
+
+    def named(self, name: str) -> Pod:
+        """A pod like it. name: the name, or NAMESPACE/NAME."""
+        namespace, _, own = name.rpartition("/")
+        namespace = namespace or self.namespace
+        meta = self.pod.metadata
+        metadata = ObjectMeta(
+            own,
+            namespace,
+            f"{namespace}/{own}",
+            meta.labels,
+            meta.annotations,
+            meta.owner_references,
+            meta.finalizers,
+        )
+        before, between, after = self.parts
+        raw = b"".join((before, _encode(own), between, _encode(namespace), after))
+        return Pod(metadata, self.pod.spec, self.pod.status, self.pod.node_name, msgspec.Raw(raw))
 
 
 class EventError(Exception):
@@ -104,7 +135,7 @@ class Timeline:
     until: int | None = None
     _path: str = "-"
     _text: str = ""
-    _templates: dict[str, Pod] = field(default_factory=dict)
+    _templates: dict[str, _Template] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         header = self.header
@@ -114,8 +145,7 @@ class Timeline:
             if "until" in header:
                 self.until = self.time(header["until"])
             for name, manifest in (header.get("templates") or {}).items():
-                metadata = {"name": name, **(manifest.get("metadata") or {})}
-                self._templates[name] = self._pod({**manifest, "metadata": metadata})
+                self._templates[name] = self._template(manifest)
         except EventError as error:
             raise InputError(self.name, str(error)) from None
 
@@ -193,10 +223,19 @@ class Timeline:
             if model is None:
                 names = ", ".join(sorted(self._templates)) or "none"
                 raise EventError(f'no template "{template}"; there are: {names}')
-            return _named(model, pod)
+            return model.named(pod)
         if template is not None:
             raise EventError("with a template, pod is the name of the pod")
         return self._pod(pod)
+
+    def _template(self, manifest: dict[str, Any]) -> _Template:
+        metadata = {**(manifest.get("metadata") or {}), "name": _NAME, "namespace": _NAMESPACE}
+        own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
+        text = msgspec.json.encode(own, enc_hook=float)
+        before, _, rest = text.partition(msgspec.json.encode(_NAME))
+        between, _, after = rest.partition(msgspec.json.encode(_NAMESPACE))
+        namespace = str((manifest.get("metadata") or {}).get("namespace") or "default")
+        return _Template(self._pod(own), namespace, (before, between, after))
 
     def _pod(self, manifest: dict[str, Any]) -> Pod:
         manifest = {"apiVersion": "v1", **manifest, "kind": "Pod"}
@@ -235,23 +274,6 @@ class Timeline:
         if moment < 0:
             raise EventError(f'"{at}" is before the start')
         return moment
-
-
-def _named(model: Pod, name: str) -> Pod:
-    """A pod like the model. name: the name, or NAMESPACE/NAME."""
-    namespace, _, own = name.rpartition("/")
-    meta = model.metadata
-    namespace = namespace or meta.namespace
-    metadata = ObjectMeta(
-        own,
-        namespace,
-        f"{namespace}/{own}",
-        meta.labels,
-        meta.annotations,
-        meta.owner_references,
-        meta.finalizers,
-    )
-    return replace(model, metadata=metadata, raw=msgspec.Raw())
 
 
 def _microseconds(seconds: float, name: str) -> int:

@@ -40,3 +40,14 @@ def test_between_those_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
     assert "pods placed" in terminal.getvalue()
     assert "49%" not in terminal.getvalue()
     assert "50%" not in terminal.getvalue()
+
+
+def test_simulated_time_is_shown_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with progress.of_time() as on_instant:
+        assert on_instant is not None
+        on_instant(7200.0, 5)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    with progress.of_time() as on_instant:
+        assert on_instant is None

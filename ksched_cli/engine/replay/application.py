@@ -64,6 +64,7 @@ class Application:
     def enqueue(self, pod: PodInfo) -> None:
         """A pod without a node is there from now on."""
         self.log.arrive(pod, self.attempts.clock.now)
+        self.world.expect(pod)
         if pod.pod.status.nominated_node_name:
             nominator = self.world.simulation.nominator
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
@@ -137,9 +138,11 @@ class Application:
             self.attempts.delete_bound(bound, grace, PodOutcome.DELETED)
             return
         pending = self._pending_pod(key)
-        if pending is None:
-            raise UsageError(f"no pod {key} is there to be deleted")
-        self._delete_pending(pending)
+        if pending is not None:
+            self._delete_pending(pending)
+        else:
+            # Who writes a timeline cannot know which pods are evicted.
+            self.log.counts.absent += 1
 
     def _delete_pending(self, pod: PodInfo) -> None:
         """Upstream: deletePodFromSchedulingQueue."""
@@ -210,10 +213,13 @@ class Application:
     def _renew(self, state: ClusterState) -> None:
         """Other nodes or objects: what was computed of the old ones goes."""
         waiting = self.world.simulation.waiting
-        for pod in waiting:
-            pod.reject("", "the cluster's nodes or objects have changed")
+        for waiting_pod in waiting:
+            waiting_pod.reject("", "the cluster's nodes or objects have changed")
         self.attempts.settle()
         before = self.world.simulation.nominator
         self.world.renew(state)
         self.queue.renew(self.world.simulation.frameworks, self.world.info)
-        self.world.renominate(before, {queued.pod.uid: queued.pod for queued in self.queue})
+        pending = [queued.pod for queued in self.queue]
+        self.world.renominate(before, {pod.uid: pod for pod in pending})
+        for pod in pending:
+            self.world.expect(pod)

@@ -15,7 +15,8 @@ OnRecord = Callable[[PodRecord], None]
 
 @dataclass(slots=True)
 class Counts:
-    """events: of the timeline. The others are of pods; attempts of all of them."""
+    """events: of the timeline. The others are of pods; attempts of all of them; absent: those that
+    were to be deleted and had gone before."""
 
     events: int = 0
     attempts: int = 0
@@ -24,6 +25,7 @@ class Counts:
     evicted: int = 0
     deleted: int = 0
     ignored: int = 0
+    absent: int = 0
 
 
 @dataclass(slots=True)
@@ -72,7 +74,8 @@ class PodLog:
         self.waiting.add(waited)
         self.by_priority.add(str(record.priority), waited)
         self.by_namespace.add(record.namespace, waited)
-        self.by_owner.add(record.owner, waited)
+        if record.owner != record.pod:
+            self.by_owner.add(record.owner, waited)
 
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
         """The pod is gone, and let go."""

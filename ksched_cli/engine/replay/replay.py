@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds
 from ksched_cli.engine.replay.application import Application
 from ksched_cli.engine.replay.attempts import SECOND, Attempts, ReplayClock
@@ -177,6 +178,16 @@ class Replay:
             record = self.log.live[queued.pod.key]
             record.outcome = PodOutcome.GATED if queued.gated else PodOutcome.PENDING
         self.usage.finish(self.clock.now, self.world.snapshot, len(self.queue))
+
+    def pending(self) -> list[str]:
+        """The pods that stay pending, by name; gated ones do not count."""
+        records = self.log.live.values()
+        return sorted(record.pod for record in records if record.outcome is PodOutcome.PENDING)
+
+    def state(self) -> ClusterState:
+        """The cluster as it is now."""
+        held = self.attempts.waiting.values()
+        return self.world.current_state([each.pod.pod for each in chain(self.queue, held)])
 
     def places(self) -> dict[str, list[str]]:
         """Where the pods without a node are: by place, their keys in order."""

@@ -20,6 +20,8 @@ from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
 
 _NEW = PodStatus()
+# Answers about all nodes are cached for so many shapes of pods at a time.
+_MAX_SHAPES = 200
 # Upstream: preemption.go (PreemptPod).
 _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 
@@ -49,6 +51,13 @@ class World:
 
     def info(self, pod: Pod) -> PodInfo:
         return self.simulation.catalog.info(pod)
+
+    def expect(self, pod: PodInfo) -> None:
+        """The pod will be tried, and others like it may come."""
+        cache = self.simulation.frameworks[pod.spec.scheduler_name].answer_cache
+        if len(cache) > _MAX_SHAPES:
+            cache.clear()
+        cache.expect((pod,))
 
     # -- pods -----------------------------------------------------------------------------------
 

@@ -105,6 +105,16 @@ class AnswerCache:
             entry = self._entries[key] = CacheEntry(self._expected[key])
         return entry
 
+    def __len__(self) -> int:
+        """How many shapes have an entry."""
+        return len(self._entries)
+
+    def clear(self) -> None:
+        """Drops what is cached for pods, and which are expected."""
+        self._entries.clear()
+        self._expected.clear()
+        self._dry_runs.clear()
+
     def forget(self, pod: PodInfo) -> None:
         """Drops what is cached for pods like this one, and that they are expected."""
         for key in (pod.shape, pod.signature):

@@ -51,6 +51,7 @@ COMMANDS = {
     "PendingReport": "explain --pending",
     "PluginList": "plugins",
     "PreemptionResult": "preempt",
+    "ReplayResult": "replay",
     "ScheduleResult": "schedule",
     "SnapshotResult": "snapshot",
     "SweepPlan": "sweep --dry-run",

@@ -1,0 +1,155 @@
+"""`ksched replay`: a timeline of changes to a cluster, in simulated time."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.options import Seed, StateOptions, TieBreak
+from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form
+
+if TYPE_CHECKING:
+    from ksched_cli.engine.replay.records import PodRecord
+    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.engine.replay.world import World
+    from ksched_cli.report.forms import Report
+    from ksched_cli.scenario.timeline import Timeline
+
+
+def replay(
+    options: StateOptions,
+    timeline: Annotated[
+        str, typer.Argument(metavar="TIMELINE", help="Of kind Timeline; or JSON lines, *.jsonl.")
+    ],
+    tie_break: TieBreak = "name",
+    seed: Seed = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Leave the single pods out of -o json and -o yaml.")
+    ] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="With -o json or yaml: every attempt with its time.")
+    ] = False,
+    save_state: Annotated[
+        str,
+        typer.Option(
+            "--save-state",
+            metavar="FILE.json",
+            help="Write the cluster as it is at the end, for --state.",
+            show_default=False,
+        ),
+    ] = "",
+) -> ExitCode:
+    """A cluster over time: pods come, run and end, nodes join and leave.
+
+    TIMELINE says what happens when; the state is the cluster at its start. Pods wait in
+    kube-scheduler's queue, with backoff, queueing hints and the grace periods of victims, while
+    simulated time passes. -o csv has a line per pod, -o html curves, -o name the pods that stay
+    pending. Exit code 0 when every pod that is not gated found a node, 1 when some stay pending, 2
+    when the timeline, state or configuration is broken, 3 when a plugin failed.
+    """
+    from ksched_cli.commands import session
+    from ksched_cli.commands.output import limit, show
+    from ksched_cli.engine.simulation import Options
+    from ksched_cli.report.changes import with_changes
+    from ksched_cli.scenario.timeline import read_timeline
+
+    as_data = options.output in (Form.JSON, Form.YAML)
+    _check(save_state, "--trace" if trace else "--summary" if summary else "", as_data)
+    world = session.open_world(options, Options(tie_break=session.tie_break(tie_break, seed)))
+    changes = world.state.changes
+    events = read_timeline(timeline, world.state, options.namespace)
+    records: list[PodRecord] = []
+    keeps_pods = options.output is Form.CSV or (as_data and not summary)
+    run = _run(world, events, options, trace, records if keeps_pods else None)
+    session.report_defects(world.simulation, options.debug)
+    if save_state:
+        _save(run, save_state)
+    report = _report(run, events.name, options, records, summary=summary, trace=trace)
+    show(with_changes(report, changes, limit(options.everything)), options.output)
+    if run.attempts.failed:
+        return ExitCode.DEFECT
+    return ExitCode.NO if run.pending() else ExitCode.YES
+
+
+def _check(save_state: str, data_option: str, as_data: bool) -> None:
+    """data_option: one that only JSON and YAML go with, or "". Raises UsageError."""
+    if data_option and not as_data:
+        raise UsageError(f"{data_option} does nothing without -o json or -o yaml")
+    if save_state:
+        from ksched_cli.live.snapshot_file import check_suffix
+
+        check_suffix(save_state)
+
+
+def _run(
+    world: World,
+    timeline: Timeline,
+    options: StateOptions,
+    trace: bool,
+    records: list[PodRecord] | None,
+) -> Replay:
+    """records: gets those of the pods that leave; None: nobody wants them"""
+    from ksched_cli.commands import progress
+    from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+
+    began = perf_counter()
+    with progress.of_time() as on_instant:
+        run_options = ReplayOptions(
+            timeline.start,
+            timeline.until,
+            makes_pods=not options.no_workloads,
+            traces=trace,
+            on_record=None if records is None else records.append,
+            on_instant=on_instant,
+        )
+        run = Replay(world, timeline.events(), run_options)
+        run.run()
+    _note_speed(run, perf_counter() - began)
+    return run
+
+
+def _report(
+    run: Replay,
+    name: str,
+    options: StateOptions,
+    records: list[PodRecord],
+    *,
+    summary: bool,
+    trace: bool,
+) -> Report:
+    from ksched_cli.commands.output import limit
+    from ksched_cli.report import replay as renderer
+    from ksched_cli.report.forms import Report
+
+    def pods() -> list[PodRecord]:
+        return [*records, *run.log.live.values()]
+
+    return Report(
+        document=lambda: renderer.document(run, name, None if summary else pods(), traces=trace),
+        table=lambda: renderer.table(run, limit(options.everything)),
+        names=run.pending,
+        headline=lambda: renderer.headline(run),
+        texts={Form.CSV: lambda: renderer.csv_text(pods())},
+    )
+
+
+def _note_speed(run: Replay, took: float) -> None:
+    from ksched_cli.commands.output import note
+
+    counts = run.log.counts
+    rate = (counts.events + counts.attempts + counts.ended) / max(took, 1e-9)
+    events = f"{counts.events:,} events, {counts.attempts:,} attempts"
+    note(f"{events} and {counts.ended:,} ends in {took:.1f} s: {rate:,.0f} a second")
+
+
+def _save(run: Replay, path: str) -> None:
+    from ksched_cli.live.snapshot_file import snapshot_text, written_aside
+    from ksched_cli.scenario.state_file import manifests
+
+    with written_aside(path) as file:
+        for part in snapshot_text(manifests(run.state()), lambda: None):
+            file.write(part)

@@ -1,0 +1,138 @@
+"""`ksched replay` from the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
+from tests.report.schemas import conforms
+
+EVENTS = [
+    {"at": 0, "pod": pod("a", cpu=1), "runsFor": 100},
+    {"at": 1.5, "pod": pod("b", cpu=1), "runsFor": 30},
+]
+
+
+@pytest.fixture
+def timeline(tmp_path: Path) -> Path:
+    return write(tmp_path, EVENTS)
+
+
+def write(folder: Path, events: list[dict[str, Any]]) -> Path:
+    path = folder / "timeline.json"
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": "2026-01-01T00:00:00Z"}
+    path.write_text(json.dumps({**header, "events": events}))
+    return path
+
+
+def test_pods_that_all_find_a_node_are_exit_code_0(
+    ksched: Ksched, write_state: WriteState, timeline: Path
+) -> None:
+    state = write_state(node("n", cpu=1))
+    code, out, _ = ksched("replay", timeline, "--state", state, "-o", "json", "--trace")
+    result = conforms(json.loads(out), "replay_result")
+    assert code == 0
+    assert (result["start"], result["end"]) == ("2026-01-01T00:00:00Z", 130)
+    assert result["waiting"]["all"]["max"] == 98.5
+    first, second = result["pods"]
+    assert (first["pod"], first["placed"], first["ended"]) == ("default/a", 0, 100)
+    assert (second["queued"], second["placed"], second["outcome"]) == (1.5, 100, "ended")
+    assert [(each["at"], each["result"]) for each in result["attempts"]] == [
+        (0, "scheduled"),
+        (1.5, "unschedulable"),
+        (100, "scheduled"),
+    ]
+    assert result["queues"]["active"] == []
+
+
+def test_a_pod_that_stays_pending_is_exit_code_1(
+    ksched: Ksched, write_state: WriteState, timeline: Path
+) -> None:
+    state = write_state(node("n", cpu=1), pod("big", cpu=9))
+    code, out, _ = ksched("replay", timeline, "--state", state)
+    assert code == 1
+    assert "1 pending" in out
+    assert "Insufficient cpu" in out
+    assert max(map(len, out.splitlines())) <= 100
+    code, out, _ = ksched("replay", timeline, "--state", state, "-o", "name")
+    assert (code, out) == (1, "default/big\n")
+
+
+def test_the_summary_leaves_the_pods_out(
+    ksched: Ksched, write_state: WriteState, timeline: Path
+) -> None:
+    state = write_state(node("n", cpu=1))
+    _, out, _ = ksched("replay", timeline, "--state", state, "-o", "json", "--summary")
+    result = conforms(json.loads(out), "replay_result")
+    assert "pods" not in result
+    assert result["summary"]["placed"] == 2
+
+
+def test_csv_has_a_line_per_pod(ksched: Ksched, write_state: WriteState, timeline: Path) -> None:
+    state = write_state(node("n", cpu=1))
+    _, out, _ = ksched("replay", timeline, "--state", state, "-o", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["pod"], row["waited"]) for row in rows] == [
+        ("default/a", "0"),
+        ("default/b", "98.5"),
+    ]
+
+
+def test_the_last_state_is_written_for_other_commands(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    last = tmp_path / "last.json"
+    events = [{"at": 0, "pod": pod("a", cpu=1)}, {"at": 5, "pod": pod("b", cpu=1)}]
+    state = write_state(node("n", cpu=1))
+    ksched("replay", write(tmp_path, events), "--state", state, "--save-state", last)
+    items = json.loads(last.read_text())["items"]
+    nodes = {each["metadata"]["name"]: each["spec"].get("nodeName") for each in items}
+    assert nodes == {"n": None, "a": "n", "b": None}
+    code, out, _ = ksched("schedule", "--state", last, "-o", "name")
+    assert (code, out) == (1, "default/b\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--trace",), "--trace does nothing without -o json or -o yaml"),
+        (("--summary",), "--summary does nothing without -o json or -o yaml"),
+        (("--save-state", "x.yaml"), "a snapshot is JSON"),
+        (("-o", "wide"), "-o of ksched replay takes one of"),
+    ],
+)
+def test_options_that_do_not_fit_are_exit_code_2(
+    ksched: Ksched,
+    write_state: WriteState,
+    timeline: Path,
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    code, _, err = ksched("replay", timeline, "--state", write_state(node("n")), *options)
+    assert code == 2
+    assert message in err
+
+
+def test_a_timeline_that_is_not_there_is_exit_code_2(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    for name in ("no.yaml", "no.jsonl"):
+        path = tmp_path / name
+        code, _, err = ksched("replay", path, "--state", write_state(node("n")))
+        assert (code, "there is no such file" in err) == (2, True)
+
+
+def test_an_event_that_does_not_fit_is_exit_code_2(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    path = write(tmp_path, [{"at": 0, "change": "cordon m"}])
+    code, _, err = ksched("replay", path, "--state", write_state(node("n")))
+    assert code == 2
+    assert 'event 0 of the timeline: change "cordon m": no node "m"' in err
