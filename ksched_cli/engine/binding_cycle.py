@@ -23,7 +23,7 @@ from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.resource_claims import ClaimStore, held_devices
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.framework.waiting_pods import WaitingPod, WaitingPods
 
 
@@ -80,10 +80,10 @@ class BindingCycle:
         node = NodeInfo(self.snapshot, row)
         assumed = Assumed(framework, state, pod, node, record)
         status = framework.reserve(state, pod, node)
-        if not status.is_success:
+        if status is not SUCCESS and not status.is_success:
             return self._undo(assumed, replace(record, reserve=status))
         permit = framework.permit(state, pod, node)
-        if permit.status.is_success:
+        if permit.status is SUCCESS or permit.status.is_success:
             return self._bind(assumed)
         record = replace(record, permit=permit.status)
         if not permit.status.is_wait:
@@ -105,29 +105,30 @@ class BindingCycle:
     def _bind(self, assumed: Assumed) -> Outcome:
         framework, state = assumed.framework, assumed.state
         pod, node = assumed.pod, assumed.node
-        activated = state.take_activated()
+        activated = state.activated
         status = framework.pre_bind(state, pod, node)
-        if status.is_success:
-            called = self.extenders.extenders_bind(pod, node.name)
+        if status is SUCCESS or status.is_success:
+            called = None
+            if self.extenders.extenders:
+                called = self.extenders.extenders_bind(pod, node.name)
             if called is None:
                 status = framework.bind(state, pod, node)
             else:
                 assumed = replace(assumed, record=replace(assumed.record, extender_binding=called))
                 if called.error:
                     status = Status.error(called.error)
-        if not status.is_success:
+        if status is not SUCCESS and not status.is_success:
             broken = replace(assumed.record, bind=status, error=status.message)
             undone = self._undo(assumed, broken)
             return replace(undone, activated=activated)
         framework.post_bind(state, pod, node)
-        activated += state.take_activated()
         record = assumed.record
         claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
-        if claims is not None and (pod.spec.resource_claims or claims.extended_of(pod)):
+        if claims is not None and (pod.spec.resource_claims or (claims.extended and claims.extended_of(pod))):
             record = replace(record, claims=held_devices(pod, claims))
         if state.notes is not None:
             record = replace(record, notes=state.notes)
-        return Outcome(record, node.row, activated=activated)
+        return Outcome(record, node.row, activated=state.activated)
 
     def _undo(self, assumed: Assumed, record: Attempt) -> Outcome:
         """Takes the pod off its node again."""

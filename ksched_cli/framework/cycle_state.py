@@ -18,19 +18,20 @@ Note: TypeAlias = "str | int | float | bool | Sequence[Note] | Mapping[str, Note
 class CycleState:
     """Data by key, and the plugins that asked to be left out of Filter or Score.
 
-    notes: by name, what plugins noted of the placement; None where nobody noted anything
+    notes:     by name, what plugins noted of the placement; None where nobody noted anything
+    activated: the keys of pods that plugins asked to be tried again
 
     A value that AddPod and RemovePod change has a method `clone`; the others are shared by copies.
     """
 
-    __slots__ = ("_activated", "data", "notes", "skip_filter", "skip_score")
+    __slots__ = ("activated", "data", "notes", "skip_filter", "skip_score")
 
     def __init__(self) -> None:
         self.data: dict[str, Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
         self.notes: dict[str, Note] | None = None
-        self._activated: tuple[str, ...] = ()
+        self.activated: tuple[str, ...] = ()
 
     def read(self, key: str) -> Any:
         """Raises PluginError where nothing was written, as when PreFilter is switched off."""
@@ -59,11 +60,11 @@ class CycleState:
 
         Upstream: PodsToActivate under the key kubernetes.io/pods-to-activate.
         """
-        self._activated = (*self._activated, key)
+        self.activated = (*self.activated, key)
 
     def take_activated(self) -> tuple[str, ...]:
         """The keys asked for since the last time."""
-        taken, self._activated = self._activated, ()
+        taken, self.activated = self.activated, ()
         return taken
 
     def clone(self) -> CycleState:

@@ -143,7 +143,10 @@ class PreFilterResult:
 
 class PreFilterPlugin(Plugin):
     """Runs once per attempt, before Filter: rejects the pod, narrows the nodes, or stores in the
-    cycle state what Filter needs."""
+    cycle state what Filter needs. idle_after_skip: Reserve and PreBind of an in-tree plugin need no
+    call after Skip."""
+
+    idle_after_skip: ClassVar[bool] = False
 
     @abstractmethod
     def pre_filter(

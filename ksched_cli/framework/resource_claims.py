@@ -35,12 +35,13 @@ class ClaimStore:
     log:    the devices allocated or deallocated so far, in order; a reader remembers how far it
             read
     shared: what the claims' shares of devices consume
+    extended: pod uid → namespace and name of the claim that was made for its extended resources
     """
 
     def __init__(self, handle: Handle) -> None:
         self._claims = dict(handle.cluster.resource_claims)
         self._pending: dict[str, ResourceClaim] = {}
-        self._extended: dict[str, tuple[str, str]] = {}
+        self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
         self._allocated: set[DeviceID] = set()
         self.shared = SharedDevices()
@@ -91,13 +92,13 @@ class ClaimStore:
         names = (f"{owner}-extended-resources-{number}" for number in count())
         name = next(name for name in names if (claim.namespace, name) not in self._claims)
         created = replace(claim, metadata=replace(claim.metadata, name=name, uid=""))
-        self._extended[pod_uid] = created.namespace, name
+        self.extended[pod_uid] = created.namespace, name
         self._claims[created.namespace, name] = created
         return created
 
     def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
         """The claim that was made for a pod's extended resources."""
-        return self._claims.get(self._extended.get(pod.uid, ("", "")))
+        return self._claims.get(self.extended.get(pod.uid, ("", "")))
 
     def delete(self, claim: ResourceClaim) -> None:
         """Frees its devices. Does nothing if the claim is not there."""

@@ -50,8 +50,9 @@ from ksched_cli.framework.status import SUCCESS, Code, Status
 
 P = TypeVar("P", bound=Plugin)
 
-# Reserve and PreBind of one plugin, as methods that are called alike.
-NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], Status]]
+# Reserve or PreBind of one plugin; and the plugin's name, where it needs no call once PreFilter has
+# skipped the pod, else "".
+NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], Status], str]
 SortKey: TypeAlias = Callable[[QueuedPod], tuple[float, ...]]
 
 # Upstream: maxTimeout in runtime/framework.go.
@@ -98,10 +99,13 @@ class Framework:
         self.sort_key = _sort_key(self.queue_sort, caller)
         self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
         self._reserves = self._at("reserve", ReservePlugin)
-        self._reserve_calls = tuple((plugin, plugin.reserve) for plugin in self._reserves)
+        self._reserve_calls: tuple[NodeCall, ...] = tuple(
+            (plugin, plugin.reserve, self._idle_name(plugin)) for plugin in self._reserves
+        )
         self._permits = self._at("permit", PermitPlugin)
-        self._pre_bind_calls = tuple(
-            (plugin, plugin.pre_bind) for plugin in self._at("preBind", PreBindPlugin)
+        self._pre_bind_calls: tuple[NodeCall, ...] = tuple(
+            (plugin, plugin.pre_bind, self._idle_name(plugin))
+            for plugin in self._at("preBind", PreBindPlugin)
         )
         self._binds = self._at("bind", BindPlugin)
         self._post_binds = self._at("postBind", PostBindPlugin)
@@ -138,6 +142,12 @@ class Framework:
         points = ("preFilter", "filter", "preScore", "score")
         plugins = dict.fromkeys(plugin for at in points for plugin in self._at(at, Plugin))
         return PodSigner.of(list(plugins), self.caller)
+
+    def _idle_name(self, plugin: Plugin) -> str:
+        """See NodeCall."""
+        is_in_tree = plugin.name not in self.caller.foreign
+        is_idle = isinstance(plugin, PreFilterPlugin) and plugin.idle_after_skip
+        return plugin.name if is_in_tree and is_idle else ""
 
     def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
         refs = self.profile.plugins.get(point, ())
@@ -282,7 +292,10 @@ class Framework:
         node: NodeInfo,
     ) -> Status:
         """Upstream: RunReservePluginsReserve, RunPreBindPlugins."""
-        for plugin, method in calls:
+        skipped = state.skip_filter
+        for plugin, method, idle_name in calls:
+            if idle_name in skipped:
+                continue
             status = self.caller.status(plugin, point, self._snapshot, method, state, pod, node)
             if status is SUCCESS:
                 continue

@@ -100,6 +100,7 @@ class DynamicResources(
     Explains,
 ):
     name = "DynamicResources"
+    idle_after_skip = True
 
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         timeout = args.filter_timeout if args is not None else None

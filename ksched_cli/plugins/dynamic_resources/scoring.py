@@ -33,6 +33,8 @@ Allocations = Sequence[AllocationResult]
 
 
 class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
+    normalizes_by_min_max = True
+
     def __init__(self, args: DynamicResourcesArgs | None, handle: Handle) -> None:
         super().__init__(args, handle)
         mends_index = handle.release.rules.scores_allocated_claims

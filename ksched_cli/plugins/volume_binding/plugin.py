@@ -81,6 +81,7 @@ class VolumeBinding(
     Explains,
 ):
     name = "VolumeBinding"
+    idle_after_skip = True
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self.binder = VolumeBinder(handle)
