@@ -124,7 +124,9 @@ class BindingCycle:
         framework.post_bind(state, pod, node)
         record = assumed.record
         claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
-        if claims is not None and (pod.spec.resource_claims or (claims.extended and claims.extended_of(pod))):
+        if claims is not None and (
+            pod.spec.resource_claims or (claims.extended and claims.extended_of(pod))
+        ):
             record = replace(record, claims=held_devices(pod, claims))
         if state.notes is not None:
             record = replace(record, notes=state.notes)

@@ -20,7 +20,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
-from ksched_cli.framework.cache.answer_cache import SCALAR_PATH_MAX
+from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE, SCALAR_PATH_MAX
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.interface import PostFilterResult
@@ -32,9 +32,6 @@ from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
 from ksched_cli.framework.status import PluginError, Status
-
-# To so many pods that look the same, caching answers about all nodes brings more than it costs.
-MANY_PODS_ALIKE = 64
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 

@@ -151,7 +151,7 @@ class PluginCaller:
         return all(self._has_both_forms(plugin, FilterPlugin, "filter") for plugin in plugins)
 
     def has_scalar_score(self, plugins: Iterable[ScorePlugin]) -> bool:
-        """As `has_scalar_filter`, for `weighted_sum`."""
+        """As `has_scalar_filter`, for `weighted_sums`."""
         return all(self._has_both_forms(plugin, ScorePlugin, "score") for plugin in plugins)
 
     def _has_both_forms(self, plugin: Plugin, contract: type[Plugin], form: str) -> bool:
@@ -291,26 +291,24 @@ class PluginCaller:
                 f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
 
-    def weighted_sum(
-        self,
-        plugins: Sequence[ScorePlugin],
-        weights: Mapping[str, int],
-        state: CycleState,
-        pod: PodInfo,
-        node: NodeInfo,
-    ) -> int | None:
-        """The plugins' scores of one node, weighted and added up (see `has_scalar_score`). None
-        leaves it open: a failure shows when `score_nodes` is called."""
-        weighted = 0
+    def weighted_sums(
+        self, weights: Mapping[ScorePlugin, int], state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> dict[int, int] | None:
+        """By row, the plugins' scores, weighted and added up (see `has_scalar_score`). None leaves
+        it open: a failure shows when `score_nodes` is called."""
+        sums = {}
         try:
-            for plugin in plugins:
-                score = plugin.score(state, pod, node)
-                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                    return None
-                weighted += score * weights[plugin.name]
+            for row in nodes.indices().tolist():
+                node, weighted = NodeInfo(nodes.snapshot, row), 0
+                for plugin, weight in weights.items():
+                    score = plugin.score(state, pod, node)
+                    if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                        return None
+                    weighted += score * weight
+                sums[row] = weighted
         except Exception:
             return None
-        return weighted
+        return sums
 
     # -- points of one shape --------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cache.answer_cache import (
-    SCALAR_PATH_MAX,
+    MANY_PODS_ALIKE,
     AnswerCache,
     CacheEntry,
     shareable,
@@ -28,9 +28,12 @@ from ksched_cli.framework.interface import (
     Scope,
     ScorePlugin,
 )
-from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import PluginError
+
+# Below this many nodes, the array forms of the ROW plugins cost more than those for one node.
+SCALAR_SCORES_MAX = 8
 
 
 class PluginScores(Struct, frozen=True):
@@ -92,7 +95,7 @@ class ScoreRunner:
         state.skip_score.update(entry.static_state.skip_score)
         self._pre_score(entry.pre_scores, state, pod, nodes)
         cache = self._up_to_date(entry, pod, nodes)
-        sums = nodes.gather(cache.sums)
+        sums = cache.totals(nodes)
         for plugin in cache.normalized_plugins:
             raw = nodes.gather(cache.raw[plugin.name])
             sums = sums + self._weighted(plugin, state, pod, nodes, raw)
@@ -185,6 +188,8 @@ class ScoreRunner:
         cache, entry.score = entry.score, None
         if cache is None:
             cache = self._build_cache(entry.static_state, pod)
+            if cache.scalar and entry.pod_count >= MANY_PODS_ALIKE:
+                self._refresh_rows(cache, entry.static_state, pod, Nodes(nodes.snapshot))
         self._refresh(cache, entry.static_state, pod, nodes)
         entry.score = cache
         return cache
@@ -199,12 +204,17 @@ class ScoreRunner:
             if scope is Scope.CLUSTER:
                 cache.uncached.append(plugin)
             elif scope is Scope.ROW:
-                cache.add_row_plugin(plugin)
+                cache.add_row_plugin(plugin, self.weights[plugin.name])
             else:
                 scores = self._node_scores(plugin, static_state, pod)
                 cache.add_node_plugin(plugin, self.weights[plugin.name], scores)
         plugins = cache.row_plugins
         cache.scalar = not cache.raw_row_plugins and self._caller.has_scalar_score(plugins)
+        if cache.scalar and cache.row_sums is not None:
+            keys = [(plugin.name, self._caller.cache_key(plugin, pod)) for plugin in plugins]
+            if all(key is not None for _, key in keys):
+                shared = self._cache.row_sums
+                cache.row_sums = shared.setdefault(tuple(keys), cache.row_sums)
         return cache
 
     def _node_scores(
@@ -234,44 +244,46 @@ class ScoreRunner:
     def _refresh(
         self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> None:
-        """Normalizes by the extremes of the nodes, and calls the ROW plugins for those of the nodes
-        that have changed. Raises PluginError."""
+        """Normalizes by the extremes of the nodes, and brings their sums up to date. Raises
+        PluginError."""
         for normalized in tuple(cache.normalized_parts):
             extremes = normalized.scores.extremes(nodes)
             if extremes != normalized.extremes:
                 part = self._part(normalized.scores, extremes, static_state, pod)
                 cache.replace_part(normalized, extremes, part)
-        # Of all nodes, the log says which have changed; in-tree plugins do not mind more of them.
-        in_view = Nodes(nodes.snapshot) if cache.scalar and nodes.are_most else nodes
-        stale = cache.renew(in_view)
-        if stale is None:
-            return
-        may_be_scalar = cache.scalar and len(stale) < SCALAR_PATH_MAX
-        if may_be_scalar and self._refresh_by_node(cache, static_state, pod, stale):
-            return
-        rows = slice(None) if stale.rows is None else stale.rows
-        if cache.row_plugins:
-            sums = cache.static_sums[rows]
-            for plugin in cache.row_plugins:
-                weight = self.weights[plugin.name]
-                scores = self._raw_scores(plugin, static_state, pod, stale)
-                sums = sums + (scores if weight == 1 else scores * weight)
-            cache.sums[rows] = sums
-        for plugin in cache.raw_row_plugins:
-            cache.raw[plugin.name][rows] = self._raw_scores(plugin, static_state, pod, stale)
+        if cache.row_sums is not None:
+            # Of all nodes, the log says which have changed; in-tree plugins do not mind more.
+            in_view = Nodes(nodes.snapshot) if cache.scalar and nodes.are_most else nodes
+            self._refresh_rows(cache, static_state, pod, in_view)
 
-    def _refresh_by_node(
-        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, stale: Nodes
-    ) -> bool:
-        """Node by node; whether that went well."""
-        caller, plugins, weights = self._caller, cache.row_plugins, self.weights
-        for row in stale.indices().tolist():
-            node = NodeInfo(stale.snapshot, row)
-            weighted = caller.weighted_sum(plugins, weights, static_state, pod, node)
-            if weighted is None:
-                return False
-            cache.sums[row] = cache.static_sums[row] + weighted
-        return True
+    def _refresh_rows(
+        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Calls the ROW plugins for those of the nodes that have changed. Raises PluginError."""
+        row_sums = cache.row_sums
+        stale = None if row_sums is None else row_sums.versions.renew(nodes)
+        if row_sums is None or stale is None:
+            return
+        if cache.scalar and len(stale) < SCALAR_SCORES_MAX:
+            by_row = self._caller.weighted_sums(cache.row_plugins, static_state, pod, stale)
+            if by_row is not None:
+                for row, weighted in by_row.items():
+                    row_sums.sums[row] = weighted
+                return
+        rows = slice(None) if stale.rows is None else stale.rows
+        try:
+            sums: Scores | None = None
+            for plugin, weight in cache.row_plugins.items():
+                scores = self._raw_scores(plugin, static_state, pod, stale)
+                part = scores if weight == 1 else scores * weight
+                sums = part if sums is None else sums + part
+            if sums is not None:
+                row_sums.sums[rows] = sums
+            for plugin in cache.raw_row_plugins:
+                cache.raw[plugin.name][rows] = self._raw_scores(plugin, static_state, pod, stale)
+        except PluginError:
+            row_sums.forget()
+            raise
 
     def _part(
         self, scores: NodeScores, extremes: Extremes, static_state: CycleState, pod: PodInfo

@@ -20,6 +20,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
+from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulate, simulation
 from tests.framework.toys import Toy, filtering, narrowing, profile, scoring
 from tests.narrowing import present
@@ -123,6 +124,29 @@ def test_a_refusal_in_reserve_takes_the_pod_off_its_node_and_tells_all_in_revers
     assert outcome.row is None
     assert (outcome.attempt.node, outcome.attempt.reserve) == ("", refusal.by("R2"))
     assert run.snapshot.pods == [[], [], []]
+
+
+def test_reserve_is_called_after_skip_unless_an_in_tree_plugin_is_idle_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reserved: list[str] = []
+
+    class Inheriting(VolumeBinding):
+        name = "Inheriting"
+
+        def reserve(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+            reserved.append(self.name)
+            return super().reserve(state, pod, node)
+
+    def reserve(self: VolumeBinding, *arguments: Any) -> Status:
+        reserved.append("VolumeBinding")
+        return SUCCESS
+
+    monkeypatch.setattr(VolumeBinding, "reserve", reserve)
+    point = {"enabled": [{"name": "Inheriting"}]}
+    config = {"profiles": [{"plugins": {"preFilter": point, "reserve": point}}]}
+    assert run_cycle(state(), config, [Inheriting]).node == "a"
+    assert reserved == ["Inheriting", "VolumeBinding"]
 
 
 def permitting(name: str, status: Status, seconds: float = 0.0) -> type[Toy]:

@@ -1,5 +1,6 @@
 """Score plugins together: prepared, scored, normalised, weighted."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cache.score_cache import RowSums
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import PreScorePlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.framework.status import SKIP, Status
+from ksched_cli.framework.status import SKIP, PluginError, Status
 from ksched_cli.plugins.helper.normalize import default_normalize_score
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
 from tests.framework.toys import Toy, normalizing, preparing, profile, scoring
+from tests.narrowing import present
 
 NAMES = ["a", "b", "c"]
 SCORES = st.fixed_dictionaries({name: st.integers(0, 100) for name in NAMES})
@@ -142,3 +146,55 @@ def test_default_normalize_score_keeps_the_order_and_ends_at_100(
     assert (steps <= 0).all() if reverse else (steps >= 0).all()
     if scores.max() > 0:
         assert (normalized.min() if reverse else normalized.max()) == (0 if reverse else 100)
+
+
+def sums_by_app(run: Simulation) -> dict[str, RowSums]:
+    """Of the pods' labels `app`, after the run."""
+    cache = run.frameworks["default-scheduler"].answer_cache
+    entries = {info.labels["app"]: cache.entry_for(info) for info in run.pending()}
+    return {app: present(present(present(entry).score).row_sums) for app, entry in entries.items()}
+
+
+def alike_but_for_labels() -> Simulation:
+    """Pods of apps a and b request the same, those of c more; without detail, so that answers are
+    cached."""
+    nodes = [node(f"n{i}", cpu="64") for i in range(12)]
+    cpus = {"a": "1", "b": "1", "c": "2"}
+    pods = [
+        pod(f"{app}{i}", labels={"app": app}, cpu=cpu)
+        for i in range(6)
+        for app, cpu in cpus.items()
+    ]
+    run = simulation(cluster(*nodes, *pods))
+    run.pipeline.detailed = False
+    return run
+
+
+def test_pods_that_request_the_same_share_the_sums_of_row_plugins() -> None:
+    run = alike_but_for_labels()
+    placements = run.run().placements
+    sums = sums_by_app(run)
+    assert sums["a"] is sums["b"]
+    assert sums["a"] is not sums["c"]
+    uncached = alike_but_for_labels()
+    uncached.options = replace(uncached.options, cache_answers=False)
+    assert uncached.run().placements == placements
+
+
+def test_nothing_of_a_failed_refresh_counts_as_up_to_date() -> None:
+    run = alike_but_for_labels()
+    before = alike_but_for_labels().run().placements
+    fit = present(run.frameworks["default-scheduler"].plugin("NodeResourcesFit"))
+    failures = iter(range(2))
+
+    def fails_at_first(*arguments: Any) -> Scores:
+        if next(failures, None) is not None:
+            raise PluginError("not now")
+        return type(fit).score_nodes(fit, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "score_nodes", fails_at_first, raising=False)
+        record = run.run()
+    assert "not now" in record.attempts[0].error
+    assert record.placements.keys() == before.keys()
+    assert sums_by_app(run)["a"].sums.all()

@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.filter_cache import FilterCache
-from ksched_cli.framework.cache.score_cache import NodeScores, ScoreCache
+from ksched_cli.framework.cache.score_cache import NodeScores, RowSums, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin, PreFilterPlugin, PreScorePlugin, Scope
 from ksched_cli.framework.plugins_runner import R, RowResults
@@ -26,6 +26,9 @@ SCALAR_PATH_MAX = 6
 
 # Of that many nodes, to keep the answers for two pods costs more than to ask twice.
 MANY_NODES = 1000
+
+# For so many pods that look the same, computing answers about all nodes brings more than it costs.
+MANY_PODS_ALIKE = 64
 
 # A plugin's name, and its cache_key for a pod.
 SharedKey: TypeAlias = tuple[str, Hashable]
@@ -68,6 +71,7 @@ class AnswerCache:
     have such; of others nobody knows.
 
     node_verdicts, node_scores: NODE answers about all rows, which pods of several shapes share
+    row_sums: the same of scores of in-tree ROW plugins; by the plugins' keys
     by_shape: whether no plugin is foreign; otherwise an entry is of one signature
     """
 
@@ -75,6 +79,7 @@ class AnswerCache:
         self.snapshot = snapshot
         self.node_verdicts: dict[SharedKey, Verdicts] = {}
         self.node_scores: dict[SharedKey, NodeScores] = {}
+        self.row_sums: dict[tuple[SharedKey, ...], RowSums] = {}
         self.by_shape = True
         self._least_pods = 2 if len(snapshot) < MANY_NODES else 3
         self._queried: set[SharedKey] = set()

@@ -95,78 +95,88 @@ class NormalizedPart:
     part: Scores | None = None
 
 
+class RowSums:
+    """Per row, the weighted sum of ROW plugins. Pods of several signatures may share it.
+
+    versions: of its rows
+    """
+
+    __slots__ = ("sums", "versions")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.sums: Scores = np.zeros(len(snapshot), dtype=np.int64)
+        self.versions = RowVersions(snapshot)
+
+    def forget(self) -> None:
+        """None of the rows is up to date."""
+        self.versions = RowVersions(self.versions.snapshot)
+
+
 @dataclass(slots=True)
 class ScoreCache:
     """The plugins of a profile, by how much of their scores is cached.
 
-    static_sums: per row, the weighted sum of the NODE plugins; sums: with that of `row_plugins`
-    row_plugins: in the sums; computed anew for rows that changed
-    normalized_parts: in the sums, normalized by the extremes of the nodes last asked about
-    normalized_plugins: not in the sums, their raw scores in `raw`; normalized in every cycle
+    static_sums: per row, the weighted sum of the NODE plugins
+    row_sums:    that of `row_plugins`; None where there are no ROW plugins
+    row_plugins: plugin → weight; computed anew for rows that changed
+    normalized_parts: in static_sums, normalized by the extremes of the nodes last asked about
+    normalized_plugins: in neither, their raw scores in `raw`; normalized in every cycle
     raw_row_plugins: those among them whose raw scores are computed anew for rows that changed
     raw:         raw scores of all rows, by plugin name
     uncached:    the plugins of which nothing is cached
     scalar:      whether the row plugins may be called node by node
-    versions:    of the rows of `sums` and `raw`; None where they never change
     """
 
     snapshot: Snapshot
     static_sums: Scores
-    sums: Scores
-    row_plugins: list[ScorePlugin] = field(default_factory=list)
+    row_sums: RowSums | None = None
+    row_plugins: dict[ScorePlugin, int] = field(default_factory=dict)
     normalized_parts: list[NormalizedPart] = field(default_factory=list)
     normalized_plugins: list[ScorePlugin] = field(default_factory=list)
     raw_row_plugins: list[ScorePlugin] = field(default_factory=list)
     raw: dict[str, Scores] = field(default_factory=dict)
     uncached: list[ScorePlugin] = field(default_factory=list)
     scalar: bool = False
-    versions: RowVersions | None = None
 
     @classmethod
     def zeros(cls, snapshot: Snapshot) -> ScoreCache:
         """No plugins: every sum is 0."""
-        return cls(
-            snapshot,
-            np.zeros(len(snapshot), dtype=np.int64),
-            np.zeros(len(snapshot), dtype=np.int64),
-        )
+        return cls(snapshot, np.zeros(len(snapshot), dtype=np.int64))
 
-    def add_row_plugin(self, plugin: ScorePlugin) -> None:
-        self.versions = self.versions or RowVersions(self.snapshot)
+    def add_row_plugin(self, plugin: ScorePlugin, weight: int) -> None:
+        self.row_sums = self.row_sums or RowSums(self.snapshot)
         if isinstance(plugin, NormalizeScore):
             self.raw[plugin.name] = np.zeros(len(self.snapshot), dtype=np.int64)
             self.normalized_plugins.append(plugin)
             self.raw_row_plugins.append(plugin)
         else:
-            self.row_plugins.append(plugin)
+            self.row_plugins[plugin] = weight
 
     def add_node_plugin(self, plugin: ScorePlugin, weight: int, scores: NodeScores) -> None:
-        """Before any rows are stored."""
+        """Before any sums are read."""
         if not isinstance(plugin, NormalizeScore):
             if scores.lowest or scores.highest:
                 self.static_sums += scores.raw * weight
-                self.sums += scores.raw * weight
         elif plugin.normalizes_by_min_max:
             self.normalized_parts.append(NormalizedPart(scores))
         else:
             self.raw[plugin.name] = scores.raw
             self.normalized_plugins.append(plugin)
 
-    def renew(self, nodes: Nodes) -> Nodes | None:
-        """The nodes whose sums and raw scores are to be stored anew, or None; see
-        RowVersions.renew."""
-        return None if self.versions is None else self.versions.renew(nodes)
+    def totals(self, nodes: Nodes) -> Scores:
+        """The sums of the nodes. Do not write to it: it may be a column itself."""
+        static = nodes.gather(self.static_sums)
+        return static if self.row_sums is None else static + nodes.gather(self.row_sums.sums)
 
     def replace_part(
         self, normalized: NormalizedPart, extremes: Extremes, part: Scores | None
     ) -> None:
         """Puts another normalization into the sums. part: see NodeScores.store_part; None leaves
         the plugin to be normalized in every cycle from now on."""
-        for sums in (self.static_sums, self.sums):
-            if normalized.part is not None:
-                sums -= normalized.part
-            if part is not None:
-                sums += part
+        if normalized.part is not None:
+            self.static_sums -= normalized.part
+        if part is not None:
+            self.static_sums += part
         normalized.part, normalized.extremes = part, extremes
         if part is None:
             plugin = normalized.scores.plugin

@@ -5,7 +5,7 @@ Upstream: plugins/noderesources/balanced_allocation.go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,8 +34,8 @@ from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,
     calculate_pod_requests,
-    cpu_and_memory_of,
     plain_column,
+    requests_key,
     resource_usages,
     usage_lines,
     used_cpu_and_memory,
@@ -55,6 +55,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
         return sign_requests(pod)
 
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        return requests_key(pod)
+
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Status:
         pod_requests = calculate_pod_requests(self._resources, pod, nonzero=False)
         if not any(pod_requests.by_resource):
@@ -64,15 +67,19 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        if pod_requests is None or plain_column(pod_requests, node.snapshot) is None:
+        snapshot, row = node.snapshot, node.row
+        if pod_requests is None or plain_column(pod_requests, snapshot) is None:
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
-            pod_requests, node, nonzero=False
+        cpu, memory = pod_requests.by_resource
+        cpu_capacity, memory_capacity = (
+            snapshot.capacity.item(0, row),
+            snapshot.capacity.item(1, row),
         )
-        # Converted to floats first, as in Go: Python divides large integers more exactly.
-        cpu_fraction = min(float(cpu) / float(cpu_allocatable), 1.0)
-        memory_fraction = min(float(memory) / float(memory_allocatable), 1.0)
-        return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
+        # Python divides large integers more exactly than Go divides floats; those that are too
+        # large to be exact as floats are far above any capacity here.
+        cpu_fraction = (snapshot.usage.item(0, row) + cpu) / cpu_capacity
+        memory_fraction = (snapshot.usage.item(1, row) + memory) / memory_capacity
+        return _balance_of(cpu_fraction, memory_fraction)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests = self._requests_to_score(state, pod)
@@ -118,16 +125,19 @@ class BalanceChange(NodeResourcesBalancedAllocation):
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        if pod_requests is None or plain_column(pod_requests, node.snapshot) is None:
+        snapshot, row = node.snapshot, node.row
+        if pod_requests is None or plain_column(pod_requests, snapshot) is None:
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
-            pod_requests, node, nonzero=False
-        )
         cpu_request, memory_request = pod_requests.by_resource
-        after = _balance_of(cpu, cpu_allocatable, memory, memory_allocatable)
-        before = _balance_of(
-            cpu - cpu_request, cpu_allocatable, memory - memory_request, memory_allocatable
+        cpu, memory = snapshot.usage.item(0, row), snapshot.usage.item(1, row)
+        cpu_capacity, memory_capacity = (
+            snapshot.capacity.item(0, row),
+            snapshot.capacity.item(1, row),
         )
+        after = _balance_of(
+            (cpu + cpu_request) / cpu_capacity, (memory + memory_request) / memory_capacity
+        )
+        before = _balance_of(cpu / cpu_capacity, memory / memory_capacity)
         return HALF + (HALF + after - before) // 2
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
@@ -143,20 +153,24 @@ class BalanceChange(NodeResourcesBalancedAllocation):
         elif nodes.are_most:
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
         else:
+            # Both at once: with few nodes, a call costs more than what it computes.
             used = used_cpu_and_memory(nodes, nonzero=False)
+            both = np.stack((used + column, used), axis=1)
             capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
-            after = _balance(_deviation_of_two(used + column, capacity))
-            before = _balance(_deviation_of_two(used, capacity))
+            after, before = _balance(_deviation_of_two(both, capacity[:, None]))
         return HALF + (HALF + after - before) // 2
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, nonzero=False)
 
 
-def _balance_of(cpu: int, cpu_allocatable: int, memory: int, memory_allocatable: int) -> int:
-    cpu_fraction = min(float(cpu) / float(cpu_allocatable), 1.0)
-    memory_fraction = min(float(memory) / float(memory_allocatable), 1.0)
-    return int((1 - abs(cpu_fraction - memory_fraction) / 2) * MAX_NODE_SCORE)
+def _balance_of(cpu: float, memory: float) -> int:
+    """50 to 100, of the used fractions of cpu and memory of one node."""
+    if cpu > 1:
+        cpu = 1.0
+    if memory > 1:
+        memory = 1.0
+    return int((1 - abs(cpu - memory) / 2) * MAX_NODE_SCORE)
 
 
 def _balance(deviation: Floats) -> Scores:
@@ -168,7 +182,7 @@ def _balance(deviation: Floats) -> Scores:
 
 def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
     """The standard deviation of the used fractions of cpu and memory, of which every node has some.
-    Both of shape (2, nodes). Writes to `requested`."""
+    Both have a shape of (2, …, nodes). Writes to `requested`."""
     requested /= capacity
     cpu, memory = np.minimum(requested, 1.0, out=requested)
     cpu -= memory

@@ -5,7 +5,7 @@ Upstream: plugins/noderesources/fit.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -37,15 +37,16 @@ from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, Sco
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,
-    Strategy,
     calculate_pod_requests,
-    cpu_and_memory_of,
     least_allocated,
     least_allocated_floats,
+    least_allocated_number,
     most_allocated,
     most_allocated_floats,
+    most_allocated_number,
     plain_column,
     requested_to_capacity_ratio,
+    requests_key,
     resource_usages,
     usage_lines,
     used_cpu_and_memory,
@@ -78,12 +79,15 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        self._strategy: Strategy = (
-            least_allocated if strategy.type == LEAST_ALLOCATED else most_allocated
-        )
-        self._strategy_of_floats = (
-            least_allocated_floats if strategy.type == LEAST_ALLOCATED else most_allocated_floats
-        )
+        # In three forms: of columns, of columns as floats, of one node.
+        if strategy.type == LEAST_ALLOCATED:
+            self._strategy = least_allocated
+            self._strategy_of_floats = least_allocated_floats
+            self._strategy_of_node = least_allocated_number
+        else:
+            self._strategy = most_allocated
+            self._strategy_of_floats = most_allocated_floats
+            self._strategy_of_node = most_allocated_number
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
@@ -97,6 +101,9 @@ class NodeResourcesFit(
         yield ClusterEvent(POD, pod_actions), hints.after_pod_change
         node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
         yield ClusterEvent(NODE, node_actions), hints.after_node_change
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        return requests_key(pod)
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -170,20 +177,19 @@ class NodeResourcesFit(
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
+        snapshot, row = node.snapshot, node.row
         if (
             pod_requests is None
             or self._shape_score is not None
-            or plain_column(pod_requests, node.snapshot) is None
+            or plain_column(pod_requests, snapshot) is None
         ):
             return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, cpu_allocatable, memory, memory_allocatable = cpu_and_memory_of(
-            pod_requests, node, nonzero=True
-        )
+        used, capacity, score = snapshot.nonzero, snapshot.capacity, self._strategy_of_node
+        cpu, memory = pod_requests.by_resource
         cpu_weight, memory_weight = self._weights
-        points = self._strategy(cpu, cpu_allocatable, True) * cpu_weight
-        return (points + self._strategy(memory, memory_allocatable, True) * memory_weight) // (
-            cpu_weight + memory_weight
-        )
+        points = score(used.item(0, row) + cpu, capacity.item(0, row)) * cpu_weight
+        points += score(used.item(1, row) + memory, capacity.item(1, row)) * memory_weight
+        return points // (cpu_weight + memory_weight)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
@@ -208,10 +214,14 @@ class NodeResourcesFit(
         # 0 to 100 each: narrow integers are added and divided faster.
         cpu, memory = self._strategy_of_floats(requested, capacity).astype(np.int32)
         cpu_weight, memory_weight = self._weights
-        cpu *= cpu_weight
-        memory *= memory_weight
-        cpu += memory
-        cpu //= cpu_weight + memory_weight
+        if cpu_weight == memory_weight:
+            cpu += memory
+            cpu >>= 1
+        else:
+            cpu *= cpu_weight
+            memory *= memory_weight
+            cpu += memory
+            cpu //= cpu_weight + memory_weight
         return cpu.astype(np.int64)
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:

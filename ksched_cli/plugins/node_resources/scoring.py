@@ -7,9 +7,9 @@ requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
@@ -26,8 +26,6 @@ from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 CPU, MEMORY, EPHEMERAL_STORAGE = "cpu", "memory", "ephemeral-storage"
 MAX_UTILIZATION = 100
 MAX_CUSTOM_PRIORITY_SCORE = 10
-
-A = TypeVar("A", int, Scores)
 
 # Amounts below this cannot overflow in the products computed here, which floats represent exactly.
 # Nor can their quotients, of at most MAX_NODE_SCORE, be rounded up to an integer: the difference is
@@ -49,12 +47,6 @@ class ResourceUsage:
 
 # (requested, allocatable, which is above 0, whether no product can overflow) → score
 ResourceScore: TypeAlias = Callable[[Scores, Scores, bool], Scores]
-
-
-class Strategy(Protocol):
-    """Scores one resource, from columns or from numbers. plain: no product can overflow."""
-
-    def __call__(self, requested: A, capacity: A, plain: bool = False) -> A: ...
 
 
 def resource_usages(
@@ -116,6 +108,12 @@ def calculate_pod_requests(
     return ScoredRequests(by_resource, np.array(by_resource, dtype=np.float64)[:, None])
 
 
+def requests_key(pod: PodInfo) -> Hashable:
+    """All that the two plugins read of a pod."""
+    resources = pod.resources
+    return tuple(resources.requests.items()), tuple(resources.scoring.items())
+
+
 def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | None:
     """The pod's requests where cpu and memory are the resources to score, every node has both, and
     no product can overflow; else None."""
@@ -132,43 +130,36 @@ def used_cpu_and_memory(nodes: Nodes, nonzero: bool) -> Floats:
     return nodes.gather_columns(used).astype(np.float64)
 
 
-def cpu_and_memory_of(
-    pod_requests: ScoredRequests, node: NodeInfo, nonzero: bool
-) -> tuple[int, int, int, int]:
-    """Cpu requested and allocatable, memory requested and allocatable, on one node."""
-    snapshot, row = node.snapshot, node.row
-    used = snapshot.nonzero if nonzero else snapshot.usage
-    capacity = snapshot.capacity
-    cpu, memory = pod_requests.by_resource
-    return (
-        used.item(0, row) + cpu,
-        capacity.item(0, row),
-        used.item(1, row) + memory,
-        capacity.item(1, row),
-    )
-
-
-def least_allocated(requested: A, capacity: A, plain: bool = False) -> A:
+def least_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """The more is left, the higher. capacity: above 0."""
-    unused: A = (capacity - requested) * MAX_NODE_SCORE
+    unused = (capacity - requested) * MAX_NODE_SCORE
     points = _plain_quotient(unused, capacity) if plain else divide(unused, capacity)
     return points * (requested <= capacity)
 
 
-def most_allocated(requested: A, capacity: A, plain: bool = False) -> A:
+def most_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
     """The more is requested, the higher. capacity: above 0."""
-    most: A = capacity + (requested - capacity) * (requested < capacity)
+    most = capacity + (requested - capacity) * (requested < capacity)
     points = most * MAX_NODE_SCORE
     return _plain_quotient(points, capacity) if plain else divide(points, capacity)
 
 
-def _plain_quotient(points: A, capacity: A) -> A:
-    """Of amounts below MAX_PLAIN: rounded down where it is not negative. For columns by way of
-    floats, which are divided several times as fast as integers."""
-    if isinstance(points, int):
-        return points // capacity
-    quotient: A = (points / capacity).astype(np.int64)
-    return quotient
+def _plain_quotient(points: Scores, capacity: Scores) -> Scores:
+    """Of amounts below MAX_PLAIN: rounded down where it is not negative. By way of floats, which
+    are divided several times as fast as integers."""
+    return (points / capacity).astype(np.int64)
+
+
+def least_allocated_number(requested: int, capacity: int) -> int:
+    """As `least_allocated`, of one node, for amounts that cannot overflow."""
+    return (capacity - requested) * MAX_NODE_SCORE // capacity if requested < capacity else 0
+
+
+def most_allocated_number(requested: int, capacity: int) -> int:
+    """As `most_allocated`, of one node, for amounts that cannot overflow."""
+    if requested >= capacity:
+        return MAX_NODE_SCORE
+    return requested * MAX_NODE_SCORE // capacity
 
 
 def least_allocated_floats(requested: Floats, capacity: Floats) -> Floats:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.score_cache import EXTREMES_MAX, NodeScores, ScoreCache
+from ksched_cli.framework.cache.score_cache import EXTREMES_MAX, NodeScores, RowSums, ScoreCache
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -85,8 +85,10 @@ def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight() -> Non
     cache = ScoreCache.zeros(snapshot())
     plugin = Plain(None, NO_HANDLE)
     cache.add_node_plugin(plugin, 3, scores_of(Plain, [0, 1, 2, 3, 4]))
-    assert cache.sums.tolist() == cache.static_sums.tolist() == [0, 3, 6, 9, 12]
-    cache.sums[1] = 50
+    assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 3, 6, 9, 12]
+    cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
+    present(cache.row_sums).sums[1] = 50
+    assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 53, 6, 9, 12]
     assert cache.static_sums[1] == 3
 
 
@@ -95,7 +97,7 @@ def test_scores_normalized_with_all_nodes_in_view_are_stored_raw() -> None:
     cache.add_node_plugin(Normalizing(None, NO_HANDLE), 2, scores_of(Normalizing, [9, 8, 7, 6, 5]))
     assert [plugin.name for plugin in cache.normalized_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [9, 8, 7, 6, 5]
-    assert not cache.sums.any()
+    assert not cache.static_sums.any()
 
 
 def test_a_normalization_replaces_the_one_before() -> None:
@@ -104,7 +106,7 @@ def test_a_normalization_replaces_the_one_before() -> None:
     (part,) = cache.normalized_parts
     cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
     cache.replace_part(part, (1, 4), np.array([1, 2, 3, 4, 5]))
-    assert cache.sums.tolist() == cache.static_sums.tolist() == [1, 2, 3, 4, 5]
+    assert cache.static_sums.tolist() == [1, 2, 3, 4, 5]
     assert part.extremes == (1, 4)
 
 
@@ -115,7 +117,7 @@ def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums() -> None:
     (part,) = cache.normalized_parts
     cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
     cache.replace_part(part, (0, 3), None)
-    assert not cache.sums.any()
+    assert not cache.static_sums.any()
     assert cache.normalized_parts == []
     assert cache.normalized_plugins == [scores.plugin]
     assert cache.raw["ByExtremes"] is scores.raw
@@ -125,16 +127,19 @@ def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums() -> None:
 def test_a_row_plugin_makes_rows_stale_until_they_are_renewed(plugin: type[Any]) -> None:
     nodes = snapshot()
     cache = ScoreCache.zeros(nodes)
-    assert cache.renew(Nodes(nodes)) is None
-    cache.add_row_plugin(plugin(None, NO_HANDLE))
-    assert len(present(cache.renew(Nodes(nodes)))) == COUNT
-    assert cache.renew(Nodes(nodes)) is None
+    assert cache.row_sums is None
+    cache.add_row_plugin(plugin(None, NO_HANDLE), 1)
+    row_sums: RowSums = present(cache.row_sums)
+    assert len(present(row_sums.versions.renew(Nodes(nodes)))) == COUNT
+    assert row_sums.versions.renew(Nodes(nodes)) is None
+    row_sums.forget()
+    assert len(present(row_sums.versions.renew(Nodes(nodes)))) == COUNT
 
 
 def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized() -> None:
     cache = ScoreCache.zeros(snapshot())
-    cache.add_row_plugin(Plain(None, NO_HANDLE))
-    cache.add_row_plugin(Normalizing(None, NO_HANDLE))
+    cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
+    cache.add_row_plugin(Normalizing(None, NO_HANDLE), 1)
     assert [plugin.name for plugin in cache.row_plugins] == ["Plain"]
     assert [plugin.name for plugin in cache.raw_row_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [0] * COUNT

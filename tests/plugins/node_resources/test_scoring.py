@@ -16,8 +16,10 @@ from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     least_allocated,
     least_allocated_floats,
+    least_allocated_number,
     most_allocated,
     most_allocated_floats,
+    most_allocated_number,
     requested_to_capacity_ratio,
     weighted_mean,
 )
@@ -86,7 +88,8 @@ def test_plain_division_is_exact_next_to_whole_numbers(amounts: tuple[int, int])
     used, whole = column(requested), column(capacity)
     assert least_allocated(used, whole, True)[0] == least(requested, capacity)
     assert most_allocated(used, whole, True)[0] == most(requested, capacity)
-    assert least_allocated(requested, capacity, True) == least(requested, capacity)
+    assert least_allocated_number(requested, capacity) == least(requested, capacity)
+    assert most_allocated_number(requested, capacity) == most(requested, capacity)
 
 
 @given(st.integers(0, 2**54 - 1), st.integers(1, MAX_PLAIN - 1))
