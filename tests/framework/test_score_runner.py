@@ -19,6 +19,7 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.status import SKIP, PluginError, Status
 from ksched_cli.plugins.helper.normalize import default_normalize_score
+from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.testing import cluster, find, node, pod, run_cycle, simulation
 from tests.framework.toys import Toy, normalizing, preparing, profile, scoring
 from tests.narrowing import present
@@ -184,13 +185,14 @@ def test_pods_that_request_the_same_share_the_sums_of_row_plugins() -> None:
 def test_nothing_of_a_failed_refresh_counts_as_up_to_date() -> None:
     run = alike_but_for_labels()
     before = alike_but_for_labels().run().placements
-    fit = present(run.frameworks["default-scheduler"].plugin("NodeResourcesFit"))
+    fit = run.frameworks["default-scheduler"].plugin("NodeResourcesFit")
+    assert isinstance(fit, NodeResourcesFit)
     failures = iter(range(2))
 
     def fails_at_first(*arguments: Any) -> Scores:
         if next(failures, None) is not None:
             raise PluginError("not now")
-        return type(fit).score_nodes(fit, *arguments)
+        return NodeResourcesFit.score_nodes(fit, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fit, "score_nodes", fails_at_first, raising=False)
