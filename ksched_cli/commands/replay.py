@@ -125,11 +125,15 @@ def _report(
     from ksched_cli.report import replay as renderer
     from ksched_cli.report.forms import Report
 
+    is_page = options.output is Form.HTML
+
     def pods() -> list[PodRecord]:
         return [*records, *run.log.live.values()]
 
     return Report(
-        document=lambda: renderer.document(run, name, None if summary else pods(), traces=trace),
+        document=lambda: renderer.document(
+            run, name, None if summary or is_page else pods(), traces=trace
+        ),
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
         headline=lambda: renderer.headline(run),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ksched_cli.report.html.charts import Bar, Histogram
+from ksched_cli.report.html.curves import Curves
 from ksched_cli.report.html.spreads import Box, Plane
 
 
@@ -152,7 +153,29 @@ class Scatter:
     note: str = ""
 
 
-Section = Prose | Table | Grid | Groups | Bars | Histograms | NodeMap | Pair | Boxes | Scatter
+@dataclass(frozen=True, slots=True)
+class CurveCharts:
+    """Charts of quantities over time, beneath each other."""
+
+    template: ClassVar[str] = "curves"
+    heading: str
+    charts: Sequence[Curves]
+    note: str = ""
+
+
+Section = (
+    Prose
+    | Table
+    | Grid
+    | Groups
+    | Bars
+    | Histograms
+    | NodeMap
+    | Pair
+    | Boxes
+    | Scatter
+    | CurveCharts
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,77 @@
+"""The page of a replay: curves of the cluster over time, and who waited how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ksched_cli.report.html.curves import curves
+from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
+from ksched_cli.report.replay import duration
+
+_SHOWN_OWNERS = 50
+_MICRO = 1_000_000
+
+
+def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
+    """headline: what became of the pods"""
+    title, *lede = headline.split("\n")
+    summary, waiting = document["summary"], document["waiting"]
+    tiles = [
+        Tile("placed", f"{summary['placed']:,}", "good" if summary["placed"] else ""),
+        Tile("pending", f"{summary['pending']:,}", "bad" if summary["pending"] else ""),
+        Tile("evicted", f"{summary['evicted']:,}", "warn" if summary["evicted"] else ""),
+        Tile("waited, mean", _time(waiting["all"]["mean"])),
+        Tile("waited, 99 of 100 at most", _time(waiting["all"]["p99"])),
+    ]
+    sections: list[Section] = []
+    if document["usage"]:
+        sections.append(_charts(document["usage"]))
+    sections += [
+        _waiting(f"Waiting times by {name}", waiting[name])
+        for name in ("priority", "namespace", "owner")
+        if waiting[name]
+    ]
+    return Page(title, lede, tiles, sections)
+
+
+def _time(seconds: float) -> str:
+    return duration(round(seconds * _MICRO))
+
+
+def _charts(usage: Sequence[Mapping[str, Any]]) -> CurveCharts:
+    times = [sample["at"] for sample in usage]
+    span = (_time(times[0]), _time(times[-1]))
+
+    def shares(key: str) -> list[tuple[str, list[float]]]:
+        names = dict.fromkeys(name for sample in usage for name in sample[key])
+        series = [(name, [sample[key].get(name, 0.0) for sample in usage]) for name in names]
+        return [(name, values) for name, values in series if any(values)]
+
+    def counts(*keys: str) -> list[tuple[str, list[float]]]:
+        return [(key, [sample[key] for sample in usage]) for key in keys]
+
+    charts = [
+        curves("Pods", times, counts("pods", "pending"), span, are_shares=False),
+        curves("Nodes", times, counts("nodes"), span, are_shares=False),
+    ]
+    for name, key in (("Utilisation", "utilization"), ("Fragmentation", "fragmentation")):
+        series = shares(key)
+        if series:
+            charts.append(curves(name, times, series, span, are_shares=True))
+    note = "Fragmentation: free room on nodes that cannot take a pod of mean requests."
+    return CurveCharts("Over time", charts, note)
+
+
+def _waiting(heading: str, groups: Sequence[Mapping[str, Any]]) -> Table:
+    """The longest mean first."""
+    ordered = sorted(groups, key=lambda group: -group["mean"])
+    keys = ("mean", "p50", "p90", "p99", "max")
+    rows = [
+        (group["name"], group["pods"], *(_time(group[key]) for key in keys))
+        for group in ordered[:_SHOWN_OWNERS]
+    ]
+    rest = len(ordered) - len(rows)
+    note = f"{rest:,} more with shorter means" if rest else ""
+    headers = ("Name", "Pods", "Mean", "Half at most", "9 of 10", "99 of 100", "Longest")
+    return Table(heading, headers, rows, note)
