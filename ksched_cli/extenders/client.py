@@ -221,7 +221,7 @@ class _Call(threading.Thread):
 
     def _message(self, error: Exception) -> str:
         if self._has_headers:
-            return body_error_message(error)
+            return body_error_message(error, self._url)
         return f"{post_prefix(self._url)}: {request_error_message(error, self._url)}"
 
 

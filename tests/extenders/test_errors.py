@@ -1,6 +1,7 @@
 """Failed calls are described in Go's words."""
 
 import errno
+import ssl
 from socket import gaierror
 
 import pytest
@@ -25,6 +26,7 @@ from ksched_cli.extenders.errors import (
 
 URL = "https://me:secret@host/x"
 RESET = ConnectionResetError(errno.ECONNRESET, "reset")
+UNTRUSTED = "tls: failed to verify certificate: x509: "
 POOL = HTTPSConnectionPool("host")
 
 
@@ -34,9 +36,34 @@ def refused() -> NewConnectionError:
     return error
 
 
+def tls_error(reason: str) -> SSLError:
+    error = ssl.SSLError(1, "of OpenSSL")
+    error.reason = reason
+    return SSLError(error)
+
+
+def untrusted(code: int) -> SSLError:
+    error = ssl.SSLCertVerificationError(1, "verify failed")
+    error.verify_code, error.verify_message = code, "path length constraint exceeded"
+    return SSLError(error)
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
+        (untrusted(10), UNTRUSTED + "certificate has expired or is not yet valid"),
+        (untrusted(18), UNTRUSTED + "certificate signed by unknown authority"),
+        (untrusted(62), UNTRUSTED + "certificate is valid for other names, not host"),
+        (untrusted(25), UNTRUSTED + "path length constraint exceeded"),
+        (
+            tls_error("TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+            "remote error: tls: certificate required",
+        ),
+        (
+            tls_error("WRONG_VERSION_NUMBER"),
+            "tls: first record does not look like a TLS handshake",
+        ),
+        (SSLError(ssl.SSLEOFError(8, "EOF occurred")), "EOF"),
         (ReadTimeoutError(POOL, URL, "slow"), TIMEOUT),
         (
             NameResolutionError("host", HTTPSConnection("host"), gaierror()),
@@ -62,8 +89,10 @@ def test_the_port_is_the_urls_or_the_schemes() -> None:
 
 
 def test_an_error_within_the_body_is_a_timeout_or_an_unexpected_end() -> None:
-    assert body_error_message(ReadTimeoutError(POOL, URL, "slow")) == BODY_TIMEOUT
-    assert body_error_message(ProtocolError("broken")) == "unexpected EOF"
+    assert body_error_message(ReadTimeoutError(POOL, URL, "slow"), URL) == BODY_TIMEOUT
+    assert body_error_message(ProtocolError("broken"), URL) == "unexpected EOF"
+    reset = body_error_message(ProtocolError("broken", RESET), URL)
+    assert reset == "read tcp host:443: read: connection reset by peer"
 
 
 def test_a_password_is_masked() -> None:

@@ -15,6 +15,7 @@ from ksched_cli.testing import cluster, node, pod
 from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import everything
 
+UNKNOWN = "tls: failed to verify certificate: x509: certificate signed by unknown authority"
 STATE = cluster(node("a"), pod("p"))
 
 
@@ -83,7 +84,7 @@ def test_a_server_of_another_authority_is_not_trusted(
     party: Party, placed: Placed, tmp_path: Path
 ) -> None:
     other = Party(tmp_path)
-    assert "certificate verify failed" in placed(party.context(), {"caData": data(other.ca)})
+    assert UNKNOWN in placed(party.context(), {"caData": data(other.ca)})
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
@@ -91,7 +92,7 @@ def test_without_a_ca_the_systems_authorities_decide_unless_https_is_enabled(
     party: Party, placed: Placed
 ) -> None:
     """Upstream: enableHTTPS without a CA means insecure."""
-    assert "certificate verify failed" in placed(party.context(), None)
+    assert UNKNOWN in placed(party.context(), None)
     assert placed(party.context(), None, enableHTTPS=True) == ""
     assert placed(party.context(), {"insecure": True}) == ""
 
@@ -102,7 +103,9 @@ def test_a_certificate_for_another_name_is_refused_unless_that_name_is_given(
     other = Party(tmp_path)
     other.server = other.authority.issue_cert("extender.example.com")
     trusts = {"caData": data(other.ca)}
-    assert "certificate verify failed" in placed(other.context(), trusts)
+    assert "x509: certificate is valid for other names, not 127.0.0.1" in placed(
+        other.context(), trusts
+    )
     assert placed(other.context(), {**trusts, "serverName": "extender.example.com"}) == ""
     assert "match" in placed(other.context(), {**trusts, "serverName": "other.example.com"})
 
@@ -112,7 +115,9 @@ def test_an_expired_certificate_is_refused(party: Party, placed: Placed, tmp_pat
     other.server = other.authority.issue_cert(
         "127.0.0.1", not_after=datetime(2020, 1, 1, tzinfo=UTC)
     )
-    assert "certificate has expired" in placed(other.context(), {"caData": data(other.ca)})
+    assert "x509: certificate has expired or is not yet valid" in placed(
+        other.context(), {"caData": data(other.ca)}
+    )
 
 
 def test_a_client_certificate_is_shown_from_files_or_from_data(
@@ -129,7 +134,10 @@ def test_who_asks_for_a_client_certificate_gets_one_or_refuses(
     party: Party, placed: Placed
 ) -> None:
     context = party.context(asks_for_certificate=True)
-    assert placed(context, {"caData": data(party.ca)})
+    message = placed(context, {"caData": data(party.ca)})
+    # The server hangs up at once; what is noticed first is a race.
+    ends = ("remote error: tls: certificate required", ": EOF", "connection reset by peer")
+    assert message.endswith(ends)
 
 
 def test_data_goes_before_files(party: Party, placed: Placed, tmp_path: Path) -> None:

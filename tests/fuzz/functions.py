@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import Any
 
 import msgspec
 from mutations import interesting
+from subjects import CASES, CONFIGS, EXAMPLES
 from texts import mutated_text
 
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
+from ksched_cli.cluster.loading.load import load_sources
+from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects.base import (
     LabelSelector,
@@ -22,18 +26,22 @@ from ksched_cli.cluster.objects.base import (
     ResourceAmount,
     decode_hook,
 )
+from ksched_cli.config.load import load_configuration
 from ksched_cli.errors import KschedError
 from ksched_cli.extenders import wire
 from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.registry import Registry
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.formatting import DurationError, duration_text, parse_duration
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.kube.selectors import SelectorError, label_selector
 from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.plugins import IN_TREE
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.parsing import parse_change
 
 TESTS = Path(__file__).parent.parent
+SMALL = 8000  # bytes
 QUANTITY_CORPUS = (
     "0",
     "1",
@@ -116,6 +124,7 @@ RESPONSE_CORPUS = (
     '{"Error": ""}',
     '{"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}}',
 )
+IN_TREE_PLUGINS = Registry(IN_TREE)
 LARGE = Quantity.parse("1000E")
 KEYS = ("app", "kubernetes.io/hostname", "a/b", "", "a/b/c", "metadata.name", "x" * 64, "\u00e9")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "", "in")
@@ -130,16 +139,23 @@ LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """make: a text or value from randomness; read: what is given it; refusals: how it may fail."""
+    """make: a text or value from randomness; read: what is given it; refusals: how it may fail;
+    corpus: of one that reads texts, those that it is made from."""
 
     name: str
     make: Callable[[random.Random], Any]
     read: Callable[[Any], object]
     refusals: tuple[type[Exception], ...]
+    corpus: Callable[[], Sequence[str]] | None = None
 
 
-def _from(*corpus: str) -> Callable[[random.Random], str]:
-    return lambda rng: mutated_text(corpus, rng)
+def _of_texts(
+    name: str,
+    corpus: Callable[[], Sequence[str]],
+    read: Callable[[str], object],
+    *refusals: type[Exception],
+) -> Function:
+    return Function(name, lambda rng: mutated_text(corpus(), rng), read, refusals, corpus)
 
 
 def read_quantity(text: str) -> None:
@@ -237,10 +253,35 @@ def read_quantity_field(value: Any) -> None:
     decode_hook(ResourceAmount, value)
 
 
+def small_texts(files: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(file.read_text() for file in sorted(files) if file.stat().st_size < SMALL)
+
+
+@cache
+def state_texts() -> tuple[str, ...]:
+    return small_texts((*CASES.glob("*/*/state.yaml"), *EXAMPLES.glob("*/cluster.yaml")))
+
+
+@cache
+def configuration_texts() -> tuple[str, ...]:
+    return small_texts((*CONFIGS.glob("*/config.yaml"), *CASES.glob("*/*/config.yaml")))
+
+
+def read_state(text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    for name in ("input.yaml", "input.json"):
+        with suppress(KschedError):
+            load_sources([Source(name, data)], (), tuple)
+
+
+def read_configuration(text: str) -> None:
+    load_configuration(text, "input.yaml", IN_TREE_PLUGINS)
+
+
 FUNCTIONS = (
-    Function("quantity", _from(*QUANTITY_CORPUS), read_quantity, (QuantityError,)),
+    _of_texts("quantity", lambda: QUANTITY_CORPUS, read_quantity, QuantityError),
     Function("quantity-field", interesting, read_quantity_field, (QuantityError,)),
-    Function("duration", _from(*DURATION_CORPUS), read_duration, (DurationError,)),
+    _of_texts("duration", lambda: DURATION_CORPUS, read_duration, DurationError),
     Function(
         "label-selector",
         label_selectors,
@@ -253,12 +294,12 @@ FUNCTIONS = (
         read_node_selector,
         (SelectorError, msgspec.ValidationError),
     ),
-    Function(
-        "cel", lambda rng: mutated_text(cel_corpus(), rng), read_cel, (CelError, CelAbortError)
-    ),
-    Function("version", _from(*SEMVER_CORPUS), Semver.parse, (CelError,)),
-    Function("change", _from(*CHANGE_CORPUS), read_change, (ChangeError,)),
-    Function("gates", _from(*GATES_CORPUS), read_gates, (KschedError,)),
-    Function("document", _from(*DOCUMENT_CORPUS), read_documents, (KschedError,)),
-    Function("response", _from(*RESPONSE_CORPUS), read_response, ()),
+    _of_texts("cel", cel_corpus, read_cel, CelError, CelAbortError),
+    _of_texts("version", lambda: SEMVER_CORPUS, Semver.parse, CelError),
+    _of_texts("change", lambda: CHANGE_CORPUS, read_change, ChangeError),
+    _of_texts("gates", lambda: GATES_CORPUS, read_gates, KschedError),
+    _of_texts("document", lambda: DOCUMENT_CORPUS, read_documents, KschedError),
+    _of_texts("response", lambda: RESPONSE_CORPUS, read_response),
+    _of_texts("state-text", state_texts, read_state),
+    _of_texts("configuration-text", configuration_texts, read_configuration, KschedError),
 )

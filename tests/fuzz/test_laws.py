@@ -21,6 +21,9 @@ from generate import FAMILIES, Case
 from generate import case as random_case
 from subject import call
 
+from ksched_cli.cluster.redaction.codebook import Codebook
+from ksched_cli.cluster.redaction.redact import redacted
+
 SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
 # Configurations are no states; extenders need a server.
 NAMES = [name for name in FAMILIES if name not in ("configs", "extenders")]
@@ -222,3 +225,89 @@ def test_explain_decides_as_schedule_does(family: str, seed: int, tmp_path: Path
     last = {attempt["pod"]: attempt.get("node") or "" for attempt in whole["attempts"]}
     for pod in sorted(last)[:1]:
         assert call("explain", pod, *arguments)["node"] == last[pod]
+
+
+# The names in a configuration are not changed with the state's.
+CONFIGURED = frozenset(name for name in NAMES if random_case(name, 0).config is not None)
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [case for case in CASES if case.values[0] not in CONFIGURED]
+)
+def test_with_everything_renamed_in_the_same_order_the_outcome_is_renamed(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    changed, renamer = redacted([json.dumps(item).encode() for item in case.objects], Codebook())
+    after = decided(Case(family, [], case.config), tmp_path, [list(map(json.loads, changed))])
+
+    def renamed(pod: str) -> str:
+        namespace, _, name = pod.partition("/")
+        return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
+
+    placements = {renamed(p): renamer.name(node) for p, node in whole["placements"].items()}
+    assert after["placements"] == placements
+    for group in ("pending", "gated", "evicted"):
+        assert set(after[group] or ()) == set(map(renamed, whole[group] or ()))
+
+
+def settled(objects: list[Object], result: Any) -> list[Object]:
+    """The objects after a run: pods bound to their nodes, those that were evicted gone."""
+    evicted = set(result["evicted"] or ())
+    after = [item for item in objects if not (is_pod(item) and key(item) in evicted)]
+    return [bound(item, result["placements"]) if is_pod(item) else item for item in after]
+
+
+def bound(pod: Object, placements: dict[str, str]) -> Object:
+    node = placements.get(key(pod))
+    return {**pod, "spec": {**pod["spec"], "nodeName": node}} if node else pod
+
+
+# What a run writes to volumes and claims is not in its result; and nodes are looked at in turn.
+WRITING = ("volumes", "claims", "devices", "device_pools", "extended_resources", "everything")
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [case for case in CASES if case.values[0] not in (*WRITING, "sampling")]
+)
+def test_where_nothing_helps_everything_stays_as_it_is(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    first = decided(case, tmp_path, [case.objects])
+    if first["evicted"]:
+        return
+    again = decided(case, tmp_path, [settled(case.objects, first)])
+    assert not again["placements"]
+    assert not again["evicted"]
+    assert again["pending"] == first["pending"]
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_a_pod_that_schedule_places_at_once_is_a_pod_that_capacity_counts(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", "--max", "2"]
+    if case.config is not None:
+        arguments += ["--config", str(tmp_path / "config.yaml")]
+    for attempt in whole["attempts"][:1]:
+        count = call("capacity", attempt["pod"], *arguments)["count"]
+        assert bool(count) == bool(attempt.get("node")), attempt
+
+
+@pytest.mark.parametrize(
+    ("family", "seed"), [case for case in CASES if case.values[0] not in WRITING]
+)
+def test_an_audit_of_what_schedule_decided_agrees(family: str, seed: int, tmp_path: Path) -> None:
+    case = random_case(family, seed)
+    result = decided(case, tmp_path, [case.objects])
+    after = tmp_path / "after.json"
+    items = settled(case.objects, result)
+    after.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    arguments = ["--before", str(tmp_path / "0.json"), "--after", str(after), "-o", "json"]
+    if case.config is not None:
+        arguments += ["--config", str(tmp_path / "config.yaml")]
+    assert call("audit", *arguments)["differ"] == []

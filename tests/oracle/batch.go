@@ -58,6 +58,9 @@ func answer(line []byte) (r response) {
 	if q.Config != nil {
 		config = []byte(*q.Config)
 	}
+	if q.Mode == "decode" {
+		return response{Result: decodeStrictly(q.State)}
+	}
 	if q.Mode == "gates" {
 		return response{Result: refusalOf(q.Gates)}
 	}

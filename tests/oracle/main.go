@@ -16,8 +16,9 @@ oracle replay --timeline FILE --state FILE [--config FILE]   what its queue does
 oracle config FILE                                           what kube-scheduler makes of a configuration
 oracle bench  --state FILE [--config FILE] [--percentage N]  pods per second
 
-A line of a batch is {"state": TEXT, "config": TEXT}, the same with "mode": "replay" and a timeline, or
-{"mode": "config", "config": TEXT}; the answer is a line {"result": …} or {"error": …}.
+A line of a batch is {"state": TEXT, "config": TEXT}, the same with "mode": "replay" and a timeline,
+{"mode": "config", "config": TEXT} or {"mode": "decode", "state": the JSON of one object}; the answer is a
+line {"result": …} or {"error": …}.
 `
 
 // paths collects a flag that may be given more than once.

@@ -88,6 +88,11 @@ class Oracle:
     def config(self, config: str) -> dict[str, Any]:
         return self.answer({"mode": "config", "config": config})
 
+    def decoding(self, text: str) -> dict[str, Any]:
+        """What the API's decoder makes of an object's JSON: {"result": {"refused": why, "foreign":
+        whether it has no such kind, "strict": what only strict decoding refuses}}."""
+        return self.answer({"mode": "decode", "state": text})
+
     def refused_gates(self, text: str) -> dict[str, Any]:
         """{"result": {"error": upstream's refusal of a value of --feature-gates, or ""}}."""
         return self.answer({"mode": "gates", "gates": text})

@@ -42,3 +42,11 @@ def test_ksched_agrees_with_the_oracle_on_random_cases(minor: str) -> None:
 
 def test_as_many_copies_fit_as_ksched_counts_and_not_one_more() -> None:
     run("capacity.py", "--count", CASES)
+
+
+def test_extenders_that_fail_have_the_same_outcome() -> None:
+    run("extender_failures.py")
+
+
+def test_mutated_objects_are_refused_as_the_api_refuses_them() -> None:
+    run("../fuzz/api_decoder.py", "--count", str(100 * int(CASES)))

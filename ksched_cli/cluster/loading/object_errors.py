@@ -17,6 +17,7 @@ Path = tuple[str | int, ...]
 _AT = re.compile(r"^(?P<message>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<got>[^`]*)`")
+_LIMIT = re.compile(r"Expected `int` ([<>])= (-?\d+)")
 _QUANTITY = re.compile(r'quantity "(?P<text>.*)": ', re.DOTALL)
 
 _TYPE_TEXTS = {
@@ -167,6 +168,9 @@ def _fits_message(leaf: Any, message: str) -> bool:
 
 
 def _readable(message: str) -> str:
+    limit = _LIMIT.fullmatch(message)
+    if limit is not None:
+        return f"expected a whole number of at {'most' if limit[1] == '<' else 'least'} {limit[2]}"
     match = _EXPECTED.search(message)
     if match is None:
         return message[:1].lower() + message[1:]

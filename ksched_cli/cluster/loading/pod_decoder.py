@@ -21,6 +21,7 @@ from ksched_cli.cluster.objects import (
     PodStatus,
     decode_hook,
 )
+from ksched_cli.cluster.objects.base import Int64
 
 # Beyond this many different specs or label maps, further ones are not cached: in a state where no
 # two pods are alike, the cache would hold the bytes of all of them.
@@ -30,6 +31,8 @@ _TOKEN_VOLUME = re.compile(rb'"kube-api-access-[a-z0-9]{5}"')
 _NODE_NAME_KEY = b'"nodeName"'
 _EMPTY = msgspec.Raw(b"{}")
 _SECONDS = len("2026-01-01T00:00:00")
+# RFC 3339 as Go takes it, but for hours of one digit and the year 0.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class _Meta(msgspec.Struct, rename="camel", gc=False):
@@ -45,7 +48,7 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
 
 
 class PodParts(msgspec.Struct, rename="camel", gc=False):
@@ -152,10 +155,11 @@ def _utc(text: str, path: str) -> str:
     if not text:
         return text
     try:
+        if _TIME.fullmatch(text) is None:
+            raise ValueError(text)
         moment = datetime.fromisoformat(text)
         if text[_SECONDS:] == "Z":
             return text
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         # strftime does not pad the years before 1000.
         return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
     except (ValueError, OverflowError):

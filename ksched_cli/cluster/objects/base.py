@@ -6,10 +6,17 @@ Upstream: k8s.io/apimachinery/pkg/apis/meta/v1/types.go.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Annotated
 
 import msgspec
 
 from ksched_cli.kube.quantity import MILLI, Quantity, QuantityError
+
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+# Go trims all white space, but what JSON writes as an escape, a tab for one, is none in its eyes.
+_SPACES = " \x85\xa0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -68,7 +75,7 @@ def _parse_leniently(kind: type[Quantity], value: object) -> Quantity:
         raise QuantityError(f"Expected `quantity`, got `{got}`")
     text = value if isinstance(value, str) else repr(value)
     try:
-        return kind.parse(text.strip())
+        return kind.parse(text.strip(_SPACES))
     except QuantityError as error:
         raise QuantityError(f'quantity "{text}": {error}') from None
 
@@ -105,7 +112,7 @@ class ObjectMeta(Record, frozen=True):
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
 
     @property
     def controller(self) -> OwnerReference | None:

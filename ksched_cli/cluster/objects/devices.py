@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ksched_cli.cluster.objects.base import KubeObject, NodeSelector, ObjectMeta, Record
+from ksched_cli.cluster.objects.base import Int64, KubeObject, NodeSelector, ObjectMeta, Record
 from ksched_cli.kube.quantity import Quantity
 
 
@@ -31,7 +31,7 @@ class DeviceClass(KubeObject, frozen=True):
 class DeviceAttribute(Record, frozen=True):
     """Exactly one is set."""
 
-    int_value: int | None = msgspec.field(name="int", default=None)
+    int_value: Int64 | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
     string_value: str | None = msgspec.field(name="string", default=None)
     version_value: str | None = msgspec.field(name="version", default=None)
@@ -80,7 +80,7 @@ class DeviceToleration(Record, frozen=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class Device(Record, frozen=True):
@@ -100,8 +100,8 @@ class Device(Record, frozen=True):
 
 class ResourcePool(Record, frozen=True):
     name: str = ""
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class ResourceSliceSpec(Record, frozen=True):
@@ -133,7 +133,7 @@ class DeviceSubRequest(Record, frozen=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = "ExactCount"
-    count: int = 0
+    count: Int64 = 0
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ksched_cli.cluster.objects.base import KubeObject, Record, ResourceList
+from ksched_cli.cluster.objects.base import Int64, KubeObject, Record, ResourceList
 
 # Upstream fills an absent allocatable from the capacity, and leaves an empty one alone.
 ABSENT: ResourceList = {}
@@ -29,7 +29,7 @@ class NodeSpec(Record, frozen=True):
 
 class ContainerImage(Record, frozen=True):
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeSystemInfo(Record, frozen=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import (
+    Int32,
+    Int64,
     KubeObject,
     LabelSelector,
     NodeSelector,
@@ -16,8 +18,8 @@ from ksched_cli.cluster.objects.volumes import Volume
 
 
 class ContainerPort(Record, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(name="hostIP", default="")
     protocol: str = "TCP"
     name: str = ""
@@ -60,11 +62,11 @@ class Toleration(Record, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class PreferredSchedulingTerm(Record, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -83,7 +85,7 @@ class PodAffinityTerm(Record, frozen=True):
 
 
 class WeightedPodAffinityTerm(Record, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -103,11 +105,11 @@ class Affinity(Record, frozen=True):
 class TopologySpreadConstraint(Record, frozen=True):
     """The policies are None where the pod does not say; the plugin has the defaults."""
 
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -145,7 +147,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str = ""
     overhead: ResourceList = msgspec.field(default_factory=dict)
@@ -156,7 +158,7 @@ class PodSpec(Record, frozen=True, eq=False, gc=True, weakref=True):
     scheduling_group: PodSchedulingGroup | None = None
     host_network: bool = False
     host_users: bool | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
 
 
 class PodCondition(Record, frozen=True):

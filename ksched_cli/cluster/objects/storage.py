@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ksched_cli.cluster.objects.base import (
+    Int32,
     KubeObject,
     LabelSelector,
     NodeSelector,
@@ -85,7 +86,7 @@ class StorageClass(KubeObject, frozen=True):
 
 
 class VolumeNodeResources(Record, frozen=True):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(Record, frozen=True):

@@ -7,32 +7,27 @@ from __future__ import annotations
 
 import msgspec
 
-from ksched_cli.cluster.objects.base import (
-    LabelSelector,
-    ObjectMeta,
-    Record,
-    ResourceList,
-)
+from ksched_cli.cluster.objects.base import Int32, LabelSelector, ObjectMeta, Record, ResourceList
 
 
 class GCEPersistentDisk(Record, frozen=True):
     pd_name: str = ""
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
 class AWSElasticBlockStore(Record, frozen=True):
     volume_id: str = msgspec.field(name="volumeID", default="")
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
 class ISCSI(Record, frozen=True):
     target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
+    lun: Int32 = 0
     read_only: bool = False
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ksched_cli.cluster.objects.base import KubeObject, LabelSelector, ObjectMeta, Record
+from ksched_cli.cluster.objects.base import Int32, KubeObject, LabelSelector, ObjectMeta, Record
 from ksched_cli.cluster.objects.pod import PodSpec
 from ksched_cli.cluster.objects.storage import PersistentVolumeClaim
 
@@ -19,7 +19,7 @@ class Namespace(KubeObject, frozen=True):
 class PriorityClass(KubeObject, frozen=True):
     """preemption_policy: what its pods get, unless they say otherwise."""
 
-    value: int = 0
+    value: Int32 = 0
     global_default: bool = False
     preemption_policy: str = "PreemptLowerPriority"
 
@@ -28,18 +28,18 @@ class PodDisruptionBudgetSpec(Record, frozen=True):
     """selector: None matches no pod, an empty one every pod of the namespace."""
 
     selector: LabelSelector | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Int32 | str | None = None
+    max_unavailable: Int32 | str | None = None
     unhealthy_pod_eviction_policy: str = ""
 
 
 class PodDisruptionBudgetStatus(Record, frozen=True):
     """disrupted_pods: names of pods whose eviction was granted → when."""
 
-    disruptions_allowed: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-    expected_pods: int = 0
+    disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
     disrupted_pods: dict[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -74,7 +74,7 @@ class ReplicationControllerSpec(Record, frozen=True):
 
     selector: dict[str, str] = msgspec.field(default_factory=dict)
     template: PodTemplate | None = None
-    replicas: int | None = None
+    replicas: Int32 | None = None
 
 
 class ReplicationController(Workload, frozen=True):
@@ -83,7 +83,7 @@ class ReplicationController(Workload, frozen=True):
 
 class ReplicaSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
-    replicas: int | None = None
+    replicas: Int32 | None = None
     template: PodTemplate | None = None
 
 
@@ -97,7 +97,7 @@ class Deployment(Workload, frozen=True):
 
 class StatefulSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
-    replicas: int | None = None
+    replicas: Int32 | None = None
     template: PodTemplate | None = None
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
 
@@ -118,8 +118,8 @@ class DaemonSet(Workload, frozen=True):
 class JobSpec(Record, frozen=True):
     """completions: None where any success ends the job."""
 
-    parallelism: int | None = None
-    completions: int | None = None
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
     suspend: bool = False
     template: PodTemplate | None = None
 
@@ -130,7 +130,7 @@ class JobCondition(Record, frozen=True):
 
 
 class JobStatus(Record, frozen=True):
-    succeeded: int = 0
+    succeeded: Int32 = 0
     conditions: tuple[JobCondition, ...] = ()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ksched_cli.cluster.loading.pod_decoder import PartError, PodDecoder, PodParts
 from ksched_cli.cluster.objects import Pod
+from ksched_cli.errors import InputError
 from tests.cluster.build import manifest, state
 
 
@@ -57,6 +58,28 @@ def test_times_are_brought_into_one_form() -> None:
 def test_the_year_of_a_time_has_four_digits() -> None:
     loaded = state(manifest(status={"startTime": "0001-01-02T00:30:00+00:45"})).pods[0]
     assert loaded.status.start_time == "0001-01-01T23:45:00Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-01900:00:01Z",
+        "2026-01-01T00:0-:00Z",
+        "2026-01-01\u202800:04:08Z",
+        "2026-01-01 00:00:00Z",
+        "2026-01-01t00:00:00z",
+        "2026-01-01T00:00:00",
+        "20260101T000000Z",
+        "2026-W01-1",
+        "2026-02-30T00:00:00Z",
+        "99999-01-01T00:00:00Z",
+        "9999-12-31T23:59:59-23:59",
+        "\u0662026-01-01T00:00:00Z",
+    ],
+)
+def test_a_time_that_go_does_not_read_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"status\.startTime: .* is not a time"):
+        state(manifest(status={"startTime": text}))
 
 
 def test_pods_of_one_template_share_spec_and_labels_wherever_they_are_bound() -> None:

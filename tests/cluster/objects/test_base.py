@@ -123,6 +123,8 @@ def test_numbers_blanks_and_null_are_amounts(value: object, text: str) -> None:
     [
         ("-1", "must be greater than or equal to 0"),
         ("much", 'quantity "much": '),
+        ("\t2Gi", "quantity .*: "),
+        ("50G\u2028", "quantity .*: "),
         (True, "Expected `quantity`, got `bool`"),
         ([1], "Expected `quantity`, got `array`"),
         ({}, "Expected `quantity`, got `object`"),
