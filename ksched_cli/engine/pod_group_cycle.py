@@ -24,13 +24,14 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.node_statuses import NOT_LOOKED_AT
 from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import PodGroups, TrialListing
+from ksched_cli.framework.pod_groups import PlacedPod, PodGroups, TrialListing
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
 
 UNSCHEDULABLE = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION = f"{UNSCHEDULABLE}, pod group is waiting for preemption to complete"
 OTHER_FAILED = "failed to schedule other pod from a pod group: {}"
+NO_OBJECT = 'failed to get pod group object: podgroup.scheduling.k8s.io "{}" not found'
 TWO_SCHEDULERS = (
     "all pods in a single pod group should have the same .spec.schedulerName set,"
     ' got: "{}" and "{}"'
@@ -59,10 +60,12 @@ class Trial(Struct, frozen=True):
 
 
 class GroupResult(Struct, frozen=True):
-    """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again"""
+    """outcomes: by pod, in their order; waits: for victims to leave, so that it is tried again;
+    victims: of the whole group, most important first"""
 
     outcomes: tuple[tuple[PodInfo, Outcome], ...]
     waits: bool = False
+    victims: tuple[PlacedPod, ...] = ()
 
 
 class _Verdict(Struct, frozen=True):
@@ -120,9 +123,10 @@ class _TrialBinding(BindingCycle):
 
 @dataclass(slots=True)
 class _TrialCycle(SchedulingCycle):
-    """Tries pods of a group. state: of the pod tried last"""
+    """Tries pods of a group. state: of the pod tried last; preempts: PostFilter is run"""
 
     state: CycleState = field(default_factory=CycleState)
+    preempts: bool = True
 
     def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
         pipeline = self.pipeline
@@ -140,9 +144,9 @@ class _TrialCycle(SchedulingCycle):
     def _decide(self, evaluation: Evaluation) -> Outcome:
         if evaluation.error:
             return self._failed(evaluation)
-        if not len(evaluation.feasible):
-            return self._no_fit(evaluation)
-        return self._choose(evaluation)
+        if len(evaluation.feasible):
+            return self._choose(evaluation)
+        return self._no_fit(evaluation) if self.preempts else Outcome(_blank(evaluation.pod))
 
 
 class PodGroupCycle:
@@ -179,22 +183,69 @@ class PodGroupCycle:
             message = TWO_SCHEDULERS.format(first, others[0])
             return GroupResult(tuple((pod, _errored(_blank(pod), message)) for pod in pods))
         framework = self._frameworks[first]
-        trials = self._try_all(framework, pods)
+        listing = TrialListing.of(pods, self._binding.snapshot)
+        trials = self._try_all(framework, pods, listing)
         verdict = _verdict(trials)
+        victims: tuple[PlacedPod, ...] = ()
+        if self._groups.preempts and verdict.message and not verdict.error:
+            verdict, victims = self._preempt(framework, pods, listing, verdict)
         tried = zip(pods, trials, strict=False)
         outcomes = [(pod, self._conclude(pod, trial, verdict, framework)) for pod, trial in tried]
         for pod in pods[len(trials) :]:
             self._look_at(pod)
             outcomes.append((pod, _errored(_blank(pod), verdict.error)))
-        return GroupResult(tuple(outcomes), verdict.waits)
+        return GroupResult(tuple(outcomes), verdict.waits, victims)
 
-    def _try_all(self, framework: Framework, pods: Sequence[PodInfo]) -> list[Trial]:
-        """Until a pod fails with an error. Upstream: podGroupSchedulingDefaultAlgorithm."""
+    def _preempt(
+        self,
+        framework: Framework,
+        pods: Sequence[PodInfo],
+        listing: TrialListing,
+        verdict: _Verdict,
+    ) -> tuple[_Verdict, tuple[PlacedPod, ...]]:
+        """Upstream: runWorkloadAwarePreemption."""
+        plugin, group = framework.group_post_filter, self._groups.get(pods[0])
+        if plugin is None:
+            return verdict, ()
+        if group is None:
+            name = pods[0].spec.scheduling_group
+            error = NO_OBJECT.format(name.pod_group_name if name else "")
+            return _Verdict(error, error), ()
+        if group.topology_key:
+            return verdict, ()
+
+        def try_group() -> Status:
+            result = _verdict(self._try_all(framework, pods, listing, is_dry_run=True))
+            if result.error:
+                return Status.error(result.error)
+            return Status.unschedulable(result.message) if result.message else SUCCESS
+
+        status, victims = plugin.post_filter_group(group, pods, try_group)
+        if status.is_success:
+            return replace(verdict, waits=True), victims
+        if status.is_rejected:
+            return verdict, ()
+        return _Verdict(status.message, status.message), ()
+
+    def _try_all(
+        self,
+        framework: Framework,
+        pods: Sequence[PodInfo],
+        listing: TrialListing,
+        *,
+        is_dry_run: bool = False,
+    ) -> list[Trial]:
+        """Until a pod fails with an error. Upstream: podGroupSchedulingDefaultAlgorithm.
+
+        is_dry_run: without PostFilter, and nobody looks at it
+        """
         trials: list[Trial] = []
-        self._groups.trial = TrialListing.of(pods, self._binding.snapshot)
+        self._groups.trial = listing
+        self._trial_cycle.preempts = not is_dry_run
         try:
             for pod in pods:
-                self._look_at(pod)
+                if not is_dry_run:
+                    self._look_at(pod)
                 trials.append(self._try(framework, pod))
                 if trials[-1].error:
                     break

@@ -128,7 +128,7 @@ class Simulation:
         )
         if release.enabled(POD_GROUP_GATE):
             names = {profile.scheduler_name for profile in self.configuration.profiles}
-            self.pod_groups = PodGroups(self.state, self.snapshot, names)
+            self.pod_groups = PodGroups(self.state, self.snapshot, names, release)
         services: dict[Callable[[Handle], object], object] = {}
         self.frameworks = {
             profile.scheduler_name: Framework(
@@ -305,6 +305,9 @@ class Simulation:
                 gone.update(victim.uid for victim in preemption.victims)
             if outcome.nomination is not None:
                 self.nominator.renew(pod, outcome.nomination)
+        for victim, row in result.victims:
+            self._evict(victim, self.snapshot.names[row], result.outcomes[0][0])
+        self.settle()
 
     def _look_at_pod(self, pod: PodInfo) -> None:
         if self.focus is not None:
@@ -355,21 +358,23 @@ class Simulation:
         """The victims leave, those that only wait go back to the queue; lesser promises on their
         node lapse, the pod gets its own. gone: UIDs of victims that have left already"""
         for victim in preemption.victims:
-            if victim.uid in gone:
-                continue
-            waiting = self.waiting.get(victim.uid)
-            if waiting is not None:
-                waiting.reject(PREEMPTOR, "preempted")
-                continue
-            self.snapshot.remove(victim, self.snapshot.row[node])
-            self.placements.pop(victim.key, None)
-            if self.pod_groups is not None:
-                self.pod_groups.forget(victim)
-            self.evicted.append(Eviction(victim.key, node, pod.key))
-            self.changes += 1
+            if victim.uid not in gone:
+                self._evict(victim, node, pod)
         self.settle()
         if preemption.victims:
             for other in self.nominator.on_node(node):
                 if other.priority < pod.priority:
                     self.nominator.clear(other)
         self.nominator.nominate(pod, node)
+
+    def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
+        waiting = self.waiting.get(victim.uid)
+        if waiting is not None:
+            waiting.reject(PREEMPTOR, "preempted")
+            return
+        self.snapshot.remove(victim, self.snapshot.row[node])
+        self.placements.pop(victim.key, None)
+        if self.pod_groups is not None:
+            self.pod_groups.forget(victim)
+        self.evicted.append(Eviction(victim.key, node, preemptor.key))
+        self.changes += 1

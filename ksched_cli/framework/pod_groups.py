@@ -5,17 +5,21 @@ Upstream: k8s.io/api/scheduling/v1alpha2 (PodGroup), pkg/scheduler/backend/cache
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
+from ksched_cli.cluster.objects import Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
+from ksched_cli.framework.status import Status
+from ksched_cli.kube.versions import Release
 
 KIND = "PodGroup.scheduling.k8s.io"
 API_VERSION = "scheduling.k8s.io/v1alpha2"
@@ -32,42 +36,94 @@ class _Policy(msgspec.Struct, frozen=True):
     gang: _Gang | None = None
 
 
+class _Topology(msgspec.Struct, frozen=True):
+    key: str = ""
+
+
+class _Constraints(msgspec.Struct, frozen=True):
+    topology: tuple[_Topology, ...] = ()
+
+
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     scheduling_policy: _Policy = _Policy()
+    scheduling_constraints: _Constraints | None = None
+    disruption_mode: str | None = None
+    priority: int | None = None
+    priority_class_name: str = ""
 
 
 class PodGroup(msgspec.Struct, frozen=True):
-    """min_count: how many pods of a gang have to be placed at once; None where any number may be"""
+    """A PodGroup as the scheduler reads it.
+
+    min_count: how many pods of a gang have to be placed at once; None where any number may be
+    priority:  of all its pods together, when they are victims or preempt
+    is_indivisible: its pods are evicted together, or not at all
+    is_constrained: it has scheduling constraints; topology_key: of the first, or ""
+    """
 
     namespace: str
     name: str
     min_count: int | None
+    priority: int = 0
+    is_indivisible: bool = False
+    is_constrained: bool = False
+    topology_key: str = ""
+
+
+# A pod, and the row of the node that it is on.
+PlacedPod: TypeAlias = tuple[PodInfo, int]
+
+
+class PodGroupPostFilterPlugin(ABC):
+    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
+
+    @abstractmethod
+    def post_filter_group(
+        self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        """Whom to evict, where the status is success. try_group: whether the group fits on the
+        nodes as they are now; the plugin leaves them as it found them"""
 
 
 class TrialListing(msgspec.Struct, frozen=True):
     """What plugins see of the pods that are assumed in a trial: kube-scheduler's snapshot adds them
     to their nodes, but not to its lists of nodes with affinity and of claims in use.
 
-    pods: UIDs of those that are tried
-    with_affinity, with_anti_affinity: rows of the nodes with pods that have affinity of either
-        sign, and required anti-affinity, when the trial began; empty where no pod tried has any
+    pods:   UIDs of those that are tried
+    claims: namespace and name of those that were in use when the trial began
+    with_affinity, with_anti_affinity: rows of the nodes with pods that had affinity of either
+        sign, and required anti-affinity, then; empty where no pod tried has any
     """
 
     pods: frozenset[str]
+    claims: frozenset[GroupKey] = frozenset()
     with_affinity: frozenset[int] = frozenset()
     with_anti_affinity: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, pods: Sequence[PodInfo], snapshot: Snapshot) -> TrialListing:
         uids = frozenset(pod.uid for pod in pods)
+        claims = frozenset[GroupKey]()
+        if any(pod.spec.volumes for pod in pods):
+            claims = frozenset(
+                key for on_node in snapshot.pods for p in on_node for key in _claims(p)
+            )
         if not any(pod.spec.affinity is not None for pod in pods):
-            return cls(uids)
+            return cls(uids, claims)
         by_row = [(row, pod) for row, on_node in enumerate(snapshot.pods) for pod in on_node]
         return cls(
             uids,
+            claims,
             frozenset(row for row, pod in by_row if _has_affinity(pod)),
             frozenset(row for row, pod in by_row if _has_required_anti_affinity(pod)),
         )
+
+
+def _claims(pod: PodInfo) -> Iterator[GroupKey]:
+    """Of its volumes."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield pod.namespace, volume.persistent_volume_claim.claim_name
 
 
 def _has_affinity(pod: PodInfo) -> bool:
@@ -93,14 +149,20 @@ class PodGroups:
 
     groups: the PodGroup objects
     trial:  of the trial under way, or None
+    preempts: a group may evict others to fit
     """
 
     def __init__(
-        self, state: ClusterState, snapshot: Snapshot, scheduler_names: Container[str]
+        self,
+        state: ClusterState,
+        snapshot: Snapshot,
+        scheduler_names: Container[str],
+        release: Release,
     ) -> None:
         """scheduler_names: of the profiles; pods without a node of others are no members. Raises
         UsageError for a PodGroup of another shape."""
-        self.groups = _read_groups(state)
+        self.preempts = release.enabled("WorkloadAwarePreemption")
+        self.groups = _read_groups(state, self.preempts)
         self.trial: TrialListing | None = None
         self._scheduled: Counter[GroupKey] = Counter()
         self._members: dict[str, GroupKey] = {}
@@ -116,7 +178,7 @@ class PodGroups:
         self._counts = Counter(self._members.values())
         for pods in snapshot.pods:
             for info in pods:
-                self._count(info, 1)
+                self.count(info, 1)
         snapshot.subscribe(self)
 
     def get(self, pod: PodInfo) -> PodGroup | None:
@@ -139,32 +201,50 @@ class PodGroups:
             self._counts[key] -= 1
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
-        self._count(pod, 1)
+        self.count(pod, 1)
 
     def pod_removed(self, pod: PodInfo, row: int) -> None:
-        self._count(pod, -1)
+        self.count(pod, -1)
 
-    def _count(self, pod: PodInfo, number: int) -> None:
+    def count(self, pod: PodInfo, number: int) -> None:
+        """number: 1 where the pod has a node now, -1 where it has none any more"""
         key = group_key(pod.pod)
         if key is not None:
             self._scheduled[key] += number
 
 
-def _read_groups(state: ClusterState) -> dict[GroupKey, PodGroup]:
+def _read_groups(state: ClusterState, admits: bool) -> dict[GroupKey, PodGroup]:
+    """admits: priorities are set as the API server sets them, by class"""
+    admission = PriorityAdmission(state.priority_classes) if admits else None
     groups = (
-        _read(plain)
+        _read(plain, admission)
         for plain in state.others.get(KIND, ())
         if plain.get("apiVersion") == API_VERSION
     )
     return {(group.namespace, group.name): group for group in groups}
 
 
-def _read(plain: Mapping[str, Any]) -> PodGroup:
+def _read(plain: Mapping[str, Any], admission: PriorityAdmission | None) -> PodGroup:
     meta = plain.get("metadata") or {}
     namespace, name = meta.get("namespace") or "default", meta.get("name", "")
     try:
         spec = msgspec.convert(plain.get("spec") or {}, _Spec)
     except msgspec.ValidationError as error:
         raise UsageError(f"PodGroup {namespace}/{name}: spec: {error}") from None
-    gang = spec.scheduling_policy.gang
-    return PodGroup(namespace, name, None if gang is None else gang.min_count)
+    gang, constraints = spec.scheduling_policy.gang, spec.scheduling_constraints
+    priority = spec.priority
+    if admission is not None and priority is None:
+        try:
+            pod_spec = PodSpec(priority_class_name=spec.priority_class_name)
+            priority = admission.admit(pod_spec).priority
+        except UnknownPriorityClassError as error:
+            raise UsageError(f"PodGroup {namespace}/{name}: {error}") from None
+    return PodGroup(
+        namespace,
+        name,
+        None if gang is None else gang.min_count,
+        priority or 0,
+        spec.disruption_mode == "PodGroup",
+        constraints is not None,
+        constraints.topology[0].key if constraints is not None and constraints.topology else "",
+    )

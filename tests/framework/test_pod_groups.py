@@ -8,9 +8,11 @@ from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.pod_groups import PodGroups
+from ksched_cli.kube.versions import release_of
 from ksched_cli.testing import cluster, node, pod
 
 RED = ("default", "red")
+RELEASE = release_of("1.36", "GenericWorkload=true")
 
 
 def pod_group(policy: Any, version: str = "v1alpha2") -> dict[str, Any]:
@@ -35,7 +37,7 @@ def groups_of(*objects: dict[str, Any]) -> tuple[PodGroups, Snapshot, list[Any]]
     for info in infos:
         if info.pod.node_name:
             snapshot.add(info, 0)
-    return PodGroups(state, snapshot, {"default-scheduler"}), snapshot, infos
+    return PodGroups(state, snapshot, {"default-scheduler"}, RELEASE), snapshot, infos
 
 
 def test_pods_are_counted_as_they_come_and_go() -> None:

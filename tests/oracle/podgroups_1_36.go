@@ -6,12 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"time"
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingapi "k8s.io/api/scheduling/v1alpha2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -41,6 +43,32 @@ func groupOf(pod *v1.Pod) string {
 	return pod.Namespace + "/" + *pod.Spec.SchedulingGroup.PodGroupName
 }
 
+// admitGroups does the priority admission plugin's work on pod groups without a priority, where the
+// feature gate has it do so.
+func (s *state) admitGroups(classes map[string]*schedulingv1.PriorityClass, byDefault *schedulingv1.PriorityClass) error {
+	if !utilfeature.DefaultFeatureGate.Enabled(features.WorkloadAwarePreemption) {
+		return nil
+	}
+	for _, obj := range s.others {
+		group, ok := obj.(*schedulingapi.PodGroup)
+		if !ok || group.Spec.Priority != nil {
+			continue
+		}
+		class := byDefault
+		if name := group.Spec.PriorityClassName; name != "" {
+			if class = classes[name]; class == nil {
+				return fmt.Errorf("pod group %s: no PriorityClass with name %s was found", group.Name, name)
+			}
+		}
+		value := int32(0)
+		if class != nil {
+			value = class.Value
+		}
+		group.Spec.Priority = &value
+	}
+	return nil
+}
+
 // joinGroup tells the scheduler of a pending pod, as an informer's event does before the pod is queued.
 func joinGroup(c *cluster, pod *v1.Pod) { c.sched.Cache.AddPodGroupMember(pod) }
 
@@ -65,6 +93,7 @@ type groupCycle struct {
 	failures map[string]failure
 	bound    map[string]boundPod
 	victims  []string // of the preemption for the group
+	waiting  bool     // for that preemption
 }
 
 // failure is what the scheduler's failure handler is given.
@@ -257,6 +286,26 @@ func (g *groupCycle) listenToEvictions() func() {
 	return func() {}
 }
 
+// groupPostFilter says whether the preemption for the group made room.
+type groupPostFilter struct {
+	framework.PodGroupPostFilterPlugin
+	cycle *groupCycle
+}
+
+func (p *groupPostFilter) PodGroupPostFilter(ctx context.Context, group *schedulingapi.PodGroup, pods []*v1.Pod, schedule func(context.Context) *fwk.Status) *fwk.Status {
+	status := p.PodGroupPostFilterPlugin.PodGroupPostFilter(ctx, group, pods, schedule)
+	p.cycle.waiting = status.IsSuccess()
+	return status
+}
+
+func (g *groupCycle) PodGroupPostFilterPlugins() []framework.PodGroupPostFilterPlugin {
+	var listening []framework.PodGroupPostFilterPlugin
+	for _, plugin := range g.Framework.PodGroupPostFilterPlugins() {
+		listening = append(listening, &groupPostFilter{plugin, g})
+	}
+	return listening
+}
+
 // chosenRun is the run of the algorithm whose nodes the pods were given; the first where none was.
 func (g *groupCycle) chosenRun() map[string]*attempt {
 	for _, attempts := range g.runs {
@@ -289,7 +338,7 @@ func (g *groupCycle) conclude(real framework.Framework, attempts []*attempt, sec
 			return false, err
 		}
 	}
-	waiting := false
+	waiting := g.waiting
 	for i, name := range g.members {
 		if failed, ok := g.failures[name]; ok {
 			nominated, err := g.fail(attempts[i], failed, second)

@@ -46,5 +46,5 @@ func (s *state) admit() error {
 			spec.PreemptionPolicy = class.PreemptionPolicy
 		}
 	}
-	return nil
+	return s.admitGroups(classes, byDefault)
 }

@@ -5,7 +5,7 @@ Upstream: plugins/defaultpreemption/default_preemption.go and pkg/scheduler/fram
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,7 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
+from ksched_cli.framework.pod_groups import PlacedPod, PodGroup, PodGroupPostFilterPlugin
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -49,10 +50,12 @@ from ksched_cli.plugins.default_preemption.dry_run_columns import DryRunColumns
 from ksched_cli.plugins.default_preemption.extenders import call_extenders
 from ksched_cli.plugins.default_preemption.lower_pods import PodColumns
 from ksched_cli.plugins.default_preemption.lowest_priorities import LowestPriorities
+from ksched_cli.plugins.default_preemption.pod_groups import GroupPreemption
 from ksched_cli.plugins.default_preemption.victims import DryRun
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
+FOR_GROUP = "not eligible due to workload aware preemption enabled"
 NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
@@ -60,7 +63,7 @@ DISRUPTION_TARGET = "DisruptionTarget"
 BY_SCHEDULER = "PreemptionByScheduler"
 
 
-class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPlugin):
     name = "DefaultPreemption"
 
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
@@ -87,6 +90,13 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if status.message:
             status = Status(status.code, (f"preemption: {status.message}",))
         return result, status
+
+    def post_filter_group(
+        self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        groups = self._handle.pod_groups
+        assert groups is not None, "there are groups"
+        return GroupPreemption(self._snapshot, groups, self._budgets).find(group, pods, try_group)
 
     def _preempt(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses
@@ -142,6 +152,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
     def _ineligible(self, pod: PodInfo, filtered: NodeStatuses) -> str:
         """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
+        groups = self._handle.pod_groups
+        if groups is not None and groups.preempts and pod.spec.scheduling_group is not None:
+            return FOR_GROUP
         if pod.spec.preemption_policy == "Never":
             return NEVER
         nominated = self._handle.nominator.node_of(pod)

@@ -105,12 +105,10 @@ class VolumeRestrictions(PreFilterPlugin, PreFilterExtensions, FilterPlugin, Sig
                 exclusive.add(use.claim)
         # A claim counts once here, however many pods use it.
         used = self._snapshot.index(DiskUse.following).claims if exclusive else {}
-        users = (used.get((pod.namespace, claim), {}) for claim in exclusive)
-        trial = self._groups.trial if self._groups is not None else None
-        if trial is None:
-            conflicts = sum(map(bool, users))
-        else:
-            conflicts = sum(any(uid not in trial.pods for uid in uids) for uids in users)
+        conflicts = sum(bool(used.get((pod.namespace, claim))) for claim in exclusive)
+        if self._groups is not None and self._groups.trial is not None:
+            in_use = self._groups.trial.claims
+            conflicts = sum((pod.namespace, claim) in in_use for claim in exclusive)
         if not conflicts and not any(is_disk(volume) for volume in pod.spec.volumes):
             return None, SKIP
         state.write(STATE_KEY, SinglePodClaims(frozenset(exclusive), conflicts))

@@ -10,6 +10,7 @@ from generate.world import (
     World,
     configuration,
     is_bound,
+    moment,
     requests,
     sometimes,
 )
@@ -21,6 +22,7 @@ AFFINITY = (
     inter_pod.preferred("podAffinity"),
     inter_pod.preferred("podAntiAffinity"),
 )
+PREEMPTION = f"{GANGS},WorkloadAwarePreemption=true"
 NAMES = ("red", "blue", "green")
 
 
@@ -35,6 +37,12 @@ def add_groups(world: World) -> None:
         group: Object = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
         group["metadata"] = {"name": name, "namespace": "default", "uid": f"group-{name}"}
         group["spec"] = {"schedulingPolicy": policy}
+        if draw.maybe(0.4):
+            group["spec"]["disruptionMode"] = draw.pick(("Pod", "PodGroup", "PodGroup"))
+        if draw.maybe(0.7):
+            group["spec"]["priority"] = draw.pick((-1, 0, 3, 10, 10))
+        elif draw.maybe(0.3):
+            group["spec"]["priorityClassName"] = draw.pick(("low", "high"))
         world.others.append(group)
 
 
@@ -63,14 +71,23 @@ def avoid_own(world: World, pod: Object) -> None:
     rules["requiredDuringSchedulingIgnoredDuringExecution"] = [term]
 
 
+def begin_apart(world: World) -> None:
+    """No two running pods start at the same time: upstream takes such victims from a map."""
+    for i, pod in enumerate(pod for pod in world.pods if is_bound(pod)):
+        pod["status"]["startTime"] = moment(600 + 37 * i % 101)
+
+
 def generate(draw: Draw) -> Draft:
     world = World(draw)
+    preempt.add_classes(world)
     world.add_nodes(1, 6)
     preempt.full_nodes(world)
     add_groups(world)
     features = [amounts, sometimes(0.7, member)]
     if draw.maybe(0.5):
         features.append(priority)
+    if draw.maybe(0.3):
+        preempt.add_budgets(world)
     if draw.maybe(0.3):
         features.append(sometimes(0.3, preempt.host_port))
     if draw.maybe(0.3):
@@ -87,8 +104,9 @@ def generate(draw: Draw) -> Draft:
         preempt.add_solo(world)
         features.append(sometimes(0.2, preempt.solo))
     world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
+    begin_apart(world)
     draft = world.draft(_config(draw))
-    draft.gates = GANGS
+    draft.gates = draw.pick((GANGS, PREEMPTION))
     return draft
 
 

@@ -1,0 +1,142 @@
+"""Evicts pods anywhere in the cluster for a group of pods that does not fit.
+
+All pods and groups of lower priority leave; where the group fits then, they come back one by one,
+the most important first, and stay where it still fits.
+
+Upstream: pkg/scheduler/framework/preemption (podgrouppreemption.go, types.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.framework.pod_groups import PlacedPod, PodGroup, PodGroups
+from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.plugins.default_preemption.disruption_budgets import Budget, Disruptions
+from ksched_cli.plugins.default_preemption.importance import start_time
+
+NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")
+NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preemptor")
+
+
+@dataclass(slots=True)
+class _Victim:
+    """What is evicted together: a pod, or the pods of a group. start: of the first pod; a pod of
+    any group counts as one of a group, as upstream counts it"""
+
+    pods: list[PlacedPod]
+    priority: int
+
+    @property
+    def is_group(self) -> bool:
+        return self.pods[0][0].spec.scheduling_group is not None
+
+    @property
+    def importance(self) -> tuple[int, bool, int, str]:
+        """To sort by: the most important first."""
+        count = len(self.pods) if self.is_group else 0
+        return -self.priority, not self.is_group, -count, start_time(self.pods[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPreemption:
+    """Finds the victims of groups."""
+
+    snapshot: Snapshot
+    groups: PodGroups
+    budgets: Sequence[Budget]
+
+    def find(
+        self, group: PodGroup, pods: Iterable[PodInfo], try_group: Callable[[], Status]
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        """See PodGroupPostFilterPlugin. Upstream: selectVictimsOnDomain."""
+        if any(pod.spec.preemption_policy == "Never" for pod in pods):
+            return NEVER, ()
+        lower = [victim for victim in self._victims() if victim.priority < group.priority]
+        if not lower:
+            return NO_VICTIMS, ()
+        with self._restored(lower):
+            for victim in lower:
+                self._remove(victim)
+            status = try_group()
+            if not status.is_success:
+                return status, ()
+            lower.sort(key=lambda victim: victim.importance)
+            evicted = [v for v in self._in_order_of_budgets(lower) if not self._fits(v, try_group)]
+        evicted.sort(key=lambda victim: victim.importance)
+        return SUCCESS, tuple(placed for victim in evicted for placed in victim.pods)
+
+    def _victims(self) -> list[_Victim]:
+        """All pods, in the order of visits. Upstream: newDomainForWorkloadPreemption."""
+        victims: list[_Victim] = []
+        by_group: dict[PodGroup, _Victim] = {}
+        for row in self.snapshot.order.tolist():
+            for pod in self.snapshot.pods[row]:
+                group = self.groups.get(pod)
+                if group is None or not group.is_indivisible:
+                    victims.append(_Victim([(pod, row)], pod.priority))
+                elif group in by_group:
+                    by_group[group].pods.append((pod, row))
+                else:
+                    by_group[group] = _Victim([(pod, row)], group.priority)
+                    victims.append(by_group[group])
+        return victims
+
+    def _fits(self, victim: _Victim, try_group: Callable[[], Status]) -> bool:
+        """Whether the group fits with the victim there; it stays then."""
+        for pod, row in victim.pods:
+            self.snapshot.add(pod, row)
+            self.groups.count(pod, -1)
+        fits = try_group().is_success
+        if not fits:
+            self._remove(victim)
+        return fits
+
+    def _remove(self, victim: _Victim) -> None:
+        """The count of its group's pods with a node stays, as upstream's does."""
+        for pod, row in victim.pods:
+            self.snapshot.remove(pod, row)
+            self.groups.count(pod, 1)
+
+    def _in_order_of_budgets(self, victims: Sequence[_Victim]) -> list[_Victim]:
+        """Those first that violate disruption budgets. Upstream: filterVictimsWithPDBViolation,
+        which counts no further for a victim once one of its pods violates one."""
+        disruptions = Disruptions(self.budgets)
+        allowed = {budget.key: budget.allowed for budget in self.budgets}
+
+        def violates(victim: _Victim) -> bool:
+            for pod, _ in victim.pods:
+                for budget in disruptions.matching(pod):
+                    allowed[budget.key] -= 1
+                    if allowed[budget.key] < 0:
+                        return True
+            return False
+
+        violating = [violates(victim) for victim in victims]
+        pairs = list(zip(victims, violating, strict=True))
+        return [v for v, breaks in pairs if breaks] + [v for v, breaks in pairs if not breaks]
+
+    @contextmanager
+    def _restored(self, victims: Iterable[_Victim]) -> Iterator[None]:
+        """All of them are on their nodes again afterwards, in the order in which they were. A port
+        that two of them have counts as in use as it did before."""
+        placed = [pair for victim in victims for pair in victim.pods]
+        before = {row: list(self.snapshot.pods[row]) for _, row in placed}
+        ports = {row: set(self.snapshot.ports.get(row, ())) for row in before}
+        try:
+            yield
+        finally:
+            for pod, row in placed:
+                if all(other.uid != pod.uid for other in self.snapshot.pods[row]):
+                    self.snapshot.add(pod, row)
+                    self.groups.count(pod, -1)
+            for row, pods in before.items():
+                self.snapshot.pods[row][:] = pods
+                if ports[row]:
+                    self.snapshot.ports[row] = ports[row]
+                else:
+                    self.snapshot.ports.pop(row, None)
