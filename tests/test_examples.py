@@ -17,7 +17,16 @@ from ksched_cli.kube.documents import load_documents
 ROOT = Path(__file__).parent.parent
 COMMAND = re.compile(r"^# +ksched (?P<command>.+)$", re.M)
 # Those need another distribution, or a server that somebody has started.
-ALONE = ("first-cluster", "gpu-partition", "preemption", "volumes", "dra", "what-if", "sweep")
+ALONE = (
+    "first-cluster",
+    "gpu-partition",
+    "preemption",
+    "volumes",
+    "dra",
+    "what-if",
+    "sweep",
+    "replay",
+)
 COMMANDS = [
     match["command"]
     for name in ALONE

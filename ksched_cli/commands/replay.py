@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,10 @@ from ksched_cli.commands.options import Seed, StateOptions, TieBreak
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
+_LONG = 2.0  # seconds after which a replay says how fast it was
+
 if TYPE_CHECKING:
+    from ksched_cli.commands.checkpoints import Checkpoints
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.replay.world import World
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from ksched_cli.scenario.timeline import Timeline
 
 
-def replay(
+def replay(  # a parameter per option
     options: StateOptions,
     timeline: Annotated[
         str, typer.Argument(metavar="TIMELINE", help="Of kind Timeline; or JSON lines, *.jsonl.")
@@ -42,6 +46,16 @@ def replay(
             show_default=False,
         ),
     ] = "",
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            help="Write the replay here every minute and when it is interrupted; the same command "
+            "goes on with it.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> ExitCode:
     """A cluster over time: pods come, run and end, nodes join and leave.
 
@@ -59,20 +73,24 @@ def replay(
 
     as_data = options.output in (Form.JSON, Form.YAML)
     _check(save_state, "--trace" if trace else "--summary" if summary else "", as_data)
+    if checkpoint and tie_break == "random":
+        raise UsageError("--checkpoint does not go with --tie-break random")
     world = session.open_world(options, Options(tie_break=session.tie_break(tie_break, seed)))
     changes = world.state.changes
     events = read_timeline(timeline, world.state, options.namespace)
-    records: list[PodRecord] = []
-    keeps_pods = options.output is Form.CSV or (as_data and not summary)
-    run = _run(world, events, options, trace, records if keeps_pods else None)
+    lists_pods = options.output is Form.CSV or (as_data and not summary)
+    run = _Run(world, events, options, trace, [] if lists_pods else None)
+    if checkpoint:
+        run.use_checkpoints(checkpoint, timeline)
+    replay = run.run()
     session.report_defects(world.simulation, options.debug)
     if save_state:
-        _save(run, save_state)
-    report = _report(run, events.name, options, records, summary=summary, trace=trace)
+        _save(replay, save_state)
+    report = _report(replay, events.name, options, run.records, trace=trace)
     show(with_changes(report, changes, limit(options.everything)), options.output)
-    if run.attempts.failed:
+    if replay.attempts.failed:
         return ExitCode.DEFECT
-    return ExitCode.NO if run.pending() else ExitCode.YES
+    return ExitCode.NO if replay.pending() else ExitCode.YES
 
 
 def _check(save_state: str, data_option: str, as_data: bool) -> None:
@@ -85,54 +103,81 @@ def _check(save_state: str, data_option: str, as_data: bool) -> None:
         check_suffix(save_state)
 
 
-def _run(
-    world: World,
-    timeline: Timeline,
-    options: StateOptions,
-    trace: bool,
-    records: list[PodRecord] | None,
-) -> Replay:
-    """records: gets those of the pods that leave; None: nobody wants them"""
-    from ksched_cli.commands import progress
-    from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+@dataclass(slots=True)
+class _Run:
+    """records: of the pods that have left, where they are listed in the end, else None"""
 
-    began = perf_counter()
-    with progress.of_time() as on_instant:
-        run_options = ReplayOptions(
-            timeline.start,
-            timeline.until,
-            makes_pods=not options.no_workloads,
-            traces=trace,
-            on_record=None if records is None else records.append,
-            on_instant=on_instant,
+    world: World
+    timeline: Timeline
+    options: StateOptions
+    trace: bool
+    records: list[PodRecord] | None
+    _checkpoints: Checkpoints | None = None
+
+    def use_checkpoints(self, path: str, timeline: str) -> None:
+        """timeline: its path. Raises UsageError."""
+        from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
+
+        check_state(self.world)
+        lists_pods = self.records is not None
+        fingerprint = fingerprint_of(
+            self.world, timeline, self.options, trace=self.trace, lists_pods=lists_pods
         )
-        run = Replay(world, timeline.events(), run_options)
-        run.run()
-    _note_speed(run, perf_counter() - began)
-    return run
+        self._checkpoints = Checkpoints(
+            path, fingerprint, [] if self.records is None else self.records
+        )
+
+    def run(self) -> Replay:
+        from ksched_cli.commands import progress
+        from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+
+        began, checkpoints = perf_counter(), self._checkpoints
+        with progress.of_time() as on_progress:
+
+            def on_instant(run: Replay) -> None:
+                if on_progress is not None:
+                    on_progress(run.clock.now / 1e6, run.log.counts.events)
+                if checkpoints is not None:
+                    checkpoints.after_instant(run)
+
+            options = ReplayOptions(
+                self.timeline.start,
+                self.timeline.until,
+                makes_pods=not self.options.no_workloads,
+                traces=self.trace,
+                on_record=None if self.records is None else self.records.append,
+                on_instant=on_instant if on_progress or checkpoints else None,
+            )
+            run = Replay(self.world, self.timeline.events(), options)
+            if checkpoints is None:
+                run.run()
+            else:
+                checkpoints.resume(run)
+                with checkpoints.signals():
+                    run.run()
+                checkpoints.finish()
+        _note_speed(run, perf_counter() - began)
+        return run
 
 
 def _report(
     run: Replay,
     name: str,
     options: StateOptions,
-    records: list[PodRecord],
+    records: list[PodRecord] | None,
     *,
-    summary: bool,
     trace: bool,
 ) -> Report:
     from ksched_cli.commands.output import limit
     from ksched_cli.report import replay as renderer
     from ksched_cli.report.forms import Report
 
-    is_page = options.output is Form.HTML
-
     def pods() -> list[PodRecord]:
-        return [*records, *run.log.live.values()]
+        return [*(records or ()), *run.log.live.values()]
 
     return Report(
         document=lambda: renderer.document(
-            run, name, None if summary or is_page else pods(), traces=trace
+            run, name, None if records is None else pods(), traces=trace
         ),
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
@@ -144,6 +189,8 @@ def _report(
 def _note_speed(run: Replay, took: float) -> None:
     from ksched_cli.commands.output import note
 
+    if took < _LONG:
+        return
     counts = run.log.counts
     rate = (counts.events + counts.attempts + counts.ended) / max(took, 1e-9)
     events = f"{counts.events:,} events, {counts.attempts:,} attempts"

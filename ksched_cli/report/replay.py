@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -229,11 +230,13 @@ def _waiting_row(name: str, times: WaitingTimes) -> tuple[str, ...]:
 
 
 def _usage_table(samples: Sequence[UsageSample], limit: Limit) -> str:
-    """Of all the samples about a dozen, at even distances."""
+    """Of all the samples about a dozen, at even times: the last before each."""
     if not samples:
         return ""
-    step = max(1, -(-len(samples) // _STEPS))
-    shown = [*samples[:-1:step], samples[-1]]
+    times = [sample.at for sample in samples]
+    moments = (times[-1] * step // _STEPS for step in range(_STEPS + 1))
+    indexes = dict.fromkeys(max(bisect_right(times, moment) - 1, 0) for moment in moments)
+    shown = [samples[index] for index in indexes]
     resources = [name for name in _resources(samples) if name != "pods"][:3]
     rows = [
         (

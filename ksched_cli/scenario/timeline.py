@@ -268,9 +268,10 @@ class Timeline:
         """Microseconds after the start. Raises EventError."""
         if not isinstance(at, str):
             return _microseconds(at, "at")
+        moment = _moment(at)
         if self.start is None:
-            raise EventError("a time of day needs `start` in the timeline")
-        moment = _moment(at) - self.start * MICROSECONDS
+            raise EventError(f'at: "{at}" needs `start` in the timeline')
+        moment -= self.start * MICROSECONDS
         if moment < 0:
             raise EventError(f'"{at}" is before the start')
         return moment

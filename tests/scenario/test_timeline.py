@@ -92,7 +92,14 @@ def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
         (HEAD + "events:\n- {at: 1}\n", ":4:3: events.0: no timeline"),
         (HEAD + "events:\n- {at: -1, change: cordon n}\n", "-1 is less than the minimum of 0"),
         (HEAD + "events:\n- {at: 1, change: cordn n}\n", ":4:3: event 0: change"),
-        (HEAD + "events:\n- {at: soon, change: cordon n}\n", "a time of day needs `start`"),
+        (
+            HEAD + "events:\n- {at: soon, change: cordon n}\n",
+            '"soon" is no time: expected a number',
+        ),
+        (
+            HEAD + "events:\n- {at: 2026-01-01T00:00:00Z, change: cordon n}\n",
+            "needs `start` in the timeline",
+        ),
         (HEAD + "start: soon\n", '"soon" is no time'),
         (HEAD + "start: 2026-01-01T00:00:00.5Z\n", "whole seconds"),
         (HEAD + "events:\n- {at: 1, pod: a}\n", "a pod that is a name needs a template"),

@@ -17,6 +17,7 @@ from ksched_cli.errors import shortened
 
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 # How many names of nodes or namespaces a line lists.
+NOTHING_TO_DO = "there is nothing to schedule"
 _MAX_LISTED = 3
 
 
@@ -42,11 +43,11 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
 
 def _empty_warnings(state: ClusterState) -> Iterator[str]:
     if not state.nodes and not state.pods:
-        yield "no Nodes and no Pods in the state: there is nothing to schedule"
+        yield f"no Nodes and no Pods in the state: {NOTHING_TO_DO}"
     elif not state.nodes:
         yield "no Nodes in the state: no pod finds one"
     elif not state.pods:
-        yield "no Pods in the state: there is nothing to schedule"
+        yield f"no Pods in the state: {NOTHING_TO_DO}"
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:

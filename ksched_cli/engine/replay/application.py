@@ -203,12 +203,18 @@ class Application:
                 self.attempts.gone(pod, PodOutcome.DELETED)
                 pods.removed.pop(key, None)
                 pods.updated.pop(key, None)
+        durations = {
+            key: record.runs_for
+            for key in pods.removed
+            if (record := self.log.live.get(key)) is not None
+        }
         for key in pods.removed:
             self._delete_pod(key, 0)
         for _, manifest in pods.updated.values():
             self._update(manifest)
-        for manifest in pods.added.values():
-            self._arrive(manifest, None)
+        for key, manifest in pods.added.items():
+            # A pod that is made anew runs as long as the one before.
+            self._arrive(manifest, durations.get(key))
 
     def _renew(self, state: ClusterState) -> None:
         """Other nodes or objects: what was computed of the old ones goes."""

@@ -41,6 +41,15 @@ class Ends:
         """The pod has ended otherwise."""
         self._by_uid.pop(uid, None)
 
+    def listed(self) -> tuple[tuple[str, End], ...]:
+        """UIDs with their ends, in the order in which they are due."""
+        due = {}
+        for at, _, uid in sorted(self._heap):
+            end = self._by_uid.get(uid)
+            if end is not None and end.at == at:
+                due[uid] = end
+        return tuple(due.items())
+
     @property
     def next(self) -> int | None:
         """The time of the next end."""

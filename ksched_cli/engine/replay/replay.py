@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TypeAlias
 
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.state import ClusterState
@@ -29,8 +30,8 @@ from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.scenario.timeline import TimelineEvent
 
 _FLUSH = 30 * SECOND
-# Takes the simulated seconds so far, and how many events happened.
-OnInstant = Callable[[float, int], None]
+# Called between two instants.
+OnInstant: TypeAlias = "Callable[[Replay], None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,13 @@ class ReplayOptions:
 
 @dataclass(slots=True)
 class Replay:
-    """A replay under way. events: of the timeline, in order of time."""
+    """A replay under way.
+
+    events:  of the timeline, in order of time
+    changed: when a pod ended or was bound, or an event happened, for the last time
+    length:  how many of these there were
+    is_resumed: it goes on where another was
+    """
 
     world: World
     events: Iterator[TimelineEvent]
@@ -63,9 +70,9 @@ class Replay:
     usage: UsageCurve = field(default_factory=UsageCurve)
     _application: Application = field(init=False)
     _next_event: TimelineEvent | None = None
-    # When a pod ended or was bound, or an event happened, for the last time.
-    _changed: int = 0
-    _length: int = 0
+    changed: int = 0
+    length: int = 0
+    is_resumed: bool = False
 
     def __post_init__(self) -> None:
         simulation = self.world.simulation
@@ -94,7 +101,8 @@ class Replay:
         """To the end."""
         with gc_rare():
             self._advance()
-            self._begin()
+            if not self.is_resumed:
+                self._begin()
             while (at := self._next_instant()) is not None:
                 if self.options.until is not None and at > self.options.until:
                     break
@@ -126,7 +134,7 @@ class Replay:
         if flush is None:
             return min(certain, default=None)
         is_open = self.options.until is None and not certain
-        if is_open and not self.queue.may_retry(self._changed):
+        if is_open and not self.queue.may_retry(self.changed):
             return None
         return min([*certain, flush])
 
@@ -162,11 +170,11 @@ class Replay:
             pass
         counts = self.log.counts
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
-        if length != self._length:
-            self._length, self._changed = length, at
+        if length != self.length:
+            self.length, self.changed = length, at
         self.usage.note(at, self.world.snapshot, len(self.queue))
         if self.options.on_instant is not None:
-            self.options.on_instant(at / SECOND, self.log.counts.events)
+            self.options.on_instant(self)
 
     def _advance(self) -> None:
         """To the timeline's next event."""

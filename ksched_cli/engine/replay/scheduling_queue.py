@@ -41,7 +41,10 @@ class Time(Protocol):
 
 
 class SchedulingQueue:
-    """The pods without a node, but for those that are being tried."""
+    """The pods without a node, but for those that are being tried.
+
+    sequence: of the pod that came last, or came back last
+    """
 
     def __init__(self, frameworks: Mapping[str, Framework], backoff: Backoff, clock: Time) -> None:
         self.backoff = backoff
@@ -49,7 +52,7 @@ class SchedulingQueue:
         self._clock = clock
         self._pods: dict[str, QueuedPodInfo] = {}
         self._heaps: dict[Place, list[_Item]] = {place: [] for place in (Place.ACTIVE, *_RETRIES)}
-        self._sequence = 0
+        self.sequence = 0
         # By uid, how many events there were when the attempt began.
         self._in_flight: dict[str, int] = {}
         self._events: list[tuple[ClusterEvent, EventObject, EventObject]] = []
@@ -92,6 +95,14 @@ class SchedulingQueue:
         self._pods[pod.key] = queued
         self._to_active(queued)
         return queued
+
+    def restore(self, queued: QueuedPodInfo, place: Place) -> None:
+        """A pod is where it was in another queue."""
+        if queued.gating_plugin:
+            name = queued.pod.spec.scheduler_name
+            queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
+        self._pods[queued.pod.key] = queued
+        self._set_place(queued, place)
 
     def pop(self) -> QueuedPodInfo | None:
         """The next pod to try, which is in flight then; None where there is none now."""
@@ -341,8 +352,8 @@ class SchedulingQueue:
         return queued
 
     def _next(self) -> int:
-        self._sequence += 1
-        return self._sequence
+        self.sequence += 1
+        return self.sequence
 
     def _sort_key(self, queued: QueuedPodInfo) -> Any:
         """What the queue is sorted by; the sequence last, which no two pods share."""

@@ -137,7 +137,8 @@ class World:
         before.close()
         order = self.bound
         self._list_bound()
-        self.bound = {key: self.bound[key] for key in order if key in self.bound}
+        now = self.bound
+        self.bound = {key: now[key] for key in order if key in now} | now
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
         """Makes the nominations of before again. pods: those without a node, by uid"""

@@ -21,6 +21,20 @@ def test_a_change_in_kubectls_words_moves_pods(tmp_path: Path) -> None:
     assert tries(run) == [(3.0, "x", "b")]
 
 
+def test_a_pod_that_is_made_anew_runs_as_long_as_the_one_before(tmp_path: Path) -> None:
+    run = replay(
+        tmp_path,
+        [node("a"), node("b")],
+        [
+            {"at": 0, "pod": pod("x"), "runsFor": 10},
+            {"at": 3, "change": "cordon a"},
+            {"at": 3, "change": "reschedule --all"},
+        ],
+    )
+    assert tries(run)[-1] == (3.0, "x", "b")
+    assert run.clock.now == 13_000_000
+
+
 def test_the_pods_of_a_node_that_leaves_are_gone(tmp_path: Path) -> None:
     run = replay(
         tmp_path,

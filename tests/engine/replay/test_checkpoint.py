@@ -1,0 +1,109 @@
+"""Replays that are interrupted and gone on with."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
+from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.errors import InputError
+from ksched_cli.report.replay import document
+from ksched_cli.scenario.timeline import read_timeline
+from tests.replays import Plain, node, pod, state_of, world_of
+
+OBJECTS = [node("a"), node("b", "2"), pod("first", nodeName="a"), pod("gated", x=1)]
+OBJECTS[-1]["spec"] = {**pod("gated")["spec"], "schedulingGates": [{"name": "g"}]}
+EVENTS: list[Plain] = [
+    {"at": 0, "pod": pod("p0"), "runsFor": 40},
+    {"at": 0.5, "pod": pod("p1", priority=1), "runsFor": 90},
+    {"at": 1, "pod": pod("p2"), "runsFor": 5},
+    {"at": 2, "pod": pod("high", "2", priority=9, terminationGracePeriodSeconds=3)},
+    {"at": 9, "pod": pod("never", "7")},
+    {"at": 20, "put": node("c")},
+    {"at": 30, "put": pod("gated")},
+    {"at": 35, "delete": {"kind": "Node", "name": "a"}},
+    {"at": 50, "delete": {"kind": "Pod", "name": "high"}, "gracePeriod": 7},
+    {"at": 400, "change": "cordon b"},
+]
+
+
+class StopHere(Exception):  # noqa: N818  # no error
+    pass
+
+
+class Bench:
+    """Replays the events, and stops after an instant to go on in another replay."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = state_of(folder, *OBJECTS)
+        self.path = folder / "timeline.json"
+        header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 700}
+        self.path.write_text(json.dumps({**header, "events": EVENTS}))
+
+    def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
+        timeline = read_timeline(str(self.path), self.state)
+        instants = iter(range(10_000))
+
+        def on_instant(run: Replay) -> None:
+            if next(instants) == stop_after:
+                raise StopHere
+
+        options = ReplayOptions(
+            timeline.start, timeline.until, traces=True, on_record=records.append,
+            on_instant=on_instant,
+        )  # fmt: skip
+        return Replay(world_of(self.state), timeline.events(), options)
+
+
+def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
+    return document(run, "t", [*records, *run.log.live.values()], traces=True)
+
+
+def test_a_replay_that_is_interrupted_anywhere_ends_as_one_that_is_not(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    records: list[PodRecord] = []
+    whole = bench.start(records)
+    whole.run()
+    expected = result(whole, records)
+    assert expected["summary"]["evicted"]
+    interrupted = 0
+    while True:
+        records = []
+        run = bench.start(records, interrupted)
+        try:
+            run.run()
+        except StopHere:
+            data = take_checkpoint(run, "f", records)
+        else:
+            break
+        checkpoint = read_checkpoint(data, "file", "f")
+        records = checkpoint.records
+        again = bench.start(records)
+        resume(again, checkpoint)
+        again.run()
+        assert result(again, records) == expected
+        interrupted += 1
+    assert interrupted > 10
+
+
+def test_what_is_no_checkpoint_of_this_replay_is_refused(tmp_path: Path) -> None:
+    run = Bench(tmp_path).start([])
+    data = take_checkpoint(run, "f", [])
+    with pytest.raises(InputError, match="of another timeline"):
+        read_checkpoint(data, "file", "g")
+    with pytest.raises(InputError, match="no checkpoint"):
+        read_checkpoint(b"no pickle", "file", "f")
+    with pytest.raises(InputError, match="no checkpoint of this version"):
+        read_checkpoint(pickle.dumps({}), "file", "f")
+
+
+@pytest.mark.parametrize("harmful", [eval, read_timeline, Path])
+def test_a_file_that_names_anything_else_is_refused(harmful: object) -> None:
+    with pytest.raises(InputError, match="it names"):
+        read_checkpoint(pickle.dumps(harmful), "file", "f")
