@@ -44,7 +44,24 @@ def document(
 ) -> dict[str, Any]:
     """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are.
     usages: of the nodes after the run. defects: of plugins"""
-    result: dict[str, Any] = {
+    result = _outcomes(run, usages, defects)
+    notes = {pod: run.last[pod].notes for pod in result["placements"]}
+    if any(notes.values()):
+        result["notes"] = {pod: dict(noted) for pod, noted in notes.items() if noted}
+    if run.extender_bindings:
+        result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
+    if trace:
+        result["attempts"] = [
+            attempt(record) for record in run.attempts if not traced or record.pod in traced
+        ]
+    return result
+
+
+def _outcomes(
+    run: RunRecord, usages: Sequence[NodeUsage], defects: Iterable[Defect]
+) -> dict[str, Any]:
+    """What every result has."""
+    return {
         "apiVersion": "ksched/v1",
         "kind": "ScheduleResult",
         "placements": dict(sorted(run.placements.items())),
@@ -73,16 +90,6 @@ def document(
         "summary": summary(run),
         "nodes": usage.document(usages),
     }
-    notes = {pod: run.last[pod].notes for pod in result["placements"]}
-    if any(notes.values()):
-        result["notes"] = {pod: dict(noted) for pod, noted in notes.items() if noted}
-    if run.extender_bindings:
-        result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
-    if trace:
-        result["attempts"] = [
-            attempt(record) for record in run.attempts if not traced or record.pod in traced
-        ]
-    return result
 
 
 def _binding(call: ExtenderBinding) -> dict[str, Any]:

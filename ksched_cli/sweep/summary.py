@@ -116,6 +116,58 @@ def figures_of(row: Row) -> dict[str, float]:
     return figures | row["metrics"]
 
 
+class _Reading:
+    """What rows say, of each run the last one.
+
+    samples:    by variant and id
+    parameters: by variant
+    statuses, failures: by id
+    """
+
+    def __init__(
+        self,
+        variants: Variants,
+        samples: dict[str, dict[str, _Sample]],
+        metrics: Mapping[str, str] | None,
+    ) -> None:
+        self.samples = samples
+        self.parameters: dict[str, Parameters] = {}
+        self.statuses: dict[str, str] = {}
+        self.failures: dict[str, Row] = {}
+        self._variants = variants
+        self._takes_all = not metrics
+        self._metrics: dict[str, str | None] = dict(
+            metrics or {key: DIRECTIONS[key] for key in DEFAULT_METRICS}
+        )
+
+    def add(self, row: Row) -> None:
+        identity = row["id"]
+        self.statuses[identity] = row["status"]
+        self.failures.pop(identity, None)
+        name = self._variants.name_of(row)
+        self.parameters.setdefault(name, _parameters(row))
+        if row["status"] != OK:
+            self.failures[identity] = row
+            return
+        if self._takes_all:
+            self._metrics |= {key: self._metrics.get(key) for key in row["metrics"]}
+        figures = figures_of(row)
+        self.samples[name][identity] = _Sample(
+            self._variants.pair_of(row),
+            row["placements"],
+            {key: figures[key] for key in self._metrics if key in figures},
+        )
+
+    def used_metrics(self) -> dict[str, str | None]:
+        """Those that a row has."""
+        samples = [sample for group in self.samples.values() for sample in group.values()]
+        return {
+            key: direction
+            for key, direction in self._metrics.items()
+            if any(key in sample.figures for sample in samples)
+        }
+
+
 def summarize(
     rows: Iterable[Row],
     variants: Variants,
@@ -126,43 +178,19 @@ def summarize(
     order:   names of the variants; the first is the baseline
     metrics: to compare, and the better direction of each; those of DEFAULT_METRICS and of the rows'
     own where there are none"""
-    statuses: dict[str, str] = {}
-    samples: dict[str, dict[str, _Sample]] = {name: {} for name in order}
-    parameters: dict[str, Parameters] = {}
-    failures: dict[str, Row] = {}
-    names: dict[str, str | None] = dict(
-        metrics or {key: DIRECTIONS[key] for key in DEFAULT_METRICS}
-    )
+    reading = _Reading(variants, {name: {} for name in order}, metrics)
     for row in rows:
-        identity = row["id"]
-        statuses[identity] = row["status"]
-        failures.pop(identity, None)
-        name = variants.name_of(row)
-        parameters.setdefault(name, _parameters(row))
-        if row["status"] != OK:
-            failures[identity] = row
-            continue
-        if not metrics:
-            names |= {key: names.get(key) for key in row["metrics"]}
-        figures = figures_of(row)
-        samples[name][identity] = _Sample(
-            variants.pair_of(row),
-            row["placements"],
-            {key: figures[key] for key in names if key in figures},
-        )
-    used = {
-        key: direction
-        for key, direction in names.items()
-        if any(key in sample.figures for group in samples.values() for sample in group.values())
-    }
-    summaries = _summaries(samples, parameters, used)
+        reading.add(row)
+    used = reading.used_metrics()
+    summaries = _summaries(reading.samples, reading.parameters, used)
     front = _front_metrics(summaries, used)
+    failures = reading.failures.values()
     return Summary(
-        Counter(statuses.values()),
-        any(row.get("defect") for row in failures.values()),
+        Counter(reading.statuses.values()),
+        any(row.get("defect") for row in failures),
         used,
         _with_front(summaries, front, used),
-        _failures(failures.values()),
+        _failures(failures),
         front,
     )
 
