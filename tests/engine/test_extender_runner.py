@@ -1,6 +1,5 @@
 """The extenders' part in a run: who is asked, and what becomes of the answers."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,50 +8,12 @@ from ksched_cli.analysis.explain import explain
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.status import Code as StatusCode
 from ksched_cli.testing import cluster, find, node, pod
+from tests.extenders.entries import filtering, keeping, ranking, scoring
 from tests.extenders.fixtures import Extended, Serve
 from tests.extenders.servers import Code, Server, everything
 from tests.narrowing import present
 
 NODES = (node("a"), node("b"), node("c"))
-
-
-def keeping(
-    *names: str, failed: dict[str, str] | None = None, final: dict[str, str] | None = None
-) -> Callable[..., Any]:
-    """A filter that lets these pass, and says this of others."""
-
-    def answer(data: dict[str, Any]) -> dict[str, Any]:
-        failures = {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": final or {}}
-        if data["NodeNames"] is not None:
-            return failures | {"NodeNames": [name for name in data["NodeNames"] if name in names]}
-        items = [item for item in data["Nodes"]["items"] if item["metadata"]["name"] in names]
-        return failures | {"Nodes": {"items": items}}
-
-    return answer
-
-
-def scoring(**scores: Any) -> Callable[..., Any]:
-    return lambda data: [{"Host": host, "Score": score} for host, score in scores.items()]
-
-
-def filtering(server: Server, path: str = "", **fields: Any) -> dict[str, Any]:
-    return {
-        "urlPrefix": server.url + path,
-        "filterVerb": "filter",
-        "nodeCacheCapable": True,
-        **fields,
-    }
-
-
-def ranking(server: Server, path: str = "", weight: int = 1, **fields: Any) -> dict[str, Any]:
-    return {
-        "urlPrefix": server.url + path,
-        "prioritizeVerb": "prioritize",
-        "weight": weight,
-        "nodeCacheCapable": True,
-        **fields,
-    }
-
 
 # -- filter ---------------------------------------------------------------------------------------
 
