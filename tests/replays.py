@@ -10,6 +10,7 @@ import msgspec
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.replay.pod_log import OnRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.replay.world import World
 from ksched_cli.engine.simulation import Options
@@ -52,7 +53,13 @@ def world_of(state: ClusterState, gates: str = "") -> World:
 
 
 def replay(
-    folder: Path, objects: list[Plain], events: list[Plain], *, gates: str = "", **header: Any
+    folder: Path,
+    objects: list[Plain],
+    events: list[Plain],
+    *,
+    gates: str = "",
+    on_record: OnRecord | None = None,
+    **header: Any,
 ) -> Replay:
     """Runs the events on a cluster of the objects, with its attempts traced."""
     state = state_of(folder, *objects)
@@ -60,7 +67,7 @@ def replay(
     document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
     path.write_bytes(msgspec.json.encode(document))
     timeline = read_timeline(str(path), state)
-    options = ReplayOptions(timeline.start, timeline.until, traces=True)
+    options = ReplayOptions(timeline.start, timeline.until, traces=True, on_record=on_record)
     run = Replay(world_of(state, gates), timeline.events(), options)
     run.run()
     return run

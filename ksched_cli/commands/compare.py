@@ -5,38 +5,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ksched_cli.commands.command import ExitCode
+from ksched_cli.commands.compare_replays import compare_replays
 from ksched_cli.commands.options import StateOptions
+from ksched_cli.commands.subjects import Subject
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.compare import Side
-    from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.simulation import Options, Simulation
-    from ksched_cli.framework.registry import Registry
 
 DEFAULT_NAME = "default configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What a side runs.
-
-    name:     what tells it from the other sides
-    registry: the plugins of its minor
-    """
-
-    name: str
-    registry: Registry
-    configuration: Configuration
-    state: ClusterState
 
 
 def compare(
@@ -49,12 +33,21 @@ def compare(
             "--config, else the default one.",
         ),
     ] = None,
+    timeline: Annotated[
+        str,
+        typer.Option(
+            "--timeline",
+            metavar="FILE",
+            help="Replay this timeline on each side, as `replay` does: who waits how long.",
+            show_default=False,
+        ),
+    ] = "",
 ) -> ExitCode:
     """Two or more runs of one state, side by side: who moves and why, and how full the nodes are.
 
     The sides are the configurations; with --change or --scenario, the state without and with these;
     with --kubernetes-version given more than once, each minor (of every configuration, where
-    several are given). Each is run as `schedule` would. Exit code 0
+    several are given). Each is run as `schedule` would, or with --timeline as `replay`. Exit code 0
     when every pod ends up in the same place, 1 when some pod differs, 3 when a plugin's failure
     leaves some pod undecided.
     """
@@ -68,6 +61,8 @@ def compare(
     from ksched_cli.report.table import PAGE
 
     subjects = _subjects(options, configs or ())
+    if timeline:
+        return compare_replays(options, subjects, timeline)
     with progress.of_pods() as on_progress:
         sides = _sides(options, subjects, Options(on_progress=on_progress))
         session.warn_of_state(*(side.simulation for side in sides))

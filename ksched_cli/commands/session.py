@@ -199,18 +199,31 @@ def open_simulation(
 def open_world(options: StateOptions, run: Options) -> World:
     """The same for a replay, whose cluster changes."""
     from ksched_cli.cluster.loading.state_warnings import NOTHING_TO_DO
-    from ksched_cli.engine.replay.world import World
 
     run = run_options(options, run)
     state, configuration, registry = _materials(options)
     # The pods come with the timeline.
     warnings = tuple(line for line in state.warnings if not line.endswith(NOTHING_TO_DO))
-    try:
-        world = World(replace(state, warnings=warnings), configuration, registry, run)
-    except PluginDefectError as defect:
-        raise _with_traceback(defect, options.debug) from None
+    state = replace(state, warnings=warnings)
+    world = make_world(options, state, configuration, registry, run)
     warn_of_state(world.simulation)
     return world
+
+
+def make_world(
+    options: StateOptions,
+    state: ClusterState,
+    configuration: Configuration,
+    registry: Mapping[str, PluginEntry],
+    run: Options,
+) -> World:
+    """Without warnings. Raises KschedError where a plugin cannot be made."""
+    from ksched_cli.engine.replay.world import World
+
+    try:
+        return World(state, configuration, registry, run)
+    except PluginDefectError as defect:
+        raise _with_traceback(defect, options.debug) from None
 
 
 def _materials(options: StateOptions) -> tuple[ClusterState, Configuration, Registry]:

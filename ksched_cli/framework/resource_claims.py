@@ -39,7 +39,8 @@ class ClaimStore:
     """
 
     def __init__(self, handle: Handle) -> None:
-        self._claims = dict(handle.cluster.resource_claims)
+        self._stored = handle.cluster.resource_claims
+        self._claims = dict(self._stored)
         self._pending: dict[str, ResourceClaim] = {}
         self.extended: dict[str, tuple[str, str]] = {}
         self._has_shares = handle.release.enabled("DRAConsumableCapacity")
@@ -105,6 +106,19 @@ class ClaimStore:
         stored = self._claims.pop((claim.namespace, claim.name), None)
         if stored is not None:
             self._remove(stored)
+
+    def carry_over(self, previous: ClaimStore) -> None:
+        """Takes over what became of claims that have not changed in the API server since, and the
+        claims that were made for extended resources."""
+        for key, claim in previous._claims.items():
+            stored = self._stored.get(key)
+            if stored is not None and stored is previous._stored.get(key):
+                if claim is not stored:
+                    self.write(claim)
+            elif key in previous.extended.values():
+                self._claims[key] = claim
+                self._add(claim)
+        self.extended.update(previous.extended)
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         return claim_uid(claim) in self._pending

@@ -37,9 +37,9 @@ def document(
         "timeline": name,
         "start": _moment(replay.clock.start),
         "end": seconds(replay.clock.now),
-        "summary": _summary(replay),
+        "summary": summary_of(replay),
         "waiting": {
-            "all": _waiting(replay.log.waiting),
+            "all": waiting_of(replay.log.waiting),
             "priority": _groups(replay.log.by_priority),
             "namespace": _groups(replay.log.by_namespace),
             "owner": _groups(replay.log.by_owner),
@@ -69,7 +69,8 @@ def _moment(at: int) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _summary(replay: Replay) -> dict[str, int]:
+def summary_of(replay: Replay) -> dict[str, int]:
+    """How many of what."""
     counts = replay.log.counts
     outcomes = Counter(record.outcome for record in replay.log.live.values())
     return {
@@ -86,7 +87,8 @@ def _summary(replay: Replay) -> dict[str, int]:
     }
 
 
-def _waiting(times: WaitingTimes) -> dict[str, Any]:
+def waiting_of(times: WaitingTimes) -> dict[str, Any]:
+    """In seconds."""
     return {
         "pods": times.count,
         "mean": round(times.mean / SECOND, 6),
@@ -96,7 +98,7 @@ def _waiting(times: WaitingTimes) -> dict[str, Any]:
 
 
 def _groups(groups: WaitingGroups) -> list[dict[str, Any]]:
-    return [{"name": name, **_waiting(times)} for name, times in groups.groups.items()]
+    return [{"name": name, **waiting_of(times)} for name, times in groups.groups.items()]
 
 
 def _sample(sample: UsageSample) -> dict[str, Any]:
@@ -162,7 +164,7 @@ def csv_text(records: Iterable[PodRecord]) -> str:
 
 def headline(replay: Replay) -> str:
     """What became of the pods, and in what time."""
-    summary = _summary(replay)
+    summary = summary_of(replay)
     parts = [
         f"{summary[key]:,} {text}"
         for key, text in (

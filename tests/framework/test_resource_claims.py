@@ -52,3 +52,16 @@ def test_held_devices_are_those_of_allocated_claims() -> None:
     run = simulation(state)
     store = ClaimStore(run.frameworks["default-scheduler"].handle)
     assert held_devices(find(run, "p"), store) == {"first": (f"r={GPU}/a/g0",)}
+
+
+def test_what_became_of_unchanged_claims_is_carried_over() -> None:
+    claims: dict[str, Any] = {"first": ALLOCATED, "second": "gpu"}
+    run = simulation(state_of({"claims": claims, "pods": {"p": list(claims)}}))
+    handle = run.frameworks["default-scheduler"].handle
+    previous, again = ClaimStore(handle), ClaimStore(handle)
+    previous.write(deallocated(claim_in(previous, "first")))
+    again.carry_over(previous)
+    assert not again.in_use(DEVICE)
+    changed = store_of(claims)  # equal claims, but others
+    changed.carry_over(previous)
+    assert changed.in_use(DEVICE)

@@ -16,6 +16,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
 
@@ -132,6 +133,7 @@ class World:
         )
         after = self.simulation
         after.pipeline.search.next_start = before.pipeline.search.next_start
+        _carry_services_over(before, after)
         for name, framework in after.frameworks.items():
             framework.carry_over(before.frameworks[name])
         before.close()
@@ -146,6 +148,14 @@ class World:
             for pod in before.on_node(node):
                 if pod.uid in pods:
                     self.simulation.nominator.nominate(pods[pod.uid], node)
+
+
+def _carry_services_over(before: Simulation, after: Simulation) -> None:
+    """Of all profiles: they share their services."""
+    old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
+    for factory, service in old.services.items():
+        if isinstance(service, CarriesOver):
+            new.service(factory).carry_over(service)
 
 
 def _noticed(before: ClusterState, after: ClusterState) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from ksched_cli.cluster.snapshot import Mask
-from ksched_cli.cluster.state import Key
+from ksched_cli.cluster.state import ClusterState, Key
 from ksched_cli.plugins.volumes.persistent_volumes import (
     ClassVolumes,
     PersistentVolumes,
@@ -95,6 +95,27 @@ class AssumedVolumes:
     def restore_claim(self, claim: PersistentVolumeClaim) -> None:
         """As restore_volume."""
         self.selected_nodes.pop(_key(claim), None)
+
+    def carry_over(
+        self, previous: AssumedVolumes, before: ClusterState, after: ClusterState
+    ) -> None:
+        """Assumes what was assumed of volumes and claims that have not changed since.
+
+        before, after: the objects that the caches are on top of
+        """
+        for name, ref in previous.claim_refs.items():
+            volume = after.persistent_volumes.get(name)
+            claim = after.persistent_volume_claims.get((ref.namespace, ref.name))
+            if (
+                volume is not None
+                and claim is not None
+                and volume is before.persistent_volumes.get(name)
+            ):
+                self.assume_bound(volume, claim)
+        for key, node in previous.selected_nodes.items():
+            claim = after.persistent_volume_claims.get(key)
+            if claim is not None and claim is before.persistent_volume_claims.get(key):
+                self.selected_nodes[key] = node
 
 
 def _key(claim: PersistentVolumeClaim) -> Key:

@@ -87,6 +87,11 @@ class VolumeBinding(
         self.binder = VolumeBinder(handle)
         self._cluster = handle.cluster
 
+    def carry_over(self, previous: VolumeBinding) -> None:
+        """See CarriesOver."""
+        before, after = previous.binder.assumed, self.binder.assumed
+        after.carry_over(before, previous._cluster, self._cluster)
+
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE
 

@@ -53,6 +53,7 @@ COMMANDS = {
     "PendingReport": "explain --pending",
     "PluginList": "plugins",
     "PreemptionResult": "preempt",
+    "ReplayComparison": "compare --timeline",
     "ReplayResult": "replay",
     "ScheduleResult": "schedule",
     "SnapshotResult": "snapshot",

@@ -64,3 +64,24 @@ def test_of_equal_volumes_the_first_by_name_is_taken() -> None:
     run.run()
     assumed = plugin_of(run, VolumeBinding).binder.assumed
     assert set(assumed.claim_refs) == {"v1"}
+
+
+def test_what_was_assumed_of_unchanged_objects_is_assumed_again() -> None:
+    previous, _, before = stored()
+    volume_, asking = (
+        before.persistent_volumes["free"],
+        before.persistent_volume_claims["default", "c0"],
+    )
+    previous.assume_bound(volume_, asking)
+    previous.assume_provisioned(asking, "a")
+    again = AssumedVolumes(
+        PersistentVolumes(simulation(before).frameworks["default-scheduler"].handle)
+    )
+    again.carry_over(previous, before, before)
+    assert present(again.claim_ref(volume_)).name == "c0"
+    assert again.selected_nodes == {("default", "c0"): "a"}
+    assert again.taken("local").tolist() == [True, True]
+    changed, _, after = stored()  # equal objects, but others
+    changed.carry_over(previous, before, after)
+    assert changed.claim_refs == {}
+    assert changed.selected_nodes == {}

@@ -1,0 +1,109 @@
+"""An answer of `compare --timeline`: the sides' totals, and the pods that fared differently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference, ReplaySide
+from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.report.replay import duration, seconds, summary_of, waiting_of
+from ksched_cli.report.table import (
+    GREEN,
+    YELLOW,
+    Limit,
+    columns,
+    counted,
+    cut_columns,
+    paragraph,
+    verdict,
+)
+
+_COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
+_TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
+_MICRO = 1_000_000
+
+
+def document(answer: ReplayComparison, timeline: str) -> dict[str, Any]:
+    """kind ReplayComparison."""
+    return {
+        "apiVersion": "ksched/v1",
+        "kind": "ReplayComparison",
+        "timeline": timeline,
+        "sides": [_side(side) for side in answer.sides],
+        "pods": [_pod(difference) for difference in answer.differences],
+    }
+
+
+def _side(side: ReplaySide) -> dict[str, Any]:
+    return {
+        "name": side.name,
+        "kubernetesVersion": side.replay.world.configuration.release.version,
+        "end": seconds(side.replay.clock.now),
+        "summary": summary_of(side.replay),
+        "waiting": waiting_of(side.replay.log.waiting),
+    }
+
+
+def _pod(difference: ReplayDifference) -> dict[str, Any]:
+    records = difference.records
+    return {
+        "pod": difference.pod,
+        "nodes": [record.node or None if record is not None else None for record in records],
+        "placed": [_time(record) for record in records],
+        "waited": [None if waited is None else seconds(waited) for waited in difference.waited],
+        "outcomes": [None if record is None else record.outcome.value for record in records],
+    }
+
+
+def _time(record: PodRecord | None) -> int | float | None:
+    return None if record is None or record.placed is None else seconds(record.placed)
+
+
+def headline(answer: ReplayComparison, limit: Limit) -> str:
+    """How many pods fared differently."""
+    if not answer.differences:
+        text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
+        return verdict(paragraph(text, limit), GREEN, limit)
+    longer = sum(difference.delay > 0 for difference in answer.differences)
+    shorter = sum(difference.delay < 0 for difference in answer.differences)
+    verb = "differs" if len(answer.differences) == 1 else "differ"
+    text = (
+        f"{len(answer.differences):,} of {counted(answer.pod_count, 'pod')} {verb}: {longer:,} "
+        f"waited longer on the last side than on the first, {shorter:,} less long"
+    )
+    return verdict(paragraph(text, limit), YELLOW, limit)
+
+
+def table(answer: ReplayComparison, limit: Limit) -> str:
+    """The totals, a column per side, and the pods whose waiting times differ most."""
+    parts = [headline(answer, limit), _totals(answer, limit), _pods(answer, limit)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _totals(answer: ReplayComparison, limit: Limit) -> str:
+    summaries = [summary_of(side.replay) for side in answer.sides]
+    waits = [waiting_of(side.replay.log.waiting) for side in answer.sides]
+    rows = [(key, *(f"{summary[key]:,}" for summary in summaries)) for key in _COUNTS]
+    rows += [
+        (f"waited, {name}", *(duration(round(wait[key] * _MICRO)) for wait in waits))
+        for name, key in _TIMES
+    ]
+    rows.append(("it took", *(duration(side.replay.clock.now) for side in answer.sides)))
+    return columns(("", *(side.name for side in answer.sides)), rows, limit)
+
+
+def _pods(answer: ReplayComparison, limit: Limit) -> str:
+    ordered = sorted(answer.differences, key=lambda each: (-abs(each.delay), each.pod))
+    rows = [(each.pod, *map(_fate, each.records, each.waited)) for each in ordered]
+    headers = ("POD", *(side.name for side in answer.sides))
+    return cut_columns(headers, rows, limit.first(20), "pods") if rows else ""
+
+
+def _fate(record: PodRecord | None, waited: int | None) -> str:
+    """Where it went and after how long, or what became of it."""
+    if record is None:
+        return "not there"
+    if waited is None:
+        return record.outcome.value
+    suffix = ", evicted" if record.evicted is not None else ""
+    return f"{record.node} after {duration(waited)}{suffix}"

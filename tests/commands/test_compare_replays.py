@@ -1,0 +1,28 @@
+"""`ksched compare --timeline` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ksched_cli.testing import node, pod
+from tests.commands.runners import Ksched, WriteState
+from tests.report.schemas import conforms
+
+
+def test_a_change_makes_pods_wait(ksched: Ksched, write_state: WriteState, tmp_path: Path) -> None:
+    path = tmp_path / "timeline.json"
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 9} for at in range(2)]
+    path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
+    state = write_state(node("a", cpu=1), node("b", cpu=1))
+    command = ("compare", "--timeline", path, "--state", state)
+    code, out, _ = ksched(*command, "--change", "cordon b", "-o", "json")
+    result = conforms(json.loads(out), "replay_comparison")
+    assert code == 1
+    assert [side["name"] for side in result["sides"]] == ["without changes", "with changes"]
+    assert result["pods"][-1]["waited"] == [0, 8]
+    code, out, _ = ksched(*command, "--change", "label nodes a x=y")
+    assert code == 0
+    assert "no difference" in out
+    code, _, err = ksched(*command)
+    assert (code, "nothing to compare" in err) == (2, True)
