@@ -16,6 +16,8 @@ CONFIG = ("profiles", "weights", "args")
 
 OLDEST = "1.34"
 GATES_FILE = "feature-gates"
+TIMELINE_FILE = "timeline.jsonl"
+REPLAYED = ("at", "pod", "result", "node", "nominatedNode", "victims", "message", "rejectedBy")
 
 
 def expected_file(folder: Path, minor: str = OLDEST) -> Path:
@@ -42,6 +44,12 @@ class Case:
         """What --feature-gates is given."""
         file = self.folder / GATES_FILE
         return file.read_text().strip() if file.exists() else ""
+
+    @property
+    def timeline(self) -> str:
+        """JSON lines; "" where there is none."""
+        file = self.folder / TIMELINE_FILE
+        return file.read_text() if file.exists() else ""
 
     def expected(self, minor: str = OLDEST) -> dict[str, Any]:
         decided: dict[str, Any] = json.loads(expected_file(self.folder, minor).read_text())
@@ -109,6 +117,23 @@ def differs(want: dict[str, Any], got: dict[str, Any], is_config: bool) -> str |
     if len(wants) != len(gots):
         return f"{len(wants)} or {len(gots)} attempts"
     return first_difference(only(RUN, want), only(RUN, got), "result")
+
+
+def differs_replay(want: dict[str, Any], got: dict[str, Any]) -> str | None:
+    """The attempts in their order, and where the pods wait at the end."""
+    wants, gots = want["attempts"], got["attempts"]
+    for i, (w, g) in enumerate(zip(wants, gots, strict=False)):
+        path = f"attempts[{i}]({w['pod']} at {w['at']})"
+        if difference := first_difference(only(REPLAYED, w), only(REPLAYED, g), path):
+            return difference
+    if len(wants) != len(gots):
+        shorter, longer = sorted((wants, gots), key=len)
+        return f"attempts: {len(wants)} or {len(gots)}, then {short(longer[len(shorter)])}"
+    queues = [
+        {name: sorted(pods) for name, pods in side["queues"].items() if pods}
+        for side in (want, got)
+    ]
+    return first_difference(*queues, "queues")
 
 
 def differs_config(want: dict[str, Any], got: dict[str, Any]) -> str | None:

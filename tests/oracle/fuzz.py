@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import subject
-from cases import GATES_FILE, OLDEST, differs, expected_file
+from cases import (
+    GATES_FILE,
+    OLDEST,
+    TIMELINE_FILE,
+    differs,
+    differs_replay,
+    expected_file,
+)
 from generate import DEFAULT_FAMILIES, FAMILIES, Case
 from generate import case as random_case
 from releases import MODULES
@@ -58,12 +65,16 @@ def ask_oracle(case: Case) -> dict[str, Any]:
         return oracle().refused_gates(case.gates)
     if case.is_config:
         return oracle().config(case.config or "")
+    if case.timeline:
+        return oracle().replay(case.timeline, case.state, case.config, case.gates)
     return oracle().run(case.state, case.config, case.gates)
 
 
 def ask_ksched(case: Case) -> dict[str, Any]:
     if case.is_gates:
         return subject.refused_gates(case.gates, MINOR)
+    if case.timeline:
+        return subject.replay(case.timeline, case.state, case.config, MINOR, case.gates)
     return (
         subject.describe(case.config or "", MINOR)
         if case.is_config
@@ -97,6 +108,8 @@ def difference_of(case: Case, expected: dict[str, Any], got: dict[str, Any]) -> 
         return None if equal else f"gates: {expected['error']!r} or {got['error']!r}"
     if not case.is_config and "attempts" not in got and "error" in got:
         return str(got["error"])
+    if case.timeline:
+        return differs_replay(expected, got)
     return differs(expected, got, case.is_config)
 
 
@@ -144,6 +157,8 @@ def save(case: Case, name: str, conformance: Path = CONFORMANCE) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     if not case.is_config:
         (folder / "state.yaml").write_text(case.state)
+    if case.timeline:
+        (folder / TIMELINE_FILE).write_text(case.timeline)
     if case.gates:
         (folder / GATES_FILE).write_text(case.gates + "\n")
     if case.config is not None:

@@ -79,11 +79,22 @@ class Oracle:
     def ask(self, case: Case) -> dict[str, Any]:
         if case.is_config:
             return self.config(case.config or "")
+        if case.timeline:
+            return self.replay(case.timeline, case.state, case.config, case.gates)
         return self.run(case.state, case.config, case.gates)
 
     def run(self, state: str, config: str | None = None, gates: str = "") -> dict[str, Any]:
         """The answer to a state: {"result": as expected.json} or {"error": text}."""
         return self.answer({"mode": "run", "state": state, "config": config, "gates": gates})
+
+    def replay(
+        self, timeline: str, state: str, config: str | None = None, gates: str = ""
+    ) -> dict[str, Any]:
+        """timeline: JSON lines, the header first. The result has attempts and queues."""
+        header, *events = (json.loads(line) for line in timeline.splitlines())
+        text = json.dumps({**header, "events": events})
+        question = {"mode": "replay", "timeline": text, "state": state}
+        return self.answer({**question, "config": config, "gates": gates})
 
     def config(self, config: str) -> dict[str, Any]:
         return self.answer({"mode": "config", "config": config})

@@ -24,8 +24,10 @@ func newOrderClock(start time.Time) *orderClock {
 }
 
 func (c *orderClock) set(to time.Time) {
-	c.SetTime(to)
-	c.stamps = 0
+	if !to.Equal(c.FakeClock.Now()) {
+		c.SetTime(to)
+		c.stamps = 0
+	}
 }
 
 func (c *orderClock) Now() time.Time {

@@ -95,7 +95,10 @@ func (r *replay) fails(status *fwk.Status, nominating *nominatingInfo) {
 
 func (f *replayFramework) RunPostFilterPlugins(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes NodeToStatusReader) (*postFilterResult, *fwk.Status) {
 	f.replay.to.preemption = &preemptionRecord{found: map[string]*extenderv1.Victims{}}
-	return f.Framework.RunPostFilterPlugins(ctx, state, pod, inNodeOrder{nodes})
+	result, status := f.Framework.RunPostFilterPlugins(ctx, state, pod, inNodeOrder{nodes})
+	// With those that are leaving already, which are not evicted again.
+	f.replay.trial.told.Victims = f.replay.to.preemption.postFilterOf(result, status).Victims
+	return result, status
 }
 
 // RunPreBindPlugins leaves VolumeBinding's out, which would wait for a volume controller.
@@ -128,7 +131,6 @@ func (r *replay) drain() error {
 			return fmt.Errorf("%s: its binding has not ended within ten seconds", r.trial.told.Pod)
 		}
 		r.result.Attempts = append(r.result.Attempts, r.trial.told)
-		r.trial.told.Victims = r.trial.victims
 		if err := r.deliverTrial(); err != nil {
 			return err
 		}

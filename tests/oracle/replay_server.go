@@ -54,7 +54,7 @@ func (r *replay) remove(obj metav1.Object) error {
 // apply does what an entry says.
 func (r *replay) apply(e *entry) error {
 	if e.Delete != nil {
-		return r.applyDelete(e.Delete)
+		return r.applyDelete(e.Delete, instantOf(e.Grace))
 	}
 	obj, err := e.object(r.others)
 	if err != nil {
@@ -140,13 +140,13 @@ func (r *replay) leaves(pod *v1.Pod, grace instant, change func(*v1.Pod)) error 
 	return nil
 }
 
-func (r *replay) applyDelete(d *deleted) error {
-	_, obj, err := d.find(r.cluster)
-	if err != nil {
+func (r *replay) applyDelete(d *deleted, grace instant) error {
+	obj, err := d.find(r.cluster)
+	if err != nil || obj == nil {
 		return err
 	}
 	if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" {
-		return r.leaves(pod, instantOf(d.GracePeriod), func(*v1.Pod) {})
+		return r.leaves(pod, grace, func(*v1.Pod) {})
 	}
 	if err := r.remove(obj); err != nil {
 		return err

@@ -31,6 +31,7 @@ class Shrinker:
         while smaller != case and time.monotonic() < self.end:
             smaller = case
             case = self.drop_objects(case)
+            case = self.drop_events(case)
             case = self.drop_config(case)
             case = self.drop_fields(case)
         return case
@@ -44,6 +45,19 @@ class Shrinker:
             at = 0
             while at < len(case.objects):
                 less = replace(case, objects=case.objects[:at] + case.objects[at + size :])
+                if self.better(less):
+                    case = less
+                else:
+                    at += size
+            size //= 2
+        return case
+
+    def drop_events(self, case: Case) -> Case:
+        size = max(len(case.events) // 2, 1)
+        while size:
+            at = 0
+            while at < len(case.events):
+                less = replace(case, events=case.events[:at] + case.events[at + size :])
                 if self.better(less):
                     case = less
                 else:

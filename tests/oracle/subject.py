@@ -31,6 +31,22 @@ def decide(state: str, config: str | None, minor: str = OLDEST, gates: str = "")
         return call("schedule", *args)
 
 
+def replay(
+    timeline: str, state: str, config: str | None, minor: str = OLDEST, gates: str = ""
+) -> dict[str, Any]:
+    """The attempts of `ksched replay` and where pods wait at the end, or {"error": text}."""
+    with files(state=state, config=config) as paths:
+        path = Path(paths["state"]).with_name("timeline.jsonl")
+        path.write_text(timeline)
+        args = [str(path), "--kubernetes-version", minor, "--state", paths["state"]]
+        args += ["-o", "json", "--trace"]
+        if gates:
+            args += ["--feature-gates", gates]
+        if config is not None:
+            args += ["--config", paths["config"]]
+        return call("replay", *args)
+
+
 def describe(config: str, minor: str = OLDEST) -> dict[str, Any]:
     """What ksched says that kube-scheduler makes of a configuration."""
     with files(config=config) as paths:

@@ -33,17 +33,17 @@ type entry struct {
 	RunsFor  *float64         `json:"runsFor"`
 	Put      json.RawMessage  `json:"put"`
 	Delete   *deleted         `json:"delete"`
+	Grace    float64          `json:"gracePeriod"`
 	Change   *json.RawMessage `json:"change"`
 
 	at instant
 }
 
 type deleted struct {
-	APIVersion  string  `json:"apiVersion"`
-	Kind        string  `json:"kind"`
-	Namespace   string  `json:"namespace"`
-	Name        string  `json:"name"`
-	GracePeriod float64 `json:"gracePeriod"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
 }
 
 // instant is microseconds since the timeline's start.
@@ -137,8 +137,9 @@ func (e *entry) object(others []runtime.Object) (runtime.Object, error) {
 	return nil, fmt.Errorf("one object expected, of a kind that the scheduler knows: %s", raw)
 }
 
-// find is the stored object that an entry deletes.
-func (d *deleted) find(c *cluster) (*still, metav1.Object, error) {
+// find is the stored object that an entry deletes; nil for a pod that is not there any more, since nobody
+// knows beforehand which pods are evicted.
+func (d *deleted) find(c *cluster) (metav1.Object, error) {
 	for kind, informer := range c.still {
 		if kind.Elem().Name() != d.Kind {
 			continue
@@ -151,13 +152,15 @@ func (d *deleted) find(c *cluster) (*still, metav1.Object, error) {
 			}
 		}
 		obj, ok, err := informer.GetIndexer().GetByKey(key)
-		if err != nil || !ok {
-			return nil, nil, fmt.Errorf("no %s %s to delete", d.Kind, key)
+		if err == nil && !ok && d.Kind == "Pod" {
+			return nil, nil
 		}
-		accessor, err := meta.Accessor(obj)
-		return informer, accessor, err
+		if err != nil || !ok {
+			return nil, fmt.Errorf("no %s %s to delete", d.Kind, key)
+		}
+		return meta.Accessor(obj)
 	}
-	return nil, nil, fmt.Errorf("the oracle does not replay changes of %s", d.Kind)
+	return nil, fmt.Errorf("the oracle does not replay changes of %s", d.Kind)
 }
 
 // startOf is when a pod began to run, in whole seconds as the API server keeps times.

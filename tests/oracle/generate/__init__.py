@@ -22,6 +22,7 @@ from generate import (
     ports_images,
     preempt,
     profiles,
+    replay,
     resources,
     spread,
     taints,
@@ -55,6 +56,7 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "gated": gated.generate,
     "gates": gates.generate,
     "podgroups": podgroups.generate,
+    "replay": replay.generate,
 }
 # Without `extenders`, which need a server.
 DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family != "extenders")
@@ -65,12 +67,15 @@ class Case:
     """A random case as text, as the programs read it.
 
     gates: a value of --feature-gates; of the family `gates`, all that there is
+    header, events: of a timeline, where there is one
     """
 
     family: str
     objects: list[Object]
     config: str | None
     gates: str = ""
+    header: Object | None = None
+    events: tuple[Object, ...] = ()
 
     @property
     def is_gates(self) -> bool:
@@ -79,6 +84,14 @@ class Case:
     @property
     def is_config(self) -> bool:
         return self.family == "configs"
+
+    @property
+    def timeline(self) -> str:
+        """As JSON lines; "" where there is none."""
+        if self.header is None:
+            return ""
+        lines = ({"apiVersion": "ksched/v1", "kind": "Timeline", **self.header}, *self.events)
+        return "".join(json.dumps(line) + "\n" for line in lines)
 
     @property
     def state(self) -> str:
@@ -90,4 +103,6 @@ def case(family: str, seed: int) -> Case:
     draft = FAMILIES[family](Draw(f"{family} {seed}"))
     config = draft.config
     text = json.dumps(config, indent=1) if isinstance(config, dict) else config
-    return Case(family, draft.objects, text, draft.gates)
+    header = dict(draft.timeline or {})
+    events = tuple(header.pop("events", ()))
+    return Case(family, draft.objects, text, draft.gates, header or None, events)

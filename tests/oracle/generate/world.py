@@ -37,12 +37,13 @@ class Draw(random.Random):
 class Draft:
     """A random case: the objects of its state, and its configuration if not the default.
 
-    gates: a value of --feature-gates
+    gates: a value of --feature-gates; timeline: its header and events, where time passes
     """
 
     objects: list[Object] = field(default_factory=list)
     config: Object | str | None = None
     gates: str = ""
+    timeline: Object | None = None
 
 
 @dataclass

@@ -1,0 +1,213 @@
+"""Timelines: pods come, run, end, are preempted, changed, deleted; nodes join, change and leave."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from generate.inter_pod import label_selector
+from generate.preempt import (
+    add_budgets,
+    add_classes,
+    amounts,
+    anti_affinity,
+    follower,
+    full_nodes,
+    host_port,
+    in_zone,
+    priority,
+    spread,
+)
+from generate.profiles import gated
+from generate.taints import tolerations
+from generate.world import (
+    APPS,
+    ZONE,
+    Draft,
+    Draw,
+    Feature,
+    Object,
+    World,
+    configuration,
+    requests,
+    sometimes,
+)
+
+START = "2026-01-02T00:00:00Z"
+LENGTHS = (0, 1, 5, 10, 30, 60, 200)
+# The same texts as those of node taints elsewhere.
+TAINTS = ({"key": "k1", "effect": "NoSchedule"}, {"key": "k1", "value": "v", "effect": "NoExecute"})
+
+
+@dataclass
+class Story:
+    """A timeline under construction.
+
+    nodes, pods: the manifests of what is or was there, by name, as they were last written
+    """
+
+    world: World
+    features: tuple[Feature, ...]
+    nodes: dict[str, Object]
+    pods: dict[str, Object] = field(default_factory=dict)
+    events: list[Object] = field(default_factory=list)
+    at: float = 0
+    arrivals: int = 0
+
+    @property
+    def draw(self) -> Draw:
+        return self.world.draw
+
+    def tell(self, **event: object) -> None:
+        self.events.append({"at": self.at, **event})
+
+
+def arrival(story: Story) -> None:
+    """A pod comes, which may end of its own accord."""
+    world, draw = story.world, story.draw
+    before = world.pods
+    world.pods = []
+    story.arrivals += 1
+    world.add_pod(f"t{story.arrivals:02d}", 0, story.features, None)
+    (pod,) = world.pods
+    world.pods = before
+    pod["metadata"].pop("creationTimestamp")
+    if draw.maybe(0.7):
+        pod["spec"]["terminationGracePeriodSeconds"] = draw.pick((0, 0, 1, 5, 20, 400))
+    story.pods[pod["metadata"]["name"]] = pod
+    event: Object = {"pod": copy.deepcopy(pod)}
+    if draw.maybe(0.7):
+        event["runsFor"] = draw.pick(LENGTHS)
+    story.tell(**event)
+
+
+def pod_change(story: Story) -> None:
+    """A pod has other labels, more tolerations, less to request, or no gates any more."""
+    if not story.pods:
+        return
+    draw = story.draw
+    pod = story.pods[draw.pick(sorted(story.pods))]
+    spec = pod["spec"]
+    if "schedulingGates" in spec and draw.maybe(0.8):
+        del spec["schedulingGates"]
+    elif draw.maybe(0.4):
+        pod["metadata"]["labels"] = {"app": draw.pick(APPS)}
+    elif draw.maybe(0.5):
+        spec.setdefault("tolerations", []).append({"key": "k1", "operator": "Exists"})
+    else:
+        requests(pod)["cpu"] = "100m"
+    story.tell(put=copy.deepcopy(pod))
+
+
+def pod_deletion(story: Story) -> None:
+    if not story.pods:
+        return
+    name = story.draw.pick(sorted(story.pods))
+    pod = story.pods.pop(name)
+    reference = {"kind": "Pod", "namespace": pod["metadata"]["namespace"], "name": name}
+    if story.draw.maybe(0.4):
+        story.tell(delete=reference, gracePeriod=story.draw.pick((1, 10, 35)))
+    else:
+        story.tell(delete=reference)
+
+
+def node_arrival(story: Story) -> None:
+    draw = story.draw
+    node = copy.deepcopy(draw.pick(story.world.nodes))
+    name = f"m{len(story.events):02d}"
+    node["metadata"] |= {"name": name}
+    node["metadata"].pop("uid", None)
+    node["metadata"]["labels"] = {
+        **node["metadata"].get("labels", {}),
+        "kubernetes.io/hostname": name,
+    }
+    story.nodes[name] = node
+    story.tell(put=copy.deepcopy(node))
+
+
+def node_change(story: Story) -> None:
+    """A node has other taints, is cordoned or not, is larger or smaller, or in another zone."""
+    if not story.nodes:
+        return
+    draw = story.draw
+    node = story.nodes[draw.pick(sorted(story.nodes))]
+    choice = draw.randint(0, 3)
+    if choice == 0:
+        node["spec"]["taints"] = draw.some(TAINTS, 0, 1)
+    elif choice == 1:
+        node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+    elif choice == 2:
+        amount = draw.pick(("1", "2", "4", "6"))
+        node["status"]["allocatable"]["cpu"] = amount
+        node["status"]["capacity"]["cpu"] = amount
+    else:
+        node["metadata"].setdefault("labels", {})[ZONE] = draw.pick("abc")
+    story.tell(put=copy.deepcopy(node))
+
+
+def node_deletion(story: Story) -> None:
+    if len(story.nodes) < 2:
+        return
+    name = story.draw.pick(sorted(story.nodes))
+    del story.nodes[name]
+    story.tell(delete={"kind": "Node", "name": name})
+
+
+def spread_by_zone(world: World, pod: Object) -> None:
+    rule: Object = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    rule["labelSelector"] = label_selector(world.draw)
+    if world.draw.maybe(0.3):
+        rule["nodeTaintsPolicy"] = "Honor"
+    pod["spec"]["topologySpreadConstraints"] = [rule]
+
+
+EVENTS: tuple[Callable[[Story], None], ...] = (
+    *[arrival] * 12,
+    *[pod_change] * 2,
+    *[pod_deletion] * 2,
+    node_arrival,
+    *[node_change] * 2,
+    node_deletion,
+)
+FEATURES: tuple[Feature, ...] = (
+    priority,
+    sometimes(0.1, anti_affinity),
+    sometimes(0.1, follower),
+    sometimes(0.06, spread),
+    sometimes(0.06, spread_by_zone),
+    sometimes(0.1, host_port),
+    sometimes(0.06, in_zone),
+    sometimes(0.1, gated),
+    sometimes(0.2, tolerations),
+)
+
+
+def generate(draw: Draw) -> Draft:
+    world = World(draw)
+    world.add_nodes(1, 4)
+    full_nodes(world)
+    add_classes(world)
+    features = (amounts, *draw.some(FEATURES, 2, len(FEATURES)))
+    world.add_pods(draw.randint(0, 6), draw.randint(0, 3), *features)
+    if draw.maybe(0.2):
+        add_budgets(world)
+    nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
+    story = Story(world, features, nodes)
+    for _ in range(draw.randint(10, 60)):
+        if draw.maybe(0.75):
+            story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 10, 30, 0.000001)), 6)
+        draw.pick(EVENTS)(story)
+    until = story.at + draw.pick((0, 10, 100, 400))
+    draft = world.draft(backoff(draw))
+    draft.timeline = {"start": START, "until": until, "events": story.events}
+    if draw.maybe(0.3):
+        draft.gates = "SchedulerPopFromBackoffQ=false"
+    return draft
+
+
+def backoff(draw: Draw) -> Object | None:
+    if draw.maybe(0.6):
+        return None
+    initial = draw.pick((1, 1, 2, 5))
+    return configuration(podInitialBackoffSeconds=initial, podMaxBackoffSeconds=initial * 4)
