@@ -96,10 +96,21 @@ class EnqueueExtensions(Protocol):
 
 
 def registrations_of(plugin: object) -> tuple[Registration, ...]:
-    """A plugin's events. Upstream: defaultEnqueueExtension, UnrollWildCardResource."""
-    if isinstance(plugin, EnqueueExtensions):
-        return tuple(plugin.events_to_register())
-    return ((EVERYTHING, None),)
+    """A plugin's events. One that hears of new nodes hears of every change of taints too, whatever
+    its hints.
+
+    Upstream: defaultEnqueueExtension, UnrollWildCardResource, buildQueueingHintMap.
+    """
+    if not isinstance(plugin, EnqueueExtensions):
+        return ((EVERYTHING, None),)
+    registrations = tuple(plugin.events_to_register())
+    of_nodes = Action(0)
+    for event, _ in registrations:
+        if event.resource == NODE:
+            of_nodes |= event.action
+    if Action.ADD in of_nodes and Action.UPDATE_NODE_TAINT not in of_nodes:
+        registrations += ((ClusterEvent(NODE, Action.UPDATE_NODE_TAINT), None),)
+    return registrations
 
 
 def node_events(old: Node, new: Node) -> Iterator[ClusterEvent]:

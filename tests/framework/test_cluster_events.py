@@ -50,6 +50,24 @@ def test_a_plugin_hears_of_events_as_specific_as_it_registered_for(
     assert registered.matches(incoming) is matches
 
 
+class Listener:
+    """A plugin that registers for some events of nodes."""
+
+    def __init__(self, *actions: Action) -> None:
+        self.actions = actions
+
+    def events_to_register(self) -> Iterable[Registration]:
+        return tuple((ClusterEvent(NODE, action), None) for action in self.actions)
+
+
+def test_a_plugin_that_hears_of_new_nodes_hears_of_taints_once() -> None:
+    taints = (ClusterEvent(NODE, Action.UPDATE_NODE_TAINT), None)
+    assert taints in registrations_of(Listener(Action.ADD | Action.UPDATE_NODE_LABEL))
+    assert taints not in registrations_of(Listener(Action.DELETE))
+    both = Action.ADD | Action.UPDATE_NODE_TAINT
+    assert registrations_of(Listener(both)) == ((ClusterEvent(NODE, both), None),)
+
+
 def test_a_change_of_a_node_is_an_event_per_property() -> None:
     old = Node(spec=NodeSpec(unschedulable=True))
     new = replace(
@@ -90,9 +108,4 @@ def test_a_plugin_that_says_nothing_is_registered_for_everything() -> None:
     class Silent:
         pass
 
-    class Registers:
-        def events_to_register(self) -> Iterable[Registration]:
-            return [(ClusterEvent(NODE, Action.ADD), None)]
-
     assert registrations_of(Silent()) == ((EVERYTHING, None),)
-    assert registrations_of(Registers()) == ((ClusterEvent(NODE, Action.ADD), None),)

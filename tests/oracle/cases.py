@@ -129,11 +129,11 @@ def differs_replay(want: dict[str, Any], got: dict[str, Any]) -> str | None:
     if len(wants) != len(gots):
         shorter, longer = sorted((wants, gots), key=len)
         return f"attempts: {len(wants)} or {len(gots)}, then {short(longer[len(shorter)])}"
-    queues = [
+    want_queues, got_queues = (
         {name: sorted(pods) for name, pods in side["queues"].items() if pods}
         for side in (want, got)
-    ]
-    return first_difference(*queues, "queues")
+    )
+    return first_difference(want_queues, got_queues, "queues")
 
 
 def differs_config(want: dict[str, Any], got: dict[str, Any]) -> str | None:

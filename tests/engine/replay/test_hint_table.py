@@ -83,5 +83,6 @@ def test_only_the_plugins_that_rejected_the_pod_are_heard(
 
 
 def test_it_says_what_a_plugin_registered_for() -> None:
-    assert TABLE.events_of("default-scheduler", "Node") == (NODE_ADD,)
+    events = (NODE_ADD, ClusterEvent(NODE, Action.UPDATE_NODE_TAINT))
+    assert TABLE.events_of("default-scheduler", "Node") == events
     assert TABLE.events_of("default-scheduler", "Silent") == ()
