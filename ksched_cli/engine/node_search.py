@@ -81,7 +81,7 @@ class NodeSearch:
             if rejections is not None:
                 statuses.share(rejections)
                 return SearchResult(Nodes(snapshot, candidates[:0]))
-        if limit >= len(snapshot) and not ordered:
+        if limit >= len(snapshot.nodes) and not ordered:
             result = self._search_all(filtering, state, pod, statuses, cached)
             if result is not None:
                 return result

@@ -31,7 +31,7 @@ from ksched_cli.framework.preemption import STATE_KEY, Preemption
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.score_runner import total
-from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
 _NO_ROWS: Rows = np.empty(0, dtype=np.intp)
 
@@ -76,10 +76,11 @@ class Pipeline:
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
         outcome = framework.pre_filter(evaluation.state, pod, cached)
-        if outcome.status.is_rejected:
+        is_success = outcome.status is SUCCESS or outcome.status.is_success
+        if not is_success and outcome.status.is_rejected:
             statuses.absent = evaluation.pre_filter = outcome.status
             evaluation.narrowed_by = outcome.narrowed_by
-        elif not outcome.status.is_success:
+        elif not is_success:
             evaluation.error = outcome.status.message
         else:
             try:
@@ -96,7 +97,7 @@ class Pipeline:
     def _filter_sampled(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
         hint = None if self.batching is None else self.batching.find_hint(evaluation)
-        if self.nominator or hint is not None:
+        if self.nominator.node_by_uid or hint is not None:
             evaluation.feasible = self._preferred(evaluation, hint)
             if len(evaluation.feasible):
                 return
@@ -115,7 +116,7 @@ class Pipeline:
             self._nodes_to_find(evaluation.framework, len(candidates)),
             statuses,
             evaluation.cached,
-            ordered=bool(self.extenders),
+            ordered=bool(self.extenders.extenders),
         )
         feasible = result.feasible
         evaluation.visited = len(feasible) + statuses.own_count
@@ -209,7 +210,7 @@ class Pipeline:
         except PluginError as failure:
             evaluation.error = str(failure)
             return
-        if self.extenders:
+        if self.extenders.extenders:
             evaluation.extender_scores = self.extenders.prioritize(pod, feasible)
             totals = totals + extender_totals(evaluation.extender_scores, feasible)
         evaluation.totals = totals

@@ -58,7 +58,7 @@ class SchedulingCycle:
         pipeline = self.pipeline
         if pipeline.batching is not None:
             pipeline.batching.begin()
-        node_count = len(pipeline.snapshot)
+        node_count = len(pipeline.snapshot.nodes)
         if not node_count:
             record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
             return Outcome(record, nomination="")

@@ -60,7 +60,7 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
-from ksched_cli.framework.status import SUCCESS, Defect, PluginError, Status
+from ksched_cli.framework.status import SKIP, SUCCESS, Defect, PluginError, Status
 
 T = TypeVar("T")
 
@@ -255,7 +255,7 @@ class PluginCaller:
             if isinstance(error, PluginError):
                 message = f'running PreScore plugin "{plugin.name}": {message}'
             raise PluginError(message) from error
-        if status.is_success or status.is_skip:
+        if status is SUCCESS or status is SKIP or status.is_success or status.is_skip:
             return status
         raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
 

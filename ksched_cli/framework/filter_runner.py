@@ -65,7 +65,7 @@ class FilterRunner(ExtensionsRunner):
         self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
     ) -> bool:
         """Whether all the nodes pass by the cache alone; False leaves it open."""
-        if entry is None or self._nominator:
+        if entry is None or self._nominator.node_by_uid:
             return False
         cache = entry.filter
         if cache is None or cache.rejected:
@@ -81,7 +81,7 @@ class FilterRunner(ExtensionsRunner):
     ) -> StatusColumn | None:
         """The statuses of all nodes where they all are rejected, by the cache alone; None leaves it
         open."""
-        if entry is None or self._nominator:
+        if entry is None or self._nominator.node_by_uid:
             return None
         cache = entry.filter
         if cache is None or not cache.rejects_all:
@@ -107,7 +107,7 @@ class FilterRunner(ExtensionsRunner):
         """As `run_filters`, but on a node to which pods of no lower priority are nominated, the pod
         has to fit both with them there and without."""
         verdicts = self.run_filters(state, pod, nodes, own_states, entry)
-        if not self._nominator:
+        if not self._nominator.node_by_uid:
             return verdicts
         for i, row in self._nominated(nodes):
             own = state if own_states is None else own_states.get(row, state)

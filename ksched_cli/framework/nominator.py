@@ -14,22 +14,23 @@ class Nominator:
     """Pods that were promised a node, in the order of their nomination.
 
     version: how often a nomination was made or taken back
+    node_by_uid: the nominated node's name, by the pod's uid
     """
 
     def __init__(self) -> None:
         self.version = 0
         self._by_node: dict[str, dict[str, PodInfo]] = {}
-        self._node_of: dict[str, str] = {}
+        self.node_by_uid: dict[str, str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._node_of)
+        return bool(self.node_by_uid)
 
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Promises `node` to the pod; an earlier promise lapses."""
         self.clear(pod)
         self.version += 1
         self._by_node.setdefault(node, {})[pod.uid] = pod
-        self._node_of[pod.uid] = node
+        self.node_by_uid[pod.uid] = node
 
     def renew(self, pod: PodInfo, node: str) -> None:
         """node: the promised one, or "" for none"""
@@ -39,7 +40,7 @@ class Nominator:
             self.clear(pod)
 
     def clear(self, pod: PodInfo) -> None:
-        node = self._node_of.pop(pod.uid, None)
+        node = self.node_by_uid.pop(pod.uid, None)
         if node is not None:
             self.version += 1
             del self._by_node[node][pod.uid]
@@ -48,7 +49,7 @@ class Nominator:
 
     def node_of(self, pod: PodInfo) -> str:
         """The nominated node's name, or ""."""
-        return self._node_of.get(pod.uid, "")
+        return self.node_by_uid.get(pod.uid, "")
 
     def on_node(self, node: str) -> tuple[PodInfo, ...]:
         return tuple(self._by_node.get(node, {}).values())

@@ -47,7 +47,7 @@ from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.score_runner import ScoreRunner
-from ksched_cli.framework.status import SUCCESS, Code, Status
+from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
 
 P = TypeVar("P", bound=Plugin)
 
@@ -240,7 +240,9 @@ class Framework:
         rejected: Status | None = None
         for plugin in plugins:
             result, status = self.caller.pre_filter(plugin, state, pod, nodes)
-            if status.is_skip:
+            if status is SUCCESS and result is None:
+                continue
+            if status is SKIP or status.is_skip:
                 state.skip_filter.add(plugin.name)
                 continue
             if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -322,6 +324,8 @@ class Framework:
 
     def permit(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> PermitOutcome:
         """A refusal ends it; otherwise Wait, where any plugin asked for it."""
+        if not self._permits:
+            return _PERMITTED
         waits: dict[str, float] = {}
         reasons: tuple[str, ...] = ()
         for plugin in self._permits:

@@ -30,7 +30,7 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.framework.status import PluginError
+from ksched_cli.framework.status import SKIP, PluginError
 
 # Below this many nodes, the array forms of the ROW plugins cost more than those for one node.
 SCALAR_SCORES_MAX = 8
@@ -148,7 +148,8 @@ class ScoreRunner:
         self, plugins: Sequence[PreScorePlugin], state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> None:
         for plugin in plugins:
-            if self._caller.pre_score(plugin, state, pod, nodes).is_skip:
+            status = self._caller.pre_score(plugin, state, pod, nodes)
+            if status is SKIP or status.is_skip:
                 state.skip_score.add(plugin.name)
 
     def _weighted(

@@ -30,25 +30,28 @@ class RowVersions:
     def renew(self, nodes: Nodes) -> Nodes | None:
         """Those of the nodes that changed since they were last renewed, or never were; None where
         there are none. From now on they count as up to date: the caller computes them anew."""
-        ranks = self._stale_ranks(nodes)
-        if not len(ranks):
-            return None
-        self._versions[ranks] = len(self.snapshot.log)
-        if len(ranks) == len(nodes):
-            return nodes
-        return Nodes(nodes.snapshot, self.snapshot.order[ranks])
-
-    def _stale_ranks(self, nodes: Nodes) -> Rows:
-        rows, first, log = nodes.rows, nodes.first, self.snapshot.log
-        touched, versions = self.snapshot.touched, self._versions
+        snapshot, rows, first = self.snapshot, nodes.rows, nodes.first
+        touched, versions = snapshot.touched, self._versions
         if rows is None:
-            since, self._all_rows = self._all_rows, len(log)
-            if since is not None and since >= len(log) - LOG_SCAN_MAX:
-                return self.snapshot.rank[list(set(log[since:]))]
-            return (touched > versions).nonzero()[0]
-        if first is not None:
+            ranks = self._all_stale_ranks()
+        elif first is not None:
             end = first + len(rows)
             ranks = (touched[first:end] > versions[first:end]).nonzero()[0]
-            return ranks + first if len(ranks) else ranks
-        ranks = self.snapshot.rank[rows]
-        return ranks[(touched[ranks] > versions[ranks]).nonzero()[0]]
+            ranks += first
+        else:
+            ranks = snapshot.rank[rows]
+            ranks = ranks[(touched[ranks] > versions[ranks]).nonzero()[0]]
+        count = len(ranks)
+        if not count:
+            return None
+        versions[ranks] = len(snapshot.log)
+        if count == (len(versions) if rows is None else len(rows)):
+            return nodes
+        return Nodes(nodes.snapshot, snapshot.order[ranks])
+
+    def _all_stale_ranks(self) -> Rows:
+        log = self.snapshot.log
+        since, self._all_rows = self._all_rows, len(log)
+        if since is not None and since >= len(log) - LOG_SCAN_MAX:
+            return self.snapshot.rank[list(set(log[since:]))]
+        return (self.snapshot.touched > self._versions).nonzero()[0]

@@ -6,7 +6,7 @@ Upstream: plugins/dynamicresources/dynamicresources.go (Score, computeScore).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class ScoringDynamicResources(DynamicResources, ScorePlugin, NormalizeScore):
         super().__init__(args, handle)
         mends_index = handle.release.rules.scores_allocated_claims
         self._allocations_of = _of_all_claims if mends_index else _by_position
+
+    def cache_key(self, pod: PodInfo) -> Hashable:
+        """NODE answers, those about pods without claims, are all the same."""
+        return ()
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         if self.name in state.skip_filter:  # PreFilter says that the pod has no claims

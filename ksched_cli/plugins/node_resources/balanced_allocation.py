@@ -155,7 +155,9 @@ class BalanceChange(NodeResourcesBalancedAllocation):
         else:
             # Both at once: with few nodes, a call costs more than what it computes.
             used = used_cpu_and_memory(nodes, nonzero=False)
-            both = np.stack((used + column, used), axis=1)
+            both = np.empty((2, 2, len(nodes)))
+            np.add(used, column, out=both[:, 0])
+            both[:, 1] = used
             capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
             after, before = _balance(_deviation_of_two(both, capacity[:, None]))
         return HALF + (HALF + after - before) // 2
