@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cache.answer_cache import (
-    MANY_PODS_ALIKE,
     AnswerCache,
     CacheEntry,
     shareable,
@@ -34,6 +33,9 @@ from ksched_cli.framework.status import SKIP, PluginError
 
 # Below this many nodes, the array forms of the ROW plugins cost more than those for one node.
 SCALAR_SCORES_MAX = 8
+
+# For so many pods that look the same, ROW plugins score all nodes at once, not those in view.
+ALL_NODES_MIN = 16
 
 
 class PluginScores(Struct, frozen=True):
@@ -189,7 +191,7 @@ class ScoreRunner:
         cache, entry.score = entry.score, None
         if cache is None:
             cache = self._build_cache(entry.static_state, pod)
-            if cache.scalar and entry.pod_count >= MANY_PODS_ALIKE:
+            if cache.scalar and entry.pod_count >= ALL_NODES_MIN:
                 self._refresh_rows(cache, entry.static_state, pod, Nodes(nodes.snapshot))
         self._refresh(cache, entry.static_state, pod, nodes)
         entry.score = cache
