@@ -28,10 +28,17 @@ def gc_paused() -> Iterator[None]:
 
 @contextmanager
 def gc_rare() -> Iterator[None]:
-    """Fewer collections: for a longer time in which plugins may leave cyclic garbage."""
+    """Fewer collections, which leave out all that is there now: for a longer time in which plugins
+    may leave cyclic garbage."""
     youngest, *older = gc.get_threshold()
     gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
+    # Who has frozen objects before wants them to stay so, and nothing thaws some of them only.
+    freezes = gc.get_freeze_count() == 0
+    if freezes:
+        gc.freeze()
     try:
         yield
     finally:
+        if freezes:
+            gc.unfreeze()
         gc.set_threshold(youngest, *older)

@@ -41,3 +41,24 @@ def test_the_threshold_is_raised_but_never_lowered_or_switched_on(
     with gc_rare():
         assert gc.get_threshold() == (during, 10, 10)
     assert gc.get_threshold() == (youngest, 10, 10)
+
+
+def test_what_is_there_before_is_left_out_of_collections_meanwhile() -> None:
+    before = gc.get_freeze_count()
+    with gc_rare():
+        frozen = gc.get_freeze_count()
+        assert frozen > before
+        with gc_rare():
+            pass
+        assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() == before
+
+
+def test_objects_that_somebody_else_froze_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        with gc_rare():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
