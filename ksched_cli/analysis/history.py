@@ -36,6 +36,7 @@ from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
+from ksched_cli.kube.selectors import parse_int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +241,7 @@ class _Reader:
             pod, revision = placement.pod, 0
             now = self.pods_after.get(pod.uid)
             if order is OrderSource.RESOURCE_VERSIONS and now is not None:
-                version = now.metadata.resource_version
-                revision = int(version) if version.isdigit() else 0
+                revision = parse_int64(now.metadata.resource_version) or 0
             created = pod.metadata.creation_timestamp
             return placement.time, revision, -(pod.spec.priority or 0), created, pod.key
 

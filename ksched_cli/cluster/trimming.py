@@ -22,7 +22,6 @@ from ksched_cli.cluster.objects import (
     ObjectMeta,
     PodCondition,
     PodSpec,
-    StatefulSetSpec,
     Volume,
 )
 
@@ -46,7 +45,6 @@ _MORE_FIELDS: Mapping[type, tuple[str, ...]] = {
     PodSpec: ("nodeName",),
     PodCondition: ("lastTransitionTime",),
     ContainerStatus: ("restartCount",),
-    StatefulSetSpec: ("ordinals",),
 }
 _RAW = "raw"  # an object's JSON, which is no field of it
 _BETA = "/v1beta1"

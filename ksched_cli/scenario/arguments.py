@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.scenario.change import ChangeError
+from ksched_cli.scenario.workloads import MAX_PODS
 
 _SHORT = {
     "-n": "--namespace",
@@ -46,13 +48,16 @@ class Arguments:
         return self.flags.get(flag, "false") != "false"
 
     def count(self, flag: str) -> int:
-        """A whole number of zero or more. Raises ChangeError."""
+        """A whole number from 0 to MAX_PODS. Raises ChangeError."""
         text = self.flags.get(flag)
         if text is None:
             raise self.error(f"{flag}=N is missing")
-        if not text.isdecimal():
+        number = parse_int64(text)
+        if number is None or number < 0:
             raise self.error(f'{flag} is "{text}"; it takes a whole number')
-        return int(text)
+        if number > MAX_PODS:
+            raise self.error(f"{flag} is {number}; it takes at most {MAX_PODS}")
+        return number
 
 
 def split_line(text: str) -> tuple[str, ...]:

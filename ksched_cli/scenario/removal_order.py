@@ -19,6 +19,7 @@ import msgspec
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.scenario.pod_passes import newest_timestamp, select_by_id
 from ksched_cli.scenario.pods import is_ready
 from ksched_cli.scenario.targets import Workload
@@ -154,4 +155,5 @@ def _deletion_cost(pod: Pod) -> int:
 
 def _ordinal(pod: Pod) -> int:
     end = pod.name.rpartition("-")[2]
-    return int(end) if end.isdecimal() else -1
+    number = parse_int64(end)
+    return -1 if number is None else number

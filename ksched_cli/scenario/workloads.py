@@ -24,6 +24,7 @@ from ksched_cli.cluster.objects import (
     StatefulSet,
 )
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
 from ksched_cli.scenario.daemon_pods import daemon_model, should_run_on, target_node
 from ksched_cli.scenario.manifests import (
     Manifest,
@@ -39,6 +40,8 @@ from ksched_cli.scenario.objects import load_objects, with_objects
 from ksched_cli.scenario.owned_pods import HASH_LABEL, OwnedPods
 from ksched_cli.scenario.pod_passes import names_in, newest_timestamp
 
+# More than the 150,000 pods that Kubernetes is made for; each takes some kilobytes.
+MAX_PODS = 200_000
 # How many workloads a warning names.
 _MAX_LISTED = 3
 
@@ -54,7 +57,12 @@ class _Plan:
     owners: list[str] = field(default_factory=list)
     others: list[Manifest] = field(default_factory=list)
 
-    def add(self, pods: Iterable[Manifest], owner: str) -> None:
+    def add(self, pods: Iterable[Manifest], owner: str, count: int) -> None:
+        """count: of the pods, at most. Raises InputError where they are too many."""
+        if len(self.manifests) + count > MAX_PODS:
+            problem = f"{count} pods to make; ksched makes at most {MAX_PODS} of all workloads"
+            hint = "--no-workloads reads the state without them."
+            raise InputError("the state", problem, subject=owner, hint=hint)
         for pod in pods:
             self.manifests.append(pod)
             self.owners.append(owner)
@@ -78,7 +86,8 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
 
     A workload without a template makes none. Nor does a ReplicaSet, StatefulSet or
     ReplicationController that states no replicas: the API server always writes them, so that such
-    an object stands there for its selector alone. Raises InputError where a template is not valid.
+    an object stands there for its selector alone. Raises InputError where a template is not valid,
+    and for too many pods.
     """
     workloads = (
         *state.replica_sets.values(),
@@ -158,7 +167,7 @@ def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelecto
     missing -= len(plan.owned.adopted(workload.namespace, selector))
     names = plan.fresh_name(workload.namespace, workload.name)
     pods = (pod_manifest(template, workload, kind, next(names)) for _ in range(missing))
-    plan.add(pods, f"{kind} {workload.key}")
+    plan.add(pods, f"{kind} {workload.key}", missing)
 
 
 def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
@@ -187,7 +196,7 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
         pod_manifest(template, replica_set, "ReplicaSet", next(names), label)
         for _ in range(missing)
     )
-    plan.add(pods, f"Deployment {deployment.key}")
+    plan.add(pods, f"Deployment {deployment.key}", missing)
 
 
 def replica_set_of(plain: Manifest, deployment: Deployment) -> Manifest:
@@ -234,15 +243,16 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
     plain = msgspec.json.decode(stateful_set.raw)
     if not _template(plain):
         return
-    start = ((plain["spec"].get("ordinals") or {}).get("start")) or 0
+    owner, start = f"StatefulSet {stateful_set.key}", stateful_set.spec.ordinals.start
     existing = {
         pod.name for pods in (plan.owned.active, plan.owned.ended) for pod in pods.get(key, ())
     }
     existing |= {pod.name for pod in plan.owned.orphans.get(stateful_set.namespace, ())}
+    plan.add((), owner, replicas - len(existing))
     for ordinal in range(start, start + replicas):
         if f"{stateful_set.name}-{ordinal}" not in existing:
             pod, claims = stateful_manifest(plain, stateful_set, ordinal)
-            plan.add([pod], f"StatefulSet {stateful_set.key}")
+            plan.add([pod], owner, 1)
             plan.others += [
                 claim
                 for claim in claims
@@ -268,7 +278,7 @@ def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
     for node in absent:
         if should_run_on(model, node):
             pod = pod_manifest(template, daemon_set, "DaemonSet", next(names))
-            plan.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}")
+            plan.add([on_node(pod, node.name)], f"DaemonSet {daemon_set.key}", 1)
 
 
 def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
@@ -294,7 +304,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
     labels = job_labels(job)
     names = plan.fresh_name(job.namespace, job.name)
     pods = (pod_manifest(template, job, "Job", next(names), labels) for _ in range(count - active))
-    plan.add(pods, f"Job {job.key}")
+    plan.add(pods, f"Job {job.key}", count - active)
 
 
 def _make_cron_job(plan: _Plan, cron_job: CronJob) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.selectors import parse_int64
 
 _STEP = re.compile(r"(?:^|(?<=.)\.)([A-Za-z_][\w-]*)|\[([^\[\]]+)\]")
 _NAMING_KEYS = ("name", "schedulerName")
@@ -59,7 +60,8 @@ def parse_path(text: str) -> PatchPath:
         if match[1]:
             steps.append(match[1])
         else:
-            steps.append(Item(int(match[2])) if match[2].isdigit() else Item(None, match[2]))
+            number = parse_int64(match[2]) if match[2].isdecimal() else None
+            steps.append(Item(None, match[2]) if number is None else Item(number))
     if not steps or isinstance(steps[0], Item):
         raise PatchError(f'"{text}" is no path in a configuration: it begins with a key')
     return PatchPath(text, tuple(steps))

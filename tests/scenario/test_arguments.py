@@ -81,10 +81,16 @@ def test_a_flag_is_on_unless_it_is_false() -> None:
     assert not read().has("--force")
 
 
-@pytest.mark.parametrize("text", ["-1", "1.5", "many", ""])
+@pytest.mark.parametrize("text", ["-1", "1.5", "many", "", "9" * 5000, "\u00b2"])
 def test_a_count_is_a_whole_number(text: str) -> None:
     assert read("--replicas=3").count("--replicas") == 3
     with pytest.raises(ChangeError, match="it takes a whole number"):
         read(f"--replicas={text}").count("--replicas")
     with pytest.raises(ChangeError, match="--replicas=N is missing"):
         read().count("--replicas")
+
+
+def test_a_count_has_a_limit() -> None:
+    assert read("--replicas=200000").count("--replicas") == 200_000
+    with pytest.raises(ChangeError, match="it takes at most 200000"):
+        read("--replicas=200001").count("--replicas")

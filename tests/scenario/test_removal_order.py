@@ -53,3 +53,8 @@ def test_a_pod_whose_age_is_not_known_goes_first() -> None:
     pods = [owned("old", created="2026-01-01T00:00:00Z"), owned("ageless")]
     assert order(*pods) == ["ageless", "old"]
     assert order(*reversed(pods)) == ["ageless", "old"]
+
+
+def test_a_name_that_ends_in_digits_without_end_has_no_ordinal() -> None:
+    pods = [owned(f"web-{end}", "StatefulSet") for end in ("1", "9" * 5000, "2")]
+    assert order(*pods, kind="StatefulSet")[:2] == ["web-2", "web-1"]

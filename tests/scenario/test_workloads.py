@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
 from ksched_cli.scenario.workloads import make_pods, with_workloads
 from ksched_cli.testing import Manifest, cluster, node, pod, simulate
 from tests.scenario.build import owned, template, workload
@@ -48,6 +49,27 @@ def with_pods(*objects: Manifest) -> ClusterState:
 )
 def test_missing_pods_are_made(objects: list[Manifest], names: list[str]) -> None:
     assert [pod.name for pod in with_pods(node("n1"), *objects).pods] == names
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"kind": "ReplicaSet", "replicas": 2**31 - 1},
+        {"kind": "ReplicationController", "replicas": 2**31 - 1},
+        {"kind": "Deployment", "replicas": 2**31 - 1},
+        {"kind": "StatefulSet", "replicas": 2**31 - 1},
+        {"kind": "Job", "parallelism": 2**31 - 1, "completions": 2**31 - 1},
+    ],
+    ids=lambda spec: spec["kind"],
+)
+def test_more_pods_than_a_cluster_has_are_refused(spec: Manifest) -> None:
+    with pytest.raises(InputError, match=r"default/web: 2147483647 pods to make; .* at most"):
+        make_pods(cluster(workload(**spec)))
+
+
+def test_the_ordinals_of_a_stateful_set_begin_with_a_whole_number() -> None:
+    with pytest.raises(InputError, match=r"spec\.ordinals\.start: expected a whole number"):
+        cluster(workload("StatefulSet", replicas=1, ordinals={"start": "a"}))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,11 @@ def test_a_path_is_keys_and_items_by_index_or_name() -> None:
     assert steps == ("profiles", Item(0), "pluginConfig", Item(None, "NodeResourcesFit"), "args")
 
 
+@pytest.mark.parametrize("name", ["-1", "\u00b2", "9" * 5000])
+def test_what_is_no_index_is_a_name(name: str) -> None:
+    assert parse_path(f"a[{name}]").steps == ("a", Item(None, name))
+
+
 @pytest.mark.parametrize("text", ["", "[0].a", "a..b", "a.[0]", "a[", "a[]", "a b", ".a"])
 def test_what_is_no_path_is_refused(text: str) -> None:
     with pytest.raises(PatchError, match="no path in a configuration"):

@@ -95,11 +95,16 @@ class Deployment(Workload, frozen=True):
     spec: ReplicaSetSpec = ReplicaSetSpec()
 
 
+class StatefulSetOrdinals(Record, frozen=True):
+    start: Int32 = 0
+
+
 class StatefulSetSpec(Record, frozen=True):
     selector: LabelSelector | None = None
     replicas: Int32 | None = None
     template: PodTemplate | None = None
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
 
 
 class StatefulSet(Workload, frozen=True):
