@@ -83,13 +83,15 @@ class Profile:
     """percentage_of_nodes_to_score: the profile's own, or the configuration's; 0 adapts to the
     number of nodes
     plugins: per point key, in the order they run; weights: of the score plugins;
-    args: of every plugin that takes some, in-tree typed (config.types), foreign as plain data."""
+    args: of every plugin that takes some, in-tree typed (config.types), foreign as plain data;
+    placement_weights: of the plugins that score placements of pod groups"""
 
     scheduler_name: str
     percentage_of_nodes_to_score: int
     plugins: Mapping[str, tuple[PluginRef, ...]]
     weights: Mapping[str, int]
     args: Mapping[str, Any]
+    placement_weights: Mapping[str, int] = dataclass_field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

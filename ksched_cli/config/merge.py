@@ -168,16 +168,19 @@ def _extending(
             yield plugin.name
 
 
-def score_weights(plugins: Plugins, registry: KnownPlugins) -> dict[str, int]:
-    """getScoreWeights: the weights of the Score plugins; those of placement score plugins are
-    checked too. Raises FrameworkError."""
+def score_weights(
+    plugins: Plugins, registry: KnownPlugins
+) -> tuple[dict[str, int], dict[str, int]]:
+    """getScoreWeights: the weights of the Score plugins, and those of the placement score plugins.
+    Raises FrameworkError."""
     rules = registry.release.rules
     prefix = "score plugins: " if rules.names_score_plugins else ""
     weights = _weights("score", plugins.score, plugins, registry, prefix)
-    if "placementScore" not in rules.absent_points:
-        prefix = "placement score plugins: "
-        _weights("placementScore", plugins.placement_score, plugins, registry, prefix)
-    return weights
+    if "placementScore" in rules.absent_points:
+        return weights, {}
+    prefix = "placement score plugins: "
+    placed = _weights("placementScore", plugins.placement_score, plugins, registry, prefix)
+    return weights, placed
 
 
 def _weights(

@@ -188,8 +188,9 @@ def _plugin_errors(
 
 def _placed(
     profile: SchedulerProfile, custom: frozenset[str], registry: KnownPlugins
-) -> tuple[dict[str, tuple[PluginRef, ...]], dict[str, int]]:
-    """The plugins per point and the weights. Raises FrameworkError."""
+) -> tuple[dict[str, tuple[PluginRef, ...]], dict[str, int], dict[str, int]]:
+    """The plugins per point, and the weights of score and placement score plugins. Raises
+    FrameworkError."""
     plugins = profile.plugins or Plugins()
     placed = expand(plugins, registry, custom)
     name = profile.scheduler_name
@@ -208,7 +209,7 @@ def _placed(
             f' "{name}"'
         )
         raise FrameworkError(message, point="placementGenerate")
-    return placed, score_weights(plugins, registry)
+    return placed, *score_weights(plugins, registry)
 
 
 def _queue_sort_errors(
@@ -244,7 +245,7 @@ def _profile(
     percentage = profile.percentage_of_nodes_to_score
     if percentage is None:
         percentage = configuration.percentage_of_nodes_to_score or 0
-    placed, weights = _placed(profile, custom, registry)
+    placed, weights, placement_weights = _placed(profile, custom, registry)
     scoring = {ref.name: weights[ref.name] for ref in placed["score"]}
     placed["score"] = tuple(replace(ref, weight=scoring[ref.name]) for ref in placed["score"])
     enabled = needed(profile.plugins or Plugins()) & set(registry)
@@ -253,6 +254,7 @@ def _profile(
         percentage_of_nodes_to_score=percentage,
         plugins=placed,
         weights=scoring,
+        placement_weights=placement_weights,
         args={
             config.name: config.args
             for config in sorted(profile.plugin_config or (), key=lambda item: item.name)

@@ -43,6 +43,7 @@ class Pipeline:
     detailed: keep every plugin's scores in SAMPLED mode too
     search:   where the sampled search starts
     batching: nodes to try first; None where no profile batches pods
+    placement: the rows, in the order of visits, that may be visited; None: all
     """
 
     snapshot: Snapshot
@@ -51,6 +52,7 @@ class Pipeline:
     detailed: bool = False
     search: NodeSearch = field(default_factory=NodeSearch)
     batching: Batching | None = None
+    placement: Rows | None = None
     _no_nodes: Nodes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,8 @@ class Pipeline:
         is_cacheable = mode is Mode.SAMPLED or mode is Mode.RANKED
         cached = framework.answer_cache.entry_for(pod) if is_cacheable else None
         statuses = NodeStatuses(self.snapshot)
+        if self.placement is not None:
+            statuses.node_count = len(self.placement)
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
@@ -155,14 +159,17 @@ class Pipeline:
     def _candidates(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> Rows:
         """The rows that PreFilter left, in the order of visits; a name that is no node is passed
         over. The other nodes get their status."""
+        placement = self.placement
         if outcome.node_names is None:
-            return self.snapshot.order
+            return self.snapshot.order if placement is None else placement
         evaluation.narrowed_by = outcome.narrowed_by
         plugins = " ".join(outcome.narrowed_by)
         message = f"node(s) didn't satisfy plugin(s) [{plugins}]"
         evaluation.statuses.absent = Status.unresolvable(message)
         row_of = self.snapshot.row
         rows = [row_of[name] for name in outcome.node_names if name in row_of]
+        if placement is not None:
+            rows = [row for row in rows if row in placement]
         if len(rows) > 1:
             rows.sort(key=self.snapshot.rank.item)
         return np.array(rows, dtype=np.intp)
@@ -172,7 +179,7 @@ class Pipeline:
         pod, statuses = evaluation.pod, evaluation.statuses
         nominated = self.nominator.node_of(pod)
         row = self.snapshot.row.get(nominated) if nominated else hint
-        if row is None:
+        if row is None or (self.placement is not None and row not in self.placement):
             return self._no_nodes
         filtering = evaluation.framework.filtering
         status = filtering.run_on_node_with_nominated_pods(evaluation.state, pod, row)

@@ -9,54 +9,46 @@ Upstream: pkg/scheduler/schedule_one_podgroup.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.binding_cycle import Assumed, BindingCycle, Outcome
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.pipeline import Pipeline
+from ksched_cli.engine.pod_group_trial import (
+    Trial,
+    TrialBinding,
+    TrialCycle,
+    blank_attempt,
+    refused,
+)
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.scheduling_cycle import NO_NODES, SchedulingCycle
-from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.fit_error import counts_message
-from ksched_cli.framework.node_statuses import NOT_LOOKED_AT
-from ksched_cli.framework.nodes import NodeInfo
-from ksched_cli.framework.pod_groups import PlacedPod, PodGroups, TrialListing
+from ksched_cli.engine.scheduling_cycle import SchedulingCycle
+from ksched_cli.framework.pod_group_plugins import PodGroupPlugins
+from ksched_cli.framework.pod_groups import (
+    PlacedPod,
+    Placement,
+    PodGroups,
+    TrialListing,
+    group_key,
+)
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
 UNSCHEDULABLE = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION = f"{UNSCHEDULABLE}, pod group is waiting for preemption to complete"
+NO_PLACEMENT = "0/{} placements are available, first placement status: {}"
 OTHER_FAILED = "failed to schedule other pod from a pod group: {}"
 NO_OBJECT = 'failed to get pod group object: podgroup.scheduling.k8s.io "{}" not found'
+NO_PLUGIN = "default preemption plugin is not registered, workload aware preemption is disabled"
+CONSTRAINED = (
+    "workload aware preemption is not supported for pod groups with scheduling constraints"
+)
 TWO_SCHEDULERS = (
     "all pods in a single pod group should have the same .spec.schedulerName set,"
     ' got: "{}" and "{}"'
 )
-
-
-class Trial(Struct, frozen=True):
-    """What became of one pod in a trial.
-
-    row:         where it was assumed, or None
-    needs_room:  its node is one that preemption has to make room on
-    permit:      of an assumed pod
-    """
-
-    outcome: Outcome
-    state: CycleState
-    row: int | None = None
-    needs_room: bool = False
-    permit: Status = SUCCESS
-
-    @property
-    def error(self) -> str:
-        """What ends the trial of the whole group, or ""."""
-        error = self.outcome.attempt.error
-        return "" if self.row is not None or error == NO_NODES else error
 
 
 class GroupResult(Struct, frozen=True):
@@ -74,79 +66,6 @@ class _Verdict(Struct, frozen=True):
     message: str = ""
     error: str = ""
     waits: bool = False
-
-
-@dataclass(slots=True)
-class _TrialBinding(BindingCycle):
-    """Assumes pods until they are taken back.
-
-    assumed: with the nodes that they were nominated to
-    permit:  of the pod assumed last
-    """
-
-    assumed: list[tuple[Assumed, str]] = field(default_factory=list)
-    permit: Status = SUCCESS
-
-    def assume(
-        self, framework: Framework, state: CycleState, pod: PodInfo, row: int, record: Attempt
-    ) -> Outcome:
-        nominated = self.nominator.node_of(pod)
-        self.snapshot.add(pod, row)
-        self.nominator.clear(pod)
-        node = NodeInfo(self.snapshot, row)
-        self.assumed.append((Assumed(framework, state, pod, node, record), nominated))
-        status = framework.reserve(state, pod, node)
-        if not status.is_success:
-            self._take_back_last()
-            return refused(replace(record, reserve=status), status)
-        self.permit = framework.permit(state, pod, node).status
-        if self.permit.is_success:
-            return Outcome(record, row)
-        record = replace(record, permit=self.permit)
-        if self.permit.is_wait:
-            return Outcome(record, row)
-        self._take_back_last()
-        return refused(record, self.permit)
-
-    def take_back(self) -> None:
-        """All pods, the last one first."""
-        while self.assumed:
-            self._take_back_last()
-
-    def _take_back_last(self) -> None:
-        assumed, nominated = self.assumed.pop()
-        assumed.framework.unreserve(assumed.state, assumed.pod, assumed.node)
-        self.snapshot.remove(assumed.pod, assumed.node.row)
-        if nominated:
-            self.nominator.nominate(assumed.pod, nominated)
-
-
-@dataclass(slots=True)
-class _TrialCycle(SchedulingCycle):
-    """Tries pods of a group. state: of the pod tried last; preempts: PostFilter is run"""
-
-    state: CycleState = field(default_factory=CycleState)
-    preempts: bool = True
-
-    def attempt(self, framework: Framework, pod: PodInfo) -> Outcome:
-        pipeline = self.pipeline
-        if pipeline.batching is not None:
-            pipeline.batching.hint = None
-        node_count = len(pipeline.snapshot)
-        if not node_count:
-            record = Attempt(pod.key, framework.profile.scheduler_name, error=NO_NODES)
-            return Outcome(record, nomination="")
-        evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
-        self.state = evaluation.state
-        pipeline.search.advance(evaluation.visited, node_count)
-        return self._decide(evaluation)
-
-    def _decide(self, evaluation: Evaluation) -> Outcome:
-        if evaluation.error:
-            return self._failed(evaluation)
-        if len(evaluation.feasible):
-            return self._choose(evaluation)
-        return self._no_fit(evaluation) if self.preempts else Outcome(_blank(evaluation.pod))
 
 
 class PodGroupCycle:
@@ -167,9 +86,13 @@ class PodGroupCycle:
     ) -> None:
         self._pipeline = pipeline
         self._binding = binding
-        self._trial_binding = _TrialBinding(binding.snapshot, binding.nominator, binding.waiting)
-        self._trial_cycle = _TrialCycle(pipeline, self._trial_binding, cycle.tie_break)
+        self._trial_binding = TrialBinding(binding.snapshot, binding.nominator, binding.waiting)
+        self._trial_cycle = TrialCycle(pipeline, self._trial_binding, cycle.tie_break)
         self._frameworks = frameworks
+        self._plugins = {
+            name: PodGroupPlugins(framework.profile, framework.plugin)
+            for name, framework in frameworks.items()
+        }
         self._groups = groups
         self._look_at = look_at
 
@@ -181,11 +104,10 @@ class PodGroupCycle:
         first, *others = dict.fromkeys(pod.spec.scheduler_name for pod in pods)
         if others:
             message = TWO_SCHEDULERS.format(first, others[0])
-            return GroupResult(tuple((pod, _errored(_blank(pod), message)) for pod in pods))
+            return GroupResult(tuple((pod, _errored(blank_attempt(pod), message)) for pod in pods))
         framework = self._frameworks[first]
         listing = TrialListing.of(pods, self._binding.snapshot)
-        trials = self._try_all(framework, pods, listing)
-        verdict = _verdict(trials)
+        trials, verdict = self._try_placements(framework, pods, listing)
         victims: tuple[PlacedPod, ...] = ()
         if self._groups.preempts and verdict.message and not verdict.error:
             verdict, victims = self._preempt(framework, pods, listing, verdict)
@@ -193,7 +115,10 @@ class PodGroupCycle:
         outcomes = [(pod, self._conclude(pod, trial, verdict, framework)) for pod, trial in tried]
         for pod in pods[len(trials) :]:
             self._look_at(pod)
-            outcomes.append((pod, _errored(_blank(pod), verdict.error)))
+            if verdict.error:
+                outcomes.append((pod, _errored(blank_attempt(pod), verdict.error)))
+            else:
+                outcomes.append((pod, Outcome(_left(blank_attempt(pod), verdict.message))))
         return GroupResult(tuple(outcomes), verdict.waits, victims)
 
     def _preempt(
@@ -204,18 +129,19 @@ class PodGroupCycle:
         verdict: _Verdict,
     ) -> tuple[_Verdict, tuple[PlacedPod, ...]]:
         """Upstream: runWorkloadAwarePreemption."""
-        plugin, group = framework.group_post_filter, self._groups.get(pods[0])
+        plugin = self._plugins[framework.profile.scheduler_name].post_filter
+        group = self._groups.get(pods[0])
         if plugin is None:
-            return verdict, ()
+            return _with_reason(verdict, NO_PLUGIN), ()
         if group is None:
             name = pods[0].spec.scheduling_group
             error = NO_OBJECT.format(name.pod_group_name if name else "")
             return _Verdict(error, error), ()
         if group.topology_key:
-            return verdict, ()
+            return _with_reason(verdict, CONSTRAINED), ()
 
         def try_group() -> Status:
-            result = _verdict(self._try_all(framework, pods, listing, is_dry_run=True))
+            _, result = self._try_placements(framework, pods, listing, is_dry_run=True)
             if result.error:
                 return Status.error(result.error)
             return Status.unschedulable(result.message) if result.message else SUCCESS
@@ -224,8 +150,56 @@ class PodGroupCycle:
         if status.is_success:
             return replace(verdict, waits=True), victims
         if status.is_rejected:
-            return verdict, ()
+            return _with_reason(verdict, status.message), ()
         return _Verdict(status.message, status.message), ()
+
+    def _try_placements(
+        self,
+        framework: Framework,
+        pods: Sequence[PodInfo],
+        listing: TrialListing,
+        *,
+        is_dry_run: bool = False,
+    ) -> tuple[list[Trial], _Verdict]:
+        """Tries the group on each of several sets of nodes, and takes the best that it fits on.
+
+        Upstream: podGroupSchedulingPlacementAlgorithm, findBestPlacement.
+        """
+        key = group_key(pods[0].pod)
+        if not self._groups.places or key is None:
+            trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run)
+            return trials, _verdict(trials)
+        snapshot = self._binding.snapshot
+        plugins = self._plugins[framework.profile.scheduler_name]
+        placements, status = plugins.generate(key, Placement("", snapshot.order))
+        if not status.is_success:
+            error = "" if status.is_rejected else status.message
+            return [], _Verdict(status.message, error)
+        tried: list[tuple[Placement, list[Trial], _Verdict]] = []
+        for placement in placements:
+            if len(placement.rows) < len(snapshot):
+                self._pipeline.placement = placement.rows
+            try:
+                looks = not is_dry_run and not tried
+                trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run, looks=looks)
+            finally:
+                self._pipeline.placement = None
+            verdict = _verdict(trials)
+            if verdict.error:
+                return trials, verdict
+            tried.append((placement, trials, verdict))
+        fitting = [entry for entry in tried if not entry[2].message or entry[2].waits]
+        if not fitting:
+            message = NO_PLACEMENT.format(len(placements), UNSCHEDULABLE)
+            return tried[0][1], _Verdict(message)
+        best = 0
+        if len(fitting) > 1:
+            candidates = [(place, _placed(pods, trials)) for place, trials, _ in fitting]
+            try:
+                best = plugins.best(key, candidates)
+            except PluginError as error:
+                return [], _Verdict(str(error), str(error))
+        return fitting[best][1:]
 
     def _try_all(
         self,
@@ -234,17 +208,18 @@ class PodGroupCycle:
         listing: TrialListing,
         *,
         is_dry_run: bool = False,
+        looks: bool = True,
     ) -> list[Trial]:
         """Until a pod fails with an error. Upstream: podGroupSchedulingDefaultAlgorithm.
 
-        is_dry_run: without PostFilter, and nobody looks at it
+        is_dry_run: without PostFilter; looks: somebody may look at it
         """
         trials: list[Trial] = []
         self._groups.trial = listing
         self._trial_cycle.preempts = not is_dry_run
         try:
             for pod in pods:
-                if not is_dry_run:
+                if looks and not is_dry_run:
                     self._look_at(pod)
                 trials.append(self._try(framework, pod))
                 if trials[-1].error:
@@ -294,14 +269,6 @@ class PodGroupCycle:
         return Outcome(_left(record, verdict.message), nomination=record.node)
 
 
-def refused(record: Attempt, status: Status) -> Outcome:
-    """Of a pod that Reserve or Permit refuses on the node that was chosen."""
-    if status.is_rejected:
-        message = counts_message(1, {status: 1}, NOT_LOOKED_AT)
-        return Outcome(replace(record, node="", message=message), nomination="")
-    return Outcome(replace(record, node="", error=status.message), nomination="")
-
-
 def _verdict(trials: Sequence[Trial]) -> _Verdict:
     """Whether the group is scheduled. The last pod that Permit lets through decides."""
     verdict, needs_room = _Verdict(UNSCHEDULABLE), False
@@ -315,8 +282,13 @@ def _verdict(trials: Sequence[Trial]) -> _Verdict:
     return verdict
 
 
-def _blank(pod: PodInfo) -> Attempt:
-    return Attempt(pod.key, pod.spec.scheduler_name)
+def _with_reason(verdict: _Verdict, reason: str) -> _Verdict:
+    return replace(verdict, message=f"{verdict.message}, {reason}")
+
+
+def _placed(pods: Sequence[PodInfo], trials: Sequence[Trial]) -> list[PodInfo]:
+    """The pods that have a node in a trial."""
+    return [pod for pod, trial in zip(pods, trials, strict=False) if trial.row is not None]
 
 
 def _errored(record: Attempt, error: str) -> Outcome:

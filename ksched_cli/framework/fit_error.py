@@ -17,9 +17,9 @@ def fit_error(statuses: NodeStatuses, pre_filter: str = "", post_filter: str = "
     """pre_filter: PreFilter's message, printed in place of the nodes' reasons;
     post_filter: PostFilter's message, appended."""
     if pre_filter:
-        text = f"0/{len(statuses)} nodes are available: {pre_filter}."
+        text = f"0/{statuses.node_count} nodes are available: {pre_filter}."
     else:
-        text = counts_message(len(statuses), statuses.count(), statuses.absent)
+        text = counts_message(statuses.node_count, statuses.count(), statuses.absent)
     return f"{text} {post_filter}" if post_filter else text
 
 

@@ -67,12 +67,23 @@ class NodeStatuses(Mapping[str, Status]):
     """Node name → status. A node that nobody spoke about has the status `absent`.
 
     foreign: of names that are no node here; only extenders speak about such
+    node_count: how many nodes might have been visited
     """
 
-    __slots__ = ("_added", "_ids", "_shared", "absent", "foreign", "snapshot", "statuses")
+    __slots__ = (
+        "_added",
+        "_ids",
+        "_shared",
+        "absent",
+        "foreign",
+        "node_count",
+        "snapshot",
+        "statuses",
+    )
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.node_count = len(snapshot)
         self.statuses: list[Status] = []
         self.foreign: dict[str, Status] = {}
         self.absent = NOT_LOOKED_AT

@@ -5,9 +5,8 @@ Upstream: k8s.io/api/scheduling/v1alpha2 (PodGroup), pkg/scheduler/backend/cache
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,10 +14,10 @@ import msgspec
 from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
 from ksched_cli.cluster.objects import Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.status import Status
+from ksched_cli.framework.status import PluginError
 from ksched_cli.kube.versions import Release
 
 KIND = "PodGroup.scheduling.k8s.io"
@@ -74,15 +73,11 @@ class PodGroup(msgspec.Struct, frozen=True):
 PlacedPod: TypeAlias = tuple[PodInfo, int]
 
 
-class PodGroupPostFilterPlugin(ABC):
-    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
+class Placement(msgspec.Struct, frozen=True, eq=False):
+    """Nodes that a group may be placed on. rows: in the order of visits; name: "" of all nodes"""
 
-    @abstractmethod
-    def post_filter_group(
-        self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
-    ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """Whom to evict, where the status is success. try_group: whether the group fits on the
-        nodes as they are now; the plugin leaves them as it found them"""
+    name: str
+    rows: Rows
 
 
 class TrialListing(msgspec.Struct, frozen=True):
@@ -150,6 +145,7 @@ class PodGroups:
     groups: the PodGroup objects
     trial:  of the trial under way, or None
     preempts: a group may evict others to fit
+    places:   a group may be limited to nodes of one topology domain
     """
 
     def __init__(
@@ -162,6 +158,9 @@ class PodGroups:
         """scheduler_names: of the profiles; pods without a node of others are no members. Raises
         UsageError for a PodGroup of another shape."""
         self.preempts = release.enabled("WorkloadAwarePreemption")
+        self.places = release.enabled("TopologyAwareWorkloadScheduling")
+        self._snapshot = snapshot
+        self._elsewhere: dict[GroupKey, Pod] = {}
         self.groups = _read_groups(state, self.preempts)
         self.trial: TrialListing | None = None
         self._scheduled: Counter[GroupKey] = Counter()
@@ -175,6 +174,7 @@ class PodGroups:
             self._members[pod.metadata.uid] = key
             if pod.node_name and pod.node_name not in snapshot.row:
                 self._scheduled[key] += 1
+                self._elsewhere[key] = pod
         self._counts = Counter(self._members.values())
         for pods in snapshot.pods:
             for info in pods:
@@ -193,6 +193,21 @@ class PodGroups:
     def scheduled_count(self, key: GroupKey) -> int:
         """The group's pods that are on a node, bound or assumed."""
         return self._scheduled[key]
+
+    def placed_pods(self, key: GroupKey) -> list[PlacedPod]:
+        """The group's pods that are on a node. Raises PluginError where one is on a node that is
+        not there."""
+        missing = self._elsewhere.get(key)
+        if missing is not None:
+            name = missing.node_name
+            cause = f'nodeinfo not found for node name "{name}"'
+            raise PluginError(f"getting node for pod {missing.key}: {cause}")
+        return [
+            (pod, row)
+            for row, pods in enumerate(self._snapshot.pods)
+            for pod in pods
+            if group_key(pod.pod) == key
+        ]
 
     def forget(self, pod: PodInfo) -> None:
         """The pod is no more."""

@@ -42,7 +42,6 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import R
-from ksched_cli.framework.pod_groups import PodGroupPostFilterPlugin
 from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import PreFilterOutcome
@@ -168,12 +167,6 @@ class Framework:
         for plugin in self._plugins.values():
             if isinstance(plugin, CarriesOver):
                 plugin.carry_over(previous.plugin(plugin.name))
-
-    @property
-    def group_post_filter(self) -> PodGroupPostFilterPlugin | None:
-        """The plugin that makes room for pod groups, at whatever point it is enabled."""
-        plugins = self._plugins.values()
-        return next((p for p in plugins if isinstance(p, PodGroupPostFilterPlugin)), None)
 
     @property
     def has_post_filters(self) -> bool:

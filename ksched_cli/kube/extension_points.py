@@ -1,7 +1,7 @@
 """The extension points: one table that configuration, registry and runtime all read.
 
 The last two are those of a later minor (kube.versions, Rules.absent_points); pod groups are placed
-there, which ksched does not do.
+there.
 
 Upstream: pkg/scheduler/framework/interface.go (the plugin interfaces) and
 pkg/scheduler/framework/runtime/framework.go (getExtensionPoints, whose order this is).
@@ -39,5 +39,5 @@ POINTS: tuple[ExtensionPoint, ...] = (
 
 POINT_KEYS: tuple[str, ...] = tuple(point.key for point in POINTS)
 
-# Of pod groups, which are not placed: a configuration may name plugins there, nothing runs them.
+# Where pod groups are placed, behind a feature gate.
 POD_GROUP_POINTS: tuple[str, ...] = ("placementGenerate", "placementScore")

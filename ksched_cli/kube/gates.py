@@ -44,7 +44,14 @@ INVISIBLE: frozenset[str] = frozenset(
 
 # By minor: alpha gates of which both sides are implemented in this minor only.
 FOLLOWED_IN: Mapping[str, frozenset[str]] = {
-    "1.36": frozenset({"GangScheduling", "GenericWorkload", "WorkloadAwarePreemption"}),
+    "1.36": frozenset(
+        {
+            "GangScheduling",
+            "GenericWorkload",
+            "TopologyAwareWorkloadScheduling",
+            "WorkloadAwarePreemption",
+        }
+    ),
 }
 
 # Pods are scheduled in groups, of which these objects tell.

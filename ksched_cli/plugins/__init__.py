@@ -84,8 +84,8 @@ IN_TREE: tuple[PluginEntry, ...] = (
 _LATER: tuple[PluginEntry, ...] = (
     _gated("NodeDeclaredFeatures", "node_declared_features", "preFilter filter"),
     _gated("GangScheduling", "gang_scheduling", "preEnqueue permit"),
-    _gated("TopologyPlacementGenerator", "gated", "placementGenerate"),
-    _gated("PodGroupPodsCount", "gated", "placementScore", 1),
+    _gated("TopologyPlacementGenerator", "topology_placement", "placementGenerate"),
+    _gated("PodGroupPodsCount", "pod_group_pods_count", "placementScore", 1),
 )
 
 

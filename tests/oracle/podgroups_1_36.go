@@ -22,6 +22,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
@@ -378,4 +379,14 @@ func (g *groupCycle) fail(a *attempt, failed failure, second bool) (bool, error)
 		return false, nil
 	}
 	return nominated, g.r.nominate(g.r.pod(a.Pod), failed.nomination)
+}
+
+// nodesInPlacement counts the nodes that may be visited: a group is tried on some nodes only.
+func nodesInPlacement(r *recorder) int {
+	return r.SnapshotSharedLister().(*internalcache.Snapshot).NumNodesInPlacement()
+}
+
+func inPlacement(r *recorder, node string) bool {
+	_, err := r.SnapshotSharedLister().(*internalcache.Snapshot).GetNodeInPlacement(node)
+	return err == nil
 }

@@ -23,3 +23,14 @@ func joinGroup(*cluster, *v1.Pod) {}
 func preEnqueued(*cluster, *v1.Pod) bool { return true }
 
 func (r *run) scheduleGroup([]string) error { return nil }
+
+// nodesInPlacement counts the nodes that may be visited.
+func nodesInPlacement(r *recorder) int {
+	all, _ := r.SnapshotSharedLister().NodeInfos().List()
+	return len(all)
+}
+
+func inPlacement(r *recorder, node string) bool {
+	_, err := r.SnapshotSharedLister().NodeInfos().Get(node)
+	return err == nil
+}

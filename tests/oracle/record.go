@@ -37,14 +37,12 @@ func (r *recorder) RunPreFilterPlugins(ctx context.Context, state fwk.CycleState
 
 // candidates counts the nodes that PreFilter leaves.
 func (r *recorder) candidates(result *preFilterResult) int {
-	nodes := r.SnapshotSharedLister().NodeInfos()
 	if result.AllNodes() {
-		all, _ := nodes.List()
-		return len(all)
+		return nodesInPlacement(r)
 	}
 	count := 0
 	for name := range result.NodeNames {
-		if _, err := nodes.Get(name); err == nil {
+		if inPlacement(r, name) {
 			count++
 		}
 	}

@@ -110,7 +110,7 @@ def _each_once(plugins: Plugins, registry: KnownPlugins) -> Plugins:
 def _effect(plugins: Plugins, registry: KnownPlugins) -> Effect:
     """Raises FrameworkError."""
     placed = expand(plugins, registry, frozenset())
-    weights = score_weights(plugins, registry)
+    weights, _ = score_weights(plugins, registry)
     names = {point: tuple(ref.name for ref in refs) for point, refs in placed.items()}
     return Effect(names, {name: weights[name] for name in names["score"]})
 

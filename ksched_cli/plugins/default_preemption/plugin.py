@@ -26,7 +26,8 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
-from ksched_cli.framework.pod_groups import PlacedPod, PodGroup, PodGroupPostFilterPlugin
+from ksched_cli.framework.pod_group_plugins import PodGroupPostFilterPlugin
+from ksched_cli.framework.pod_groups import PlacedPod, PodGroup
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
     STATE_KEY,
@@ -55,7 +56,9 @@ from ksched_cli.plugins.default_preemption.victims import DryRun
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
-FOR_GROUP = "not eligible due to workload aware preemption enabled"
+NO_GROUP = "pod group for pod not found"
+PLACED_AS_GROUP = "not eligible due to placement-based pod group scheduling limitation"
+PREEMPTS_AS_GROUP = "not eligible due to workload aware preemption enabled"
 NO_CANDIDATE = "no candidate node for preemption"
 NOT_HELPFUL = Status.unresolvable("Preemption is not helpful for scheduling")
 
@@ -153,8 +156,14 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
     def _ineligible(self, pod: PodInfo, filtered: NodeStatuses) -> str:
         """Why the pod may not preempt, or "". Upstream: PodEligibleToPreemptOthers."""
         groups = self._handle.pod_groups
-        if groups is not None and groups.preempts and pod.spec.scheduling_group is not None:
-            return FOR_GROUP
+        if groups is not None and pod.spec.scheduling_group is not None:
+            group = groups.get(pod)
+            if groups.places and group is None:
+                return NO_GROUP
+            if groups.places and group is not None and group.is_constrained:
+                return PLACED_AS_GROUP
+            if groups.preempts:
+                return PREEMPTS_AS_GROUP
         if pod.spec.preemption_policy == "Never":
             return NEVER
         nominated = self._handle.nominator.node_of(pod)

@@ -26,6 +26,8 @@ from ksched_cli.framework.interface import (
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.pod_group_plugins import PlacementScorePlugin
+from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
@@ -34,6 +36,7 @@ from ksched_cli.kube.format_quantity import amount_text
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources import hints
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
+from ksched_cli.plugins.node_resources.placements import placement_score
 from ksched_cli.plugins.node_resources.scoring import (
     ResourceUsage,
     ScoredRequests,
@@ -67,7 +70,13 @@ InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 
 class NodeResourcesFit(
-    PreFilterPlugin, ComparesResources, PreScorePlugin, ScorePlugin, SignPlugin, Explains
+    PreFilterPlugin,
+    ComparesResources,
+    PreScorePlugin,
+    ScorePlugin,
+    SignPlugin,
+    PlacementScorePlugin,
+    Explains,
 ):
     name = "NodeResourcesFit"
     scope = Scope.ROW
@@ -226,6 +235,9 @@ class NodeResourcesFit(
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, nonzero=True)
+
+    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
+        return placement_score(self._resources, self._snapshot, placement.rows, pods)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
         lines = []

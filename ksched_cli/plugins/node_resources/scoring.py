@@ -57,8 +57,8 @@ def resource_usages(
     usages: list[ResourceUsage] = []
     for resource, pod_request in zip((spec.name for spec in resources), pod_requests, strict=True):
         allocatable = nodes.gather(snapshot.allocatable(resource))
-        used = _used(snapshot, resource, nonzero)
-        counted = _is_counted(resource, pod_request)
+        used = used_column(snapshot, resource, nonzero)
+        counted = is_counted(resource, pod_request)
         # Allocatable 0: no node counts the resource, as where a node does not have it.
         if not counted:
             allocatable = np.zeros(len(nodes), dtype=np.int64)
@@ -69,7 +69,7 @@ def resource_usages(
     return usages
 
 
-def _used(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
+def used_column(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
     if nonzero and resource == CPU:
         return snapshot.nonzero_cpu
     if nonzero and resource == MEMORY:
@@ -77,7 +77,7 @@ def _used(snapshot: Snapshot, resource: str, nonzero: bool) -> Column:
     return snapshot.requested(resource)
 
 
-def _is_counted(resource: str, pod_request: int) -> bool:
+def is_counted(resource: str, pod_request: int) -> bool:
     """Of other resources, those that the pod does not request count for no node."""
     return resource in (CPU, MEMORY, EPHEMERAL_STORAGE) or (
         pod_request != 0 and is_scalar_resource(resource)
@@ -265,7 +265,7 @@ def usage_lines(
     for spec, amount in zip(resources, pod_requests.by_resource, strict=True):
         resource = spec.name
         allocatable = snapshot.allocatable(resource).item(row)
-        if allocatable and _is_counted(resource, amount):
-            requested = _used(snapshot, resource, nonzero).item(row) + amount
+        if allocatable and is_counted(resource, amount):
+            requested = used_column(snapshot, resource, nonzero).item(row) + amount
             lines.append(f"{resource} {requested / allocatable:.0%} used")
     return lines

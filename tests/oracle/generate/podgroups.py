@@ -6,6 +6,7 @@ from generate.world import (
     ZONE,
     Draft,
     Draw,
+    Feature,
     Object,
     World,
     configuration,
@@ -22,6 +23,7 @@ AFFINITY = (
     inter_pod.preferred("podAffinity"),
     inter_pod.preferred("podAntiAffinity"),
 )
+PLACEMENT = "TopologyAwareWorkloadScheduling=true"
 PREEMPTION = f"{GANGS},WorkloadAwarePreemption=true"
 NAMES = ("red", "blue", "green")
 
@@ -43,6 +45,9 @@ def add_groups(world: World) -> None:
             group["spec"]["priority"] = draw.pick((-1, 0, 3, 10, 10))
         elif draw.maybe(0.3):
             group["spec"]["priorityClassName"] = draw.pick(("low", "high"))
+        if draw.maybe(0.5):
+            keys = [draw.pick((ZONE, ZONE, HOST, "rack"))] if draw.maybe(0.9) else []
+            group["spec"]["schedulingConstraints"] = {"topology": [{"key": key} for key in keys]}
         world.others.append(group)
 
 
@@ -83,31 +88,32 @@ def generate(draw: Draw) -> Draft:
     world.add_nodes(1, 6)
     preempt.full_nodes(world)
     add_groups(world)
-    features = [amounts, sometimes(0.7, member)]
-    if draw.maybe(0.5):
-        features.append(priority)
     if draw.maybe(0.3):
         preempt.add_budgets(world)
-    if draw.maybe(0.3):
-        features.append(sometimes(0.3, preempt.host_port))
-    if draw.maybe(0.3):
-        features.append(sometimes(0.3, preempt.spread))
-    if draw.maybe(0.2):
-        features.append(sometimes(0.4, preempt.in_zone))
-    if draw.maybe(0.2):
-        features.append(sometimes(0.2, preempt.nominated))
-    if draw.maybe(0.25):
-        features.append(sometimes(0.4, avoid_own))
+    preempt.add_solo(world)
+    features = [amounts, sometimes(0.7, member)]
+    features += [feature for probability, feature in _FEATURES if draw.maybe(probability)]
     if draw.maybe(0.2):
         features += [sometimes(0.3, draw.pick(AFFINITY)) for _ in range(3)]
-    if draw.maybe(0.15):
-        preempt.add_solo(world)
-        features.append(sometimes(0.2, preempt.solo))
     world.add_pods(draw.randint(0, 8), draw.randint(2, 12), *features)
     begin_apart(world)
     draft = world.draft(_config(draw))
     draft.gates = draw.pick((GANGS, PREEMPTION))
+    if draw.maybe(0.5):
+        draft.gates += f",{PLACEMENT}"
     return draft
+
+
+# How many clusters have them, and what they add to their pods.
+_FEATURES: tuple[tuple[float, Feature], ...] = (
+    (0.5, priority),
+    (0.3, sometimes(0.3, preempt.host_port)),
+    (0.3, sometimes(0.3, preempt.spread)),
+    (0.2, sometimes(0.4, preempt.in_zone)),
+    (0.2, sometimes(0.2, preempt.nominated)),
+    (0.25, sometimes(0.4, avoid_own)),
+    (0.15, sometimes(0.2, preempt.solo)),
+)
 
 
 def _config(draw: Draw) -> Object | None:

@@ -1,0 +1,106 @@
+"""A profile's plugins of pod groups: those that place them, and the one that makes room for them.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (RunPlacementGeneratePlugins,
+RunPlacementScorePlugins, PodGroupPostFilterPlugins).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.config.effective import Profile
+from ksched_cli.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, Plugin
+from ksched_cli.framework.pod_groups import GroupKey, PlacedPod, Placement, PodGroup
+from ksched_cli.framework.status import SUCCESS, PluginError, Status
+
+NO_PLACEMENTS = Status.unschedulable("no feasible placements found")
+
+
+class PlacementGeneratePlugin(Plugin):
+    """Says among which sets of nodes a group has to choose one."""
+
+    @abstractmethod
+    def generate_placements(
+        self, key: GroupKey, parent: Placement
+    ) -> tuple[Sequence[Placement], Status]:
+        """In order of name; none where the status is no success. parent: the nodes to divide"""
+
+
+class PlacementScorePlugin(Plugin):
+    """Ranks the placements that a group fits in."""
+
+    @abstractmethod
+    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
+        """pods: of the group, that have a node there"""
+
+    def normalize_placement_scores(self, scores: list[int]) -> list[int]:
+        """From 0 to 100. Raises PluginError."""
+        return scores
+
+
+class PodGroupPostFilterPlugin(Plugin):
+    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
+
+    @abstractmethod
+    def post_filter_group(
+        self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        """Whom to evict, where the status is success. try_group: whether the group fits on the
+        nodes as they are now; the plugin leaves them as it found them"""
+
+
+class PodGroupPlugins:
+    """post_filter: the plugin that makes room, at whatever point it is enabled, or None"""
+
+    def __init__(self, profile: Profile, plugin: Callable[[str], Plugin | None]) -> None:
+        """plugin: the profile's plugin of a name"""
+        by_point = {
+            point: [plugin(ref.name) for ref in refs] for point, refs in profile.plugins.items()
+        }
+        generators = by_point.get("placementGenerate", ())
+        self._generators = [p for p in generators if isinstance(p, PlacementGeneratePlugin)]
+        self._scorers = [
+            (ref.name, scorer)
+            for ref in profile.plugins.get("placementScore", ())
+            if isinstance(scorer := plugin(ref.name), PlacementScorePlugin)
+        ]
+        self._weights = profile.placement_weights
+        enabled = (p for plugins in by_point.values() for p in plugins)
+        self.post_filter = next(
+            (p for p in enabled if isinstance(p, PodGroupPostFilterPlugin)), None
+        )
+
+    def generate(self, key: GroupKey, parent: Placement) -> tuple[Sequence[Placement], Status]:
+        """The placements to try; all nodes where no plugin divides them."""
+        if not self._generators:
+            return (parent,), SUCCESS
+        placements, status = self._generators[0].generate_placements(key, parent)
+        if status.is_success and not placements:
+            return (), NO_PLACEMENTS
+        return placements, status
+
+    def best(self, key: GroupKey, candidates: Sequence[tuple[Placement, Sequence[PodInfo]]]) -> int:
+        """The index of the placement with the highest total, of several the first. Raises
+        PluginError."""
+        totals = [0] * len(candidates)
+        for name, plugin in self._scorers:
+            try:
+                scores = [
+                    plugin.score_placement(key, placement, pods) for placement, pods in candidates
+                ]
+                scores = plugin.normalize_placement_scores(scores)
+            except PluginError as error:
+                message = f'running PlacementScore plugins: plugin "{name}" failed with: {error}'
+                raise PluginError(message) from None
+            for index, score in enumerate(scores):
+                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                    bounds = f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}]"
+                    raise PluginError(
+                        "applying score defaultWeights on PlacementScore plugins: plugin"
+                        f' "{name}" returns an invalid score {score}, it should in the range of'
+                        f" {bounds} after normalizing"
+                    )
+                totals[index] += score * self._weights[name]
+        return totals.index(max(totals))
