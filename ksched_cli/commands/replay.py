@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ksched_cli.scenario.timeline import Timeline
 
 
-def replay(  # a parameter per option
+def replay(  # noqa: PLR0913  # a parameter per option
     options: StateOptions,
     timeline: Annotated[
         str, typer.Argument(metavar="TIMELINE", help="Of kind Timeline; or JSON lines, *.jsonl.")
@@ -46,6 +46,14 @@ def replay(  # a parameter per option
             show_default=False,
         ),
     ] = "",
+    evict_at_once: Annotated[
+        bool,
+        typer.Option(
+            "--evict-at-once",
+            help="Victims have no grace period, and the pod that they make room for is tried again "
+            "at once, as in schedule.",
+        ),
+    ] = False,
     checkpoint: Annotated[
         str,
         typer.Option(
@@ -79,7 +87,7 @@ def replay(  # a parameter per option
     changes = world.state.changes
     events = read_timeline(timeline, world.state, options.namespace)
     lists_pods = options.output is Form.CSV or (as_data and not summary)
-    run = _Run(world, events, options, trace, [] if lists_pods else None)
+    run = _Run(world, events, options, trace, evict_at_once, [] if lists_pods else None)
     if checkpoint:
         run.use_checkpoints(checkpoint, timeline)
     replay = run.run()
@@ -111,6 +119,7 @@ class _Run:
     timeline: Timeline
     options: StateOptions
     trace: bool
+    evicts_at_once: bool
     records: list[PodRecord] | None
     _checkpoints: Checkpoints | None = None
 
@@ -121,7 +130,12 @@ class _Run:
         check_state(self.world)
         lists_pods = self.records is not None
         fingerprint = fingerprint_of(
-            self.world, timeline, self.options, trace=self.trace, lists_pods=lists_pods
+            self.world,
+            timeline,
+            self.options,
+            trace=self.trace,
+            lists_pods=lists_pods,
+            evicts_at_once=self.evicts_at_once,
         )
         self._checkpoints = Checkpoints(
             path, fingerprint, [] if self.records is None else self.records
@@ -144,6 +158,7 @@ class _Run:
                 self.timeline.start,
                 self.timeline.until,
                 makes_pods=not self.options.no_workloads,
+                evicts_at_once=self.evicts_at_once,
                 traces=self.trace,
                 on_record=None if self.records is None else self.records.append,
                 on_instant=on_instant if on_progress or checkpoints else None,

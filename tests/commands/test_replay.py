@@ -136,3 +136,15 @@ def test_an_event_that_does_not_fit_is_exit_code_2(
     code, _, err = ksched("replay", path, "--state", write_state(node("n")))
     assert code == 2
     assert 'event 0 of the timeline: change "cordon m": no node "m"' in err
+
+
+def test_victims_may_leave_at_once(ksched: Ksched, write_state: WriteState, tmp_path: Path) -> None:
+    state = write_state(node("n", cpu=1), pod("low", cpu=1, node="n"))
+    path = write(tmp_path, [{"at": 5, "pod": pod("high", cpu=1, priority=9)}])
+    command = ("replay", path, "--state", state, "-o", "json")
+    placed = {}
+    for options in ((), ("--evict-at-once",)):
+        code, out, _ = ksched(*command, *options)
+        assert code == 0
+        placed[options] = json.loads(out)["pods"][-1]["placed"]
+    assert placed == {(): 35, ("--evict-at-once",): 5}

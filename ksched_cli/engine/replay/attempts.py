@@ -66,6 +66,7 @@ class Attempts:
 
     waiting: by uid, the pods that Permit has wait
     failed:  keys of pods whose last attempt a plugin's defect ended
+    evicts_at_once: victims leave at once, and the preemptor is tried again before any other pod
     """
 
     world: World
@@ -75,16 +76,21 @@ class Attempts:
     clock: ReplayClock
     waiting: dict[str, QueuedPodInfo] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
+    evicts_at_once: bool = False
 
     def try_next(self) -> bool:
         """Whether there was a pod to try."""
         queued = self.queue.pop()
         if queued is None:
             return False
+        self._try(queued)
+        return True
+
+    def _try(self, queued: QueuedPodInfo) -> None:
         pod, simulation = queued.pod, self.world.simulation
         if pod.pod.deleting:
             self.queue.done(pod.uid)
-            return True
+            return
         record = self.log.try_pod(pod, self.clock.now)
         noted = simulation.caller.noted
         framework = simulation.frameworks[pod.spec.scheduler_name]
@@ -106,7 +112,10 @@ class Attempts:
         if outcome.activated:
             self.queue.activate(outcome.activated)
         self.settle()
-        return True
+        if self.evicts_at_once and outcome.preemption is not None:
+            again = self.queue.pop_pod(pod.key)
+            if again is not None:
+                self._try(again)
 
     def settle(self) -> None:
         """Goes on with the pods that Permit had wait and that are decided."""
@@ -177,14 +186,15 @@ class Attempts:
         self.queue.move(ASSIGNED_POD_DELETE, pod, None, most_important=pod.priority)
 
     def _make_room(self, pod: PodInfo, node: str, victims: tuple[PodInfo, ...]) -> None:
-        if not any(not victim.pod.deleting for victim in victims):
+        # Those that are being deleted already go when their time comes.
+        evicted = [each for each in victims if self.evicts_at_once or not each.pod.deleting]
+        if not evicted:
             return
         for other in self.world.simulation.nominator.on_node(node):
             if other.priority < pod.priority:
                 self._nominate(other, "")
-        for victim in victims:
-            if not victim.pod.deleting:
-                self._evict(victim)
+        for victim in evicted:
+            self._evict(victim)
         self.settle()
 
     def _evict(self, victim: PodInfo) -> None:
@@ -198,7 +208,7 @@ class Attempts:
         self.log.counts.evicted += 1
         period = victim.spec.termination_grace_period_seconds
         grace = (_DEFAULT_GRACE if period is None else period) * SECOND
-        self.delete_bound(victim, grace, PodOutcome.EVICTED)
+        self.delete_bound(victim, 0 if self.evicts_at_once else grace, PodOutcome.EVICTED)
 
     # -- pods that leave --------------------------------------------------------------------------
 

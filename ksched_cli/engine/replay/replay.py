@@ -39,11 +39,13 @@ class ReplayOptions:
     """start: seconds since 1970; None: when the youngest pending pod of the state was created.
     until: microseconds after the start; None: when nothing can happen any more
     makes_pods: changes make the pods that workloads lack
+    evicts_at_once: as Attempts has it
     """
 
     start: int | None = None
     until: int | None = None
     makes_pods: bool = True
+    evicts_at_once: bool = False
     traces: bool = False
     on_record: OnRecord | None = None
     on_instant: OnInstant | None = None
@@ -86,6 +88,7 @@ class Replay:
         self.queue = SchedulingQueue(simulation.frameworks, backoff, self.clock)
         self.log = PodLog(self.options.on_record, self.options.traces)
         self.attempts = Attempts(self.world, self.queue, self.ends, self.log, self.clock)
+        self.attempts.evicts_at_once = self.options.evicts_at_once
         self._application = Application(
             self.world, self.queue, self.attempts, self.log, self.options.makes_pods
         )

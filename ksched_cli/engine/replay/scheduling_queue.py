@@ -109,8 +109,18 @@ class SchedulingQueue:
         queued = self._take(Place.ACTIVE)
         if queued is None and self.backoff.by_window:
             queued = self._take(Place.BACKOFF)
-        if queued is None:
+        return None if queued is None else self._begin(queued)
+
+    def pop_pod(self, key: str) -> QueuedPodInfo | None:
+        """This pod to be tried next, wherever it is; None where it is gated or not here."""
+        queued = self._pods.get(key)
+        if queued is None or queued.gated:
             return None
+        self._set_place(queued, Place.NOWHERE)
+        return self._begin(queued)
+
+    def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
+        """An attempt begins."""
         del self._pods[queued.pod.key]
         self._in_flight[queued.pod.uid] = len(self._events)
         queued.forget_rejection()
