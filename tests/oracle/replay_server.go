@@ -209,6 +209,13 @@ func (r *replay) deliverTrial() error {
 		if old == nil {
 			continue
 		}
+		if key(pod) != tried && len(r.trial.victims) == 0 {
+			// With asynchronous preemption, nominations are cleared only where somebody is evicted.
+			if err := r.client.Tracker().Update(podsResource, old, old.Namespace); err != nil {
+				return err
+			}
+			continue
+		}
 		if old.Spec.NodeName == "" && pod.Spec.NodeName != "" {
 			r.runs(pod)
 		}
