@@ -48,7 +48,7 @@ def test_a_timeline_has_the_times_of_the_trace(tmp_path: Path) -> None:
     (folder / "openb_node_list_all_node.csv").write_text(NODES)
     (folder / "openb_pod_list_default.csv").write_text(TIMED)
     timeline = tmp_path / "pods.jsonl"
-    command = [sys.executable, SCRIPT, tmp_path, "--timeline", timeline]
+    command: list[str | Path] = [sys.executable, SCRIPT, tmp_path, "--timeline", timeline]
     output = subprocess.run(command, capture_output=True, check=True)
     assert {item["kind"] for item in json.loads(output.stdout)["items"]} == {"Node"}
     header, ran, waited, deletion = map(json.loads, timeline.read_text().splitlines())

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+"""Writes random timelines with what kube-scheduler's queue does along them, for the tests.
+
+decided_replays.py SEED …    tests/engine/replay/decided/SEED.json, one per seed
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from generate import case
+
+from oracle import Oracle
+
+FOLDER = Path(__file__).parents[1] / "engine" / "replay" / "decided"
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with Oracle() as oracle:
+        for seed in sys.argv[1:]:
+            drawn = case("replay", int(seed))
+            answer = oracle.replay(drawn.timeline, drawn.state, drawn.config, drawn.gates)
+            decided = {
+                "objects": drawn.objects,
+                "config": drawn.config,
+                "gates": drawn.gates,
+                "header": drawn.header,
+                "events": drawn.events,
+                "expected": answer["result"],
+            }
+            text = json.dumps(decided, separators=(",", ":"))
+            (FOLDER / f"{seed}.json").write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
