@@ -104,7 +104,7 @@ class InputError(KschedError):
 
     def text(self) -> str:
         """A line with the problem, and an indented one with the hint if there is one."""
-        location = self.source
+        location = shortened(self.source)
         if self.position is not None:
             location += f":{self.position.line}:{self.position.column}"
         parts = (location, *map(shortened, (self.subject, self.problem)))

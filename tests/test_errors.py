@@ -37,3 +37,4 @@ def test_a_long_message_is_shown_without_its_middle() -> None:
     error = InputError("state.yaml", "quantity " + "9" * 5_000, subject="Node n")
     assert len(str(error)) < 1_200
     assert str(error).endswith("999 (5009 characters)")
+    assert len(str(InputError("9" * 5_000, "no such file"))) < 1_200

@@ -6,6 +6,7 @@ Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go, regex.go).
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -144,7 +145,9 @@ def _find_all(whole: Any, pattern: Any, count: Any = -1) -> list[str]:
 @lru_cache(maxsize=256)
 def _pattern(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of later Pythons
+            return re.compile(pattern)
     except re.error as error:
         raise CelError(f"Illegal regex: {error}") from None
 

@@ -1,5 +1,7 @@
 """Quantities, versions and regular expression searches."""
 
+import warnings
+
 import pytest
 
 from ksched_cli.cel.functions.kubernetes import KUBERNETES as FUNCTIONS
@@ -42,6 +44,9 @@ def test_a_version_has_parts() -> None:
 def test_searches_give_the_first_match_or_so_many() -> None:
     assert FUNCTIONS["find"]("a1b22", "[0-9]+") == "1"
     assert FUNCTIONS["find"]("ab", "[0-9]+") == ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert FUNCTIONS["find"]("b[", "[[a]") == "["
     assert FUNCTIONS["findAll"]("a1b22", "[0-9]+") == ["1", "22"]
     assert FUNCTIONS["findAll"]("a1b22", "[0-9]+", 1) == ["1"]
     with pytest.raises(CelError, match="Illegal regex"):
