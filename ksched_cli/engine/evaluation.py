@@ -123,7 +123,7 @@ class Evaluation(Struct, eq=False):
     ) -> Sequence[tuple[str, ...]]:
         """What the plugin adds to its scores; nothing where it adds none to any."""
         plugin = self.framework.plugin(plugin_name)
-        if not isinstance(plugin, Explains):
+        if not isinstance(plugin, Explains) or type(plugin).explain_score is Explains.explain_score:
             return ()
         details, state, pod = self.framework.details, self.state, self.pod
         return [details(plugin, "score", state, pod, node) for node in nodes]
