@@ -19,6 +19,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.queue import for_other_scheduler
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Focus, Simulation
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.status import Status
 
 # Up to so many nodes each number is tried; beyond it the search halves.
@@ -94,7 +95,15 @@ def capacity(
     alone: leave the other pending pods out
     replicas: what the copies are, where they differ from the pod by more than their names, as in
               claims of their own
+
+    Raises UsageError for a pod that is scheduled in a group.
     """
+    if simulation.pod_groups is not None and pod.spec.scheduling_group is not None:
+        group = pod.spec.scheduling_group.pod_group_name
+        raise UsageError(
+            f"copies are placed one by one, and {pod.key} is scheduled with pod group {group}:"
+            " ask with a pod that has no schedulingGroup"
+        )
     name = pod.spec.scheduler_name
     if name not in simulation.frameworks:
         why = f"the scheduler never looks at it: it is {for_other_scheduler(name)}"

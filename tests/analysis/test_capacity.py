@@ -13,6 +13,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Options
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -260,3 +261,12 @@ def test_evicting_somebody_is_not_enough() -> None:
     )
     assert answer.count == 1
     assert answer.trials[0].evicted == 1
+
+
+def test_a_pod_of_a_group_is_not_copied() -> None:
+    member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
+    state = cluster(node("a"), member)
+    gates = "GenericWorkload=true"
+    run = simulation(state, kubernetes_version="1.36", feature_gates=gates)
+    with pytest.raises(UsageError, match="default/p is scheduled with pod group red"):
+        capacity(run, state.pods[0], maximum=9)

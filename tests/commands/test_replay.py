@@ -148,3 +148,12 @@ def test_victims_may_leave_at_once(ksched: Ksched, write_state: WriteState, tmp_
         assert code == 0
         placed[options] = json.loads(out)["pods"][-1]["placed"]
     assert placed == {(): 35, ("--evict-at-once",): 5}
+
+
+def test_a_replay_has_no_pod_groups(
+    ksched: Ksched, write_state: WriteState, timeline: Path
+) -> None:
+    options = ("--kubernetes-version", "1.36", "--feature-gates", "GenericWorkload=true")
+    code, _, err = ksched("replay", timeline, "--state", write_state(node("n")), *options)
+    assert code == 2
+    assert "a replay does not schedule pods in groups" in err

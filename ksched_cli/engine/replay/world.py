@@ -16,6 +16,7 @@ from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.errors import UsageError
 from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
@@ -40,7 +41,10 @@ class World:
     _started: PodStatus = _NEW
 
     def __post_init__(self) -> None:
+        """Raises UsageError where a feature gate asks for what no replay does."""
         self.simulation = Simulation(self.state, self.configuration, self.registry, self.options)
+        if self.simulation.pod_groups is not None:
+            raise UsageError("--feature-gates: a replay does not schedule pods in groups")
         self._list_bound()
 
     def _list_bound(self) -> None:
