@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
-from ksched_cli.cluster.objects import ObjectMeta, Pod
+from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.document_schemas import check_document
@@ -29,6 +29,7 @@ from ksched_cli.scenario.objects import kind_of, load_objects
 # Simulated time is counted in whole microseconds: sums of floats would not be exact.
 MICROSECONDS = 1_000_000
 
+_MAX_SPECS = 20_000
 _LINES = (".jsonl", ".ndjson")
 _GZIP = ".gz"
 _HINT = "Expected apiVersion: ksched/v1, kind: Timeline (docs/replay.md)."
@@ -136,6 +137,8 @@ class Timeline:
     _path: str = "-"
     _text: str = ""
     _templates: dict[str, _Template] = field(default_factory=dict)
+    # Pods of equal specs share one: plugins' answers are cached by it.
+    _specs: dict[bytes, PodSpec] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         header = self.header
@@ -239,8 +242,14 @@ class Timeline:
 
     def _pod(self, manifest: dict[str, Any]) -> Pod:
         manifest = {"apiVersion": "v1", **manifest, "kind": "Pod"}
-        pods = load_objects(self.state, [manifest], self.name).pods
-        return pods[0]
+        pod = load_objects(self.state, [manifest], self.name).pods[0]
+        key = msgspec.json.encode(manifest.get("spec"), enc_hook=float)
+        spec = self._specs.get(key)
+        if spec is not None:
+            return structs.replace(pod, spec=spec)
+        if len(self._specs) < _MAX_SPECS:
+            self._specs[key] = pod.spec
+        return pod
 
     # -- objects --------------------------------------------------------------------------------
 

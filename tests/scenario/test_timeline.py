@@ -61,6 +61,20 @@ def test_events_are_sorted_by_time_and_those_of_one_time_stay_in_order(tmp_path:
     assert third.action == Cordon("cordon n1", ("n1",))
 
 
+def test_pods_of_equal_specs_share_one(tmp_path: Path) -> None:
+    pods = [
+        {"at": 0, "pod": {"metadata": {"name": name}, "spec": {"containers": [{"name": image}]}}}
+        for name, image in (("a", "x"), ("b", "x"), ("c", "y"))
+    ]
+    specs = [
+        event.action.pod.spec
+        for event in events(tmp_path, lines(*pods), "t.jsonl")
+        if isinstance(event.action, Arrival)
+    ]
+    assert specs[0] is specs[1]
+    assert specs[1] is not specs[2]
+
+
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
 def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
     text = lines(
