@@ -62,6 +62,8 @@ class Rules:
     checks_strategy_type: requestedToCapacityRatio is required or forbidden by the strategy's type
     follows_nominated_pods: for a pod that InterPodAffinity rejected, other pods count from their
         nomination, pods that went by their own anti-affinity too, and any change of its labels
+    binding_frees_nomination: to the queue, a nominated pod that is bound has left its node: pods of
+        no more priority are asked about
     balances_change: NodeResourcesBalancedAllocation compares the node with and without the pod
     counts_image_volumes: ImageLocality sees volumes of images
     migrates_portworx: always, not where the node says so
@@ -90,6 +92,7 @@ class Rules:
     names_score_plugins: bool = True
     checks_strategy_type: bool = True
     follows_nominated_pods: bool = True
+    binding_frees_nomination: bool = False
     balances_change: bool = True
     counts_image_volumes: bool = True
     migrates_portworx: bool = True
@@ -125,6 +128,7 @@ _RULES_1_34 = replace(
     absent_plugins=_RULES_1_35.absent_plugins | {"GangScheduling", "NodeDeclaredFeatures"},
     scheme="k8s.io/kubernetes/pkg/scheduler/apis/config/scheme/scheme.go:29",
     checks_gate_dependencies=False,
+    binding_frees_nomination=True,
     names_taint=True,
     skips_unusable_pools=False,
     shows_sharing=True,

@@ -145,7 +145,8 @@ class Attempts:
         self._trace(outcome, "scheduled")
         self.queue.done(pod.uid)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)
-        if before.status.nominated_node_name:
+        rules = self.world.simulation.configuration.release.rules
+        if before.status.nominated_node_name and rules.binding_frees_nomination:
             # For the handler of pods without a node, the bound pod is a deleted one.
             old = self.world.info(before)
             self.queue.move(ASSIGNED_POD_DELETE, old, None, most_important=pod.priority)
