@@ -17,11 +17,13 @@ FOLDER = Path(__file__).parents[1] / "engine" / "replay" / "decided"
 
 def main() -> None:
     FOLDER.mkdir(exist_ok=True)
-    with Oracle() as oracle:
-        for seed in sys.argv[1:]:
+    minor, *seeds = sys.argv[1:]
+    with Oracle(minor) as oracle:
+        for seed in seeds:
             drawn = case("replay", int(seed))
             answer = oracle.replay(drawn.timeline, drawn.state, drawn.config, drawn.gates)
             decided = {
+                "minor": minor,
                 "objects": drawn.objects,
                 "config": drawn.config,
                 "gates": drawn.gates,

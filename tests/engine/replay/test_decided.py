@@ -1,4 +1,4 @@
-"""Random timelines, against what the queue and the cycles of kube-scheduler 1.34 did along them.
+"""Random timelines, against what the queue and the cycles of kube-scheduler did along them.
 
 tests/oracle/decided_replays.py writes the files.
 """
@@ -24,7 +24,7 @@ DECIDED = sorted((Path(__file__).parent / "decided").glob("*.json"))
 def replayed(folder: Path, decided: dict[str, Any]) -> Replay:
     """Runs a file's timeline, with its attempts traced."""
     state = state_of(folder, *decided["objects"])
-    registry = registry_of(release_of("1.34", decided["gates"]), [])
+    registry = registry_of(release_of(decided["minor"], decided["gates"]), [])
     config = load_configuration(decided["config"], "config.yaml", registry)
     header = {"apiVersion": "ksched/v1", "kind": "Timeline", **decided["header"]}
     path = folder / "timeline.json"
