@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/framework/types.go (FitError.Error).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from ksched_cli.framework.node_statuses import NodeStatuses
@@ -45,3 +45,15 @@ def _counts_message(total: int, counts: tuple[tuple[Status, int], ...], absent: 
         return text
     # Sorted as text: "10 …" goes before "2 …".
     return f"{text} {', '.join(sorted(f'{n} {reason}' for reason, n in count_by_reason.items()))}."
+
+
+def no_common_node(plugins: Collection[str]) -> Status:
+    """What PreFilter says where each of the plugins leaves nodes and all together none.
+
+    Upstream: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
+    """
+    names = sorted(plugins)
+    if len(names) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
+    listed = "[" + " ".join(names) + "]"
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) {listed} simultaneously")

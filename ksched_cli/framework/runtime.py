@@ -17,6 +17,7 @@ from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
+from ksched_cli.framework.fit_error import no_common_node
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     BindPlugin,
@@ -250,7 +251,9 @@ class Framework:
                 narrowed.append(plugin.name)
                 names = result.node_names if names is None else names & result.node_names
                 if not names:
-                    return PreFilterOutcome(_none_left(narrowed), names, tuple(sorted(narrowed)))
+                    return PreFilterOutcome(
+                        no_common_node(narrowed), names, tuple(sorted(narrowed))
+                    )
         if rejected is None and names is None:
             return _PASSES
         return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
@@ -392,11 +395,3 @@ def _sort_key(plugin: QueueSortPlugin, caller: PluginCaller) -> SortKey | None:
     if isinstance(plugin, SortsByKey) and plugin.name not in caller.foreign:
         return plugin.key
     return None
-
-
-def _none_left(narrowed: list[str]) -> Status:
-    names = sorted(narrowed)
-    if len(names) == 1:
-        return Status.unresolvable(f"node(s) didn't satisfy plugin {names[0]}")
-    listed = "[" + " ".join(names) + "]"
-    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) {listed} simultaneously")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.fit_error import counts_message, fit_error
+from ksched_cli.framework.fit_error import counts_message, fit_error, no_common_node
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.status import SUCCESS, Status
 from ksched_cli.testing import cluster, node
@@ -60,3 +60,9 @@ def test_every_node_is_counted_once_also_where_it_has_no_status_of_its_own(
     reasons = text.removesuffix(".").partition(": ")[2].split(", ") if total else []
     by_reason = {reason.partition(" ")[2]: int(reason.split()[0]) for reason in reasons}
     assert by_reason == counts | ({"left out": absent} if absent else {})
+
+
+def test_the_plugins_that_leave_no_node_together_are_named_in_order() -> None:
+    assert no_common_node(["b"]).message == "node(s) didn't satisfy plugin b"
+    message = "node(s) didn't satisfy plugin(s) [a b] simultaneously"
+    assert no_common_node(["b", "a"]) == Status.unresolvable(message)
