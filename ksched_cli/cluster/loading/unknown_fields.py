@@ -188,10 +188,10 @@ def _json_duplicates(document: Document) -> list[str]:
     before = document.source.data[: max(start, 0)].decode("utf-8-sig")
     whole, lines = before + text, []
     try:
-        tree = json_tree.parse(text)
-    except json_tree.JsonError:
+        duplicates = list(_duplicate_keys(json_tree.parse(text)))
+    except (json_tree.JsonError, RecursionError):
         return []
-    for path, key in _duplicate_keys(tree):
+    for path, key in duplicates:
         offset = json_tree.offset_of(text, path) or 0
         position = position_at(whole, len(before) + offset)
         lines.append(_repeated(document.source.name, position.line, position.column, key))
