@@ -23,7 +23,7 @@ from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.replay.world import World
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.cluster_events import ASSIGNED_POD_ADD, pod_events
+from ksched_cli.framework.cluster_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, pod_events
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.objects import load_objects, removed, replaced
 from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
@@ -71,7 +71,7 @@ class Application:
         self.queue.add(pod)
 
     def _arrive(self, pod: Pod, runs_for: int | None) -> None:
-        if pod.key in self.log.live or pod.key in self.world.bound:
+        if any(pod.key in pods for pods in (self.log.live, self.world.bound, self.world.strays)):
             raise UsageError(f"there is a pod {pod.key} already")
         info = self.world.info(pod)
         if pod.node_name:
@@ -83,8 +83,12 @@ class Application:
             self.log.live[pod.key].runs_for = runs_for
 
     def _arrive_bound(self, pod: PodInfo, runs_for: int | None) -> None:
-        if pod.pod.finished or not self.world.add(pod):
+        if pod.pod.finished:
             self.log.counts.ignored += 1
+            return
+        if not self.world.add(pod):
+            self.log.counts.ignored += 1
+            self.queue.move(ASSIGNED_POD_ADD, None, pod)
             return
         now = self.attempts.clock.now
         self.log.arrive(pod, now, runs_for)
@@ -116,6 +120,9 @@ class Application:
             for event in pod_events(old, info):
                 self.queue.move(event, old, info)
             return
+        if new.key in self.world.strays:
+            self.world.strays[new.key] = new
+            return
         pending = self._pending_pod(new.key)
         if pending is None:
             return
@@ -140,6 +147,8 @@ class Application:
         pending = self._pending_pod(key)
         if pending is not None:
             self._delete_pending(pending)
+        elif stray := self.world.strays.pop(key, None):
+            self.queue.move(ASSIGNED_POD_DELETE, self.world.info(stray), None)
         else:
             # Who writes a timeline cannot know which pods are evicted.
             self.log.counts.absent += 1

@@ -30,7 +30,9 @@ _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
 
 @dataclass(slots=True)
 class World:
-    """bound: the pods on nodes, by key. simulation: of the nodes and objects as they are now."""
+    """bound: the pods on nodes, by key. simulation: of the nodes and objects as they are now.
+    strays: the pods of nodes that are not there, by key; they count once the node comes
+    """
 
     state: ClusterState
     configuration: Configuration
@@ -38,6 +40,7 @@ class World:
     options: Options
     simulation: Simulation = field(init=False)
     bound: dict[str, PodInfo] = field(init=False)
+    strays: dict[str, Pod] = field(init=False)
     _started: PodStatus = _NEW
 
     def __post_init__(self) -> None:
@@ -46,9 +49,14 @@ class World:
         if self.simulation.pod_groups is not None:
             raise UsageError("--feature-gates: a replay does not schedule pods in groups")
         self._list_bound()
+        named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
+        self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
 
     def _list_bound(self) -> None:
         self.bound = {pod.key: pod for pods in self.snapshot.pods for pod in pods}
+
+    def _is_stray(self, pod: Pod) -> bool:
+        return pod.node_name not in self.snapshot.row
 
     @property
     def snapshot(self) -> Snapshot:
@@ -86,6 +94,7 @@ class World:
         """Puts a pod on the node that it names; False where there is no such node."""
         row = self.snapshot.row.get(pod.pod.node_name)
         if row is None:
+            self.strays[pod.key] = pod.pod
             return False
         self.snapshot.add(pod, row)
         self.bound[pod.key] = pod
@@ -119,7 +128,7 @@ class World:
         """The objects as they are now. pending: the pods without a node. Those of a node stay in
         their order, which plugins see."""
         running = [pod.pod for pods in self.snapshot.pods for pod in pods]
-        return replace(self.state, pods=(*running, *pending))
+        return replace(self.state, pods=(*running, *self.strays.values(), *pending))
 
     def renew(self, state: ClusterState) -> None:
         """Makes it anew, of these objects. Nominations are to be made again."""
@@ -136,6 +145,7 @@ class World:
             waiting=before.waiting,
         )
         after = self.simulation
+        _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         _carry_services_over(before, after)
         for name, framework in after.frameworks.items():
@@ -145,6 +155,7 @@ class World:
         self._list_bound()
         now = self.bound
         self.bound = {key: now[key] for key in order if key in now} | now
+        self.strays = {key: pod for key, pod in self.strays.items() if self._is_stray(pod)}
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
         """Makes the nominations of before again. pods: those without a node, by uid"""
@@ -152,6 +163,19 @@ class World:
             for pod in before.on_node(node):
                 if pod.uid in pods:
                     self.simulation.nominator.nominate(pods[pod.uid], node)
+
+
+def _keep_ports(before: Snapshot, after: Snapshot) -> None:
+    """Of the nodes that stay. A port that two pods had is free once one of them is gone, until the
+    other one is; see Snapshot.free_ports."""
+    for name, row in after.row.items():
+        if name not in before.row:
+            continue
+        ports = before.ports.get(before.row[name])
+        if ports:
+            after.ports[row] = set(ports)
+        else:
+            after.ports.pop(row, None)
 
 
 def _carry_services_over(before: Simulation, after: Simulation) -> None:

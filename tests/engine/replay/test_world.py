@@ -55,3 +55,24 @@ def test_a_pod_on_no_node_of_the_cluster_is_nowhere(tmp_path: Path) -> None:
     elsewhere = replace(world.state, pods=())
     assert elsewhere.pods == ()
     assert world.remove("default/x") is None
+
+
+def test_pods_of_a_node_that_is_not_there_yet_are_on_it_once_it_comes(tmp_path: Path) -> None:
+    world = world_of(state_of(tmp_path, node("a"), pod("x", nodeName="b")))
+    assert "default/x" not in world.bound
+    current = world.current_state([])
+    assert [stray.name for stray in current.pods] == ["x"]
+    world.renew(with_objects(current, load_objects(world.state, [node("b")], "test")))
+    assert world.bound["default/x"].pod.node_name == "b"
+    assert not world.strays
+
+
+def test_a_port_that_two_pods_had_stays_free_where_it_is_made_anew(tmp_path: Path) -> None:
+    ports = [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 8080}]}]
+    pods = [pod(name, nodeName="a", containers=ports) for name in "vw"]
+    world = world_of(state_of(tmp_path, node("a"), *pods))
+    world.remove("default/v")
+    assert not world.snapshot.ports
+    added = load_objects(world.state, [node("b")], "test")
+    world.renew(with_objects(world.current_state([]), added))
+    assert not world.snapshot.ports
