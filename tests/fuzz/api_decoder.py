@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 # tests/ is a package, its folders `fuzz` and `oracle` have scripts.
-sys.path.insert(0, str(Path(__file__).parents[2]))
-sys.path.insert(0, str(Path(__file__).parents[1] / "oracle"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 
 import msgspec
 from mutations import at, mutated, paths
