@@ -101,6 +101,7 @@ REASONS: tuple[tuple[str, Callable[[str, Decoded, Decoded], bool]], ...] = (
     ("no name", lambda text, api, mine: "expected a name" in mine.message),
     ("no such priority class", lambda text, api, mine: "no PriorityClass" in mine.message),
     ("a negative amount", lambda text, api, mine: "greater than or equal to 0" in mine.message),
+    ("a quantity too long", lambda text, api, mine: "digits are not supported" in mine.message),
     ("a null in a list", lambda text, api, mine: bool(_NULL_IN_LIST.search(mine.message))),
     ("half of a surrogate pair", lambda text, api, mine: "hex escape" in mine.message),
     ("the year 0", lambda text, api, mine: '"0000-' in mine.message),
