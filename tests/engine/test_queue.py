@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.queue import (
     NEVER,
     Backlog,
@@ -15,7 +16,8 @@ from ksched_cli.engine.queue import (
     why_ignored,
 )
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.interface import QueuedPod
+from ksched_cli.framework.interface import PreEnqueuePlugin, QueuedPod
+from ksched_cli.framework.status import Status
 from ksched_cli.plugins.priority_sort import PrioritySort
 from ksched_cli.testing import cluster, node, pod, simulation
 
@@ -46,6 +48,27 @@ def test_gated_pods_are_held_back_with_their_status() -> None:
     assert names(queue.queued) == ["free"]
     assert names(queue.held) == ["gated"]
     assert queue.gated["default/gated"].plugin == "SchedulingGates"
+
+
+def test_any_status_of_success_lets_a_pod_in() -> None:
+    class Content(PreEnqueuePlugin):
+        name = "Content"
+
+        def pre_enqueue(self, pod: PodInfo) -> Status:
+            return Status()
+
+    run = simulation(cluster(node("a"), pod("p")), plugins=[Content])
+    queue = fill(run.pending(), run.frameworks)
+    assert (names(queue.queued), queue.gated) == (["p"], {})
+
+
+def test_a_queue_of_one_pod_has_none_of_the_others() -> None:
+    run = simulated(pod("a"), pod("b"), pod("c"), pod("gated", gates=["example.com/wait"]))
+    queue = fill(run.pending(), run.frameworks)
+    only = queue.only(queue.active[1])
+    assert names(only.queued) == ["b"]
+    assert only.gated == queue.gated
+    assert names(only.held) == ["gated"]
 
 
 def test_pods_that_the_plugin_finds_equal_keep_their_order() -> None:
