@@ -9,7 +9,7 @@ from ksched_cli.cluster.objects.node import Taint
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.plugins.taint_toleration import TaintToleration
+from ksched_cli.plugins.taint_toleration import TaintToleration, first_untolerated
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
 from tests.narrowing import plugin_of
@@ -90,4 +90,12 @@ def test_a_node_whose_taints_a_pod_tolerates_now_may_let_it_fit() -> None:
     assert not after_node_change(pod_info(), free, free)
     assert not after_node_change(pod_info(), None, tainted)
     assert after_toleration_change(pod_info(), pod_info(), pod_info())
-    assert not after_toleration_change(pod_info(), pod_info("other"), pod_info("other"))
+    for other in (pod_info("other"), pod_info("q")):
+        assert not after_toleration_change(pod_info(), other, other)
+
+
+def test_numbers_are_not_compared_unless_asked_for() -> None:
+    taint = Taint("risk", "4", "NoSchedule")
+    toleration = Toleration("risk", "Lt", "5")
+    assert first_untolerated((taint,), (toleration,)) is taint
+    assert first_untolerated((taint,), (toleration,), True) is None
