@@ -9,6 +9,7 @@ from ksched_cli.cluster.objects.node import Taint
 from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent
 from ksched_cli.plugins.taint_toleration import TaintToleration, first_untolerated
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
@@ -81,7 +82,12 @@ def test_case(plugin: str, case: dict[str, Any]) -> None:
 
 def test_a_node_whose_taints_a_pod_tolerates_now_may_let_it_fit() -> None:
     plugin = plugin_of(simulation(cluster(node("n"))), TaintToleration)
-    (_, after_node_change), (_, after_toleration_change) = plugin.events_to_register()
+    registered = tuple(plugin.events_to_register())
+    assert [event for event, _ in registered] == [
+        ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT),
+        ClusterEvent(POD, Action.UPDATE_POD_TOLERATION),
+    ]
+    (_, after_node_change), (_, after_toleration_change) = registered
     assert after_node_change is not None
     assert after_toleration_change is not None
     tainted, free = decoded_node(taints=["k:NoSchedule"]), decoded_node()
