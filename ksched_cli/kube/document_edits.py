@@ -145,7 +145,7 @@ class EditableDocument:
         if before.strip(" ") not in ("", "-") or (
             isinstance(container, MappingNode) and before.strip(" ") and after is not None
         ):
-            # The first key after a dash: the next one takes its place.
+            # The first key or item after a dash: the next one takes its place.
             end = after.start_mark.index if after is not None else nodes[-1].end_mark.index
             return self._text[: begin.start_mark.index] + self._text[end:]
         last = max(_last_line(nodes[-1]), begin.start_mark.line)
@@ -231,9 +231,9 @@ def _begin(container: Node, step: str | int) -> Node:
 
 
 def _next_begin(container: Node, step: str | int) -> Node | None:
-    """The key after a member of a mapping."""
+    """The key after a member of a mapping, the item after one of a sequence."""
     if not isinstance(container, MappingNode):
-        return None
+        return _child(container, int(step) + 1)
     keys = [key for key, _ in container.value]
     index = [key.value for key in keys].index(step) + 1
     return keys[index] if index < len(keys) else None

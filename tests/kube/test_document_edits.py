@@ -189,6 +189,12 @@ def paths_of(data: Any, path: Path = ()) -> list[Path]:
     return [*((*path, step) for step in steps), *inner]
 
 
+def test_the_second_item_takes_the_place_of_the_first_of_a_sequence_in_a_sequence() -> None:
+    document = EditableDocument("first:\n- - a\n  - k: v\n    z: w\nlast: []\n")
+    document.delete(("first", 0, 0))
+    assert document.text == "first:\n- - k: v\n    z: w\nlast: []\n"
+
+
 @given(data=st.data(), flow=st.booleans())
 def test_text_and_data_agree_after_any_edits(data: st.DataObject, flow: bool) -> None:
     content = data.draw(st.dictionaries(KEYS, VALUES, max_size=4))
