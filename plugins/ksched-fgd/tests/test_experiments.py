@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -128,13 +129,14 @@ def test_results_that_are_no_table_are_refused(tmp_path: Path) -> None:
 def test_a_grid_is_a_sweep_whose_rows_have_the_measures_of_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same values by both ways, but that a sweep tries pods again."""
+    """The same values by both ways: each pod is tried once."""
     pods, nodes, folder = tmp_path / "pods.csv", tmp_path / "nodes.csv", tmp_path / "grid"
     pods.write_text("\n".join(PODS))
     nodes.write_text("\n".join(NODES))
     chosen = ("--policies", "FGD,BestFit", "--seeds", "7-8", "-o", folder)
     assert call(monkeypatch, "grid", pods, "--nodes", nodes, *chosen) == 0
     assert "4 runs: ksched sweep" in capsys.readouterr().out
+    assert json.loads((folder / "sweep.yaml").read_text())["noRetries"] is True
     rows, ours, single = tmp_path / "rows.jsonl", tmp_path / "ours", tmp_path / "single"
     command = [sys.executable, "-m", "ksched_cli", "sweep", folder / "sweep.yaml", "--rows", rows]
     subprocess.run([str(part) for part in command], check=True, capture_output=True)
