@@ -22,6 +22,10 @@ STDIN_NAME = "standard input"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _AT_BYTE = re.compile(r"(?:JSON is malformed: )?(.*?) \(byte (\d+)\)")
 _TRAILING = "trailing characters"
+_BLANK = re.compile(rb"\s+")
+# kubectl cluster-info dump prints containers' logs between lists; they need not end with a line.
+# Upstream: staging/src/k8s.io/kubectl/pkg/cmd/clusterinfo/clusterinfo_dump.go.
+_LOGS_START = re.compile(rb"\s*==== START( logs for container \S+ of pod \S+ ====\n)")
 
 
 class _Object(msgspec.Struct):
@@ -83,10 +87,13 @@ def _is_blank(data: bytes) -> bool:
 
 
 def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
-    """One or several values of JSON, with nothing between them but whitespace."""
+    """One or several values of JSON, with nothing between them but whitespace and logs."""
     _check_utf8(source)
     rest, index = memoryview(data), 0
     while rest.nbytes:
+        if logs := _LOGS_START.match(rest):
+            rest = rest[_end_of_logs(source, data, len(data) - rest.nbytes, logs) :]
+            continue
         try:
             end = _end_of_document(rest)
         except RecursionError:
@@ -96,6 +103,19 @@ def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
             return
         yield Document(source, index, msgspec.Raw(rest[:end]))
         rest, index = rest[end:], index + 1
+
+
+def _end_of_logs(source: Source, data: bytes, offset: int, start: re.Match[bytes]) -> int:
+    """Length of a container's logs, from offset, with the lines around them."""
+    end = b"==== END" + start[1]
+    position = data.find(end, offset + start.end())
+    if position < 0:
+        text = data[:offset].decode("utf-8", "replace")
+        problem = "the logs of a container do not end; is the file complete?"
+        raise InputError(source.name, problem, position=position_at(text, len(text)))
+    position += len(end)
+    blank = _BLANK.match(data, position)
+    return (blank.end() if blank else position) - offset
 
 
 def _end_of_document(rest: memoryview) -> int:

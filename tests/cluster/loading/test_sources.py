@@ -44,6 +44,29 @@ def test_values_of_json_are_split_where_they_end() -> None:
     assert split('{"a": 1} {"b": 2}\n{"c": 3}\n') == [{"a": 1}, {"b": 2}, {"c": 3}]
 
 
+LOGS = (
+    "==== START logs for container a of pod b/c ====\n"
+    "%s==== END logs for container a of pod b/c ====\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[INFO] {\n", "==== END logs for container x of pod b/c ====\n", "no line end"]
+)
+def test_logs_between_the_lists_of_a_cluster_info_dump_are_left_out(text: str) -> None:
+    logs = LOGS % text
+    assert split('{"a": 1}\n' + logs + "\n" + logs + '{"b": 2}\n' + logs + "\n") == [
+        {"a": 1},
+        {"b": 2},
+    ]
+
+
+def test_logs_that_break_off_are_shown_where_they_begin() -> None:
+    logs = (LOGS % "started\n").partition("==== END")[0]
+    with pytest.raises(InputError, match=r"state:2:1: the logs of a container do not end"):
+        split('{"a": 1}\n' + logs)
+
+
 def test_documents_are_numbered_in_their_source() -> None:
     source = Source("state.yaml", b"a: 1\n---\n---\nb: 2\n")
     assert [document.index for document in documents(source)] == [0, 1]
