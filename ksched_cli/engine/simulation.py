@@ -14,7 +14,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.config.effective import Configuration
+from ksched_cli.config.effective import Configuration, Profile
 from ksched_cli.engine.batching import Batching
 from ksched_cli.engine.binding_cycle import BindingCycle, Outcome
 from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
@@ -118,11 +118,7 @@ class Simulation:
             self.caller.limit_calls(self.options.plugin_timeout)
         release = self.configuration.release
         self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
-        self.snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
-        for pod in self.state.pods:
-            row = self.snapshot.row.get(pod.node_name) if pod.node_name else None
-            if row is not None and not pod.finished:
-                self.snapshot.add(self.catalog.info(pod), row)
+        self.snapshot = self._running_pods()
         self.extenders = ExtenderRunner.of(
             self.configuration.extenders, self.nominator, self.options.extenders
         )
@@ -131,21 +127,7 @@ class Simulation:
             self.pod_groups = PodGroups(self.state, self.snapshot, names, release)
         services: dict[Callable[[Handle], object], object] = {}
         self.frameworks = {
-            profile.scheduler_name: Framework(
-                profile,
-                self.registry,
-                Handle(
-                    self.snapshot,
-                    self.state,
-                    self.nominator,
-                    extenders=self.extenders.extenders,
-                    services=services,
-                    waiting=self.waiting,
-                    release=release,
-                    pod_groups=self.pod_groups,
-                ),
-                self.caller,
-            )
+            profile.scheduler_name: self._framework(profile, services)
             for profile in self.configuration.profiles
         }
         self.pipeline = Pipeline(
@@ -166,6 +148,31 @@ class Simulation:
                 self.pod_groups,
                 self._look_at_pod,
             )
+
+    def _running_pods(self) -> Snapshot:
+        """The nodes, with the pods that run on them."""
+        snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
+        for pod in self.state.pods:
+            row = snapshot.row.get(pod.node_name) if pod.node_name else None
+            if row is not None and not pod.finished:
+                snapshot.add(self.catalog.info(pod), row)
+        return snapshot
+
+    def _framework(
+        self, profile: Profile, services: dict[Callable[[Handle], object], object]
+    ) -> Framework:
+        """services: what plugins share, of whatever profile."""
+        handle = Handle(
+            self.snapshot,
+            self.state,
+            self.nominator,
+            extenders=self.extenders.extenders,
+            services=services,
+            waiting=self.waiting,
+            release=self.configuration.release,
+            pod_groups=self.pod_groups,
+        )
+        return Framework(profile, self.registry, handle, self.caller)
 
     def __reduce__(self) -> NoReturn:
         """Plugins keep answers by the identity of objects, which a copy does not preserve."""
