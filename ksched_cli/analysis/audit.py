@@ -1,8 +1,8 @@
 """Did a real scheduler decide as the configuration says, decision by decision?
 
 The cluster is taken as it was before, and every real decision is made again in its order
-(history.py, replay.py). Where ksched would have decided otherwise, the scores say why; where the
-two states do not hold what it takes to judge, the reason says what is missing.
+(history.py, recorded_decisions.py). Where ksched would have decided otherwise, the scores say why;
+where the two states do not hold what it takes to judge, the reason says what is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ksched_cli.analysis.decision_order import (
 )
 from ksched_cli.analysis.history import History, LastRefusal, Unexplained
 from ksched_cli.analysis.judgement import Judgement, because, best_nodes
-from ksched_cli.analysis.replay import Replay
+from ksched_cli.analysis.recorded_decisions import FollowedCluster
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
@@ -136,7 +136,7 @@ class _Auditor:
         self.simulation, self.history = simulation, history
         self.refinement, self.decisions = refinement, decisions
         self.limit, self.shifts = limit, shifts
-        self.replay = Replay(
+        self.cluster = FollowedCluster(
             simulation,
             simulation.configuration.parallelism > 1,
             follows_statuses=any(map(_is_notice, decisions)),
@@ -170,17 +170,17 @@ class _Auditor:
     def _follow(self, decision: Decision, coming: list[Decision]) -> None:
         """coming: those after it, of which some may be made too"""
         if isinstance(decision, Departure):
-            self.replay.depart(decision)
+            self.cluster.depart(decision)
         elif isinstance(decision, LoggedChange):
-            self.replay.follow(decision)
+            self.cluster.follow(decision)
         elif isinstance(decision, FailedAttempt):
-            self.replay.fail(decision)
+            self.cluster.fail(decision)
         elif isinstance(decision, PreemptionDecision):
             self._follow_preemption(decision)
         elif decision.judged:
             del coming[: self._follow_placement(decision, coming)]
         else:
-            self.replay.place(decision, None)
+            self.cluster.place(decision, None)
 
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
@@ -190,7 +190,7 @@ class _Auditor:
             self.history.order,
             self.refinement,
             dict(self.grades),
-            self.replay.shifted,
+            self.cluster.shifted,
             tuple(self.differences),
             (*self.history.unexplained, *self.unexplained),
         )
@@ -203,29 +203,29 @@ class _Auditor:
 
     def _follow_placement(self, placement: Placement, coming: list[Decision]) -> int:
         """Returns how many of the coming decisions are made too."""
-        replay = self.replay
-        judgement = replay.judge(placement)
+        cluster = self.cluster
+        judgement = cluster.judge(placement)
         if judgement.grade is not None:
             self._agree(judgement)
-            replay.place(placement, judgement)
+            cluster.place(placement, judgement)
             return 0
         if self._follow_silent_preemption(placement, judgement):
-            judgement = replay.judge(placement)
+            judgement = cluster.judge(placement)
             if judgement.grade is not None:
                 self._agree(judgement)
             else:
                 self._differ(placement, judgement)
-            replay.place(placement, judgement)
+            cluster.place(placement, judgement)
             return 0
         if self.shifts:
-            earlier = replay.place_earlier(placement)
-            judgements = [earlier] if earlier else replay.place_later(placement, coming)
+            earlier = cluster.place_earlier(placement)
+            judgements = [earlier] if earlier else cluster.place_later(placement, coming)
             for other in judgements:
                 self._agree(other)
             if judgements:
                 return len(judgements) - 1
         self._explain(placement, judgement)
-        replay.place(placement, judgement)
+        cluster.place(placement, judgement)
         return 0
 
     def _explain(self, placement: Placement, judgement: Judgement) -> None:
@@ -243,7 +243,7 @@ class _Auditor:
         if placement.node not in self.departed.values():
             return False
         decision = PreemptionDecision(placement.pod, placement.node, (), placement.time)
-        judgement = self.replay.judge_preemption(decision)
+        judgement = self.cluster.judge_preemption(decision)
         if judgement.grade is None or judgement.preemption is None:
             return False
         victims = judgement.preemption.candidates[placement.node].pods
@@ -253,19 +253,19 @@ class _Auditor:
         for key in keys:
             del self.departed[key]
         self._agree(judgement)
-        self.replay.make_room(
+        self.cluster.make_room(
             PreemptionDecision(placement.pod, placement.node, keys, placement.time)
         )
         return True
 
     def _follow_preemption(self, decision: PreemptionDecision) -> None:
-        judgement = self.replay.judge_preemption(decision)
+        judgement = self.cluster.judge_preemption(decision)
         if judgement.grade is None:
-            judgement = self.replay.judge_with_notices(decision) or judgement
+            judgement = self.cluster.judge_with_notices(decision) or judgement
         if judgement.grade is not None:
             self._agree(judgement)
         else:
-            earlier = self.replay.make_room_earlier(decision) if self.shifts else None
+            earlier = self.cluster.make_room_earlier(decision) if self.shifts else None
             if earlier is not None:
                 self._agree(earlier)
                 return
@@ -274,9 +274,9 @@ class _Auditor:
             else:
                 self._differ(decision, judgement)
         if self.history.order is OrderSource.LOG:
-            self.replay.promise(decision)
+            self.cluster.promise(decision)
         else:
-            self.replay.make_room(decision)
+            self.cluster.make_room(decision)
 
     # -- what is otherwise ------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class _Auditor:
         departed = [self.pods[key] for key in self.departed if key in self.pods]
         if departed:
             with self._without(departed) as absent:
-                if absent and self.replay.judge(placement).grade is not None:
+                if absent and self.cluster.judge(placement).grade is not None:
                     return f"it would be as here once these pods had left: {_listed(absent)}"
         if self.history.order is OrderSource.QUEUE:
             return "the order in which the pods of one second were bound is not known"
@@ -305,7 +305,7 @@ class _Auditor:
     def _lacks_notices(self) -> bool:
         """Whether the scheduler may have gone by other promises, for all that the log tells."""
         is_log = self.history.order is OrderSource.LOG
-        return is_log and not self.replay.follows_statuses and self.replay.promises.have_changed
+        return is_log and not self.cluster.follows_statuses and self.cluster.promises.have_changed
 
     @contextmanager
     def _without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
@@ -332,7 +332,7 @@ class _Auditor:
             self.differences.append(Difference(key, node, expected, judgement.reason))
             return
         names = (node, *expected[:1])
-        pod = self.replay.info(decision.pod)
+        pod = self.cluster.info(decision.pod)
         views = node_views(self.simulation, pod, names) or {}
         self.differences.append(
             Difference(
@@ -346,7 +346,7 @@ class _Auditor:
 
     def _check_refusal(self, refusal: LastRefusal) -> None:
         """Of a pod without a node in the end, which ksched would refuse too."""
-        pod, pipeline = self.replay.info(refusal.pod), self.simulation.pipeline
+        pod, pipeline = self.cluster.info(refusal.pod), self.simulation.pipeline
         framework = self.simulation.frameworks[pod.spec.scheduler_name]
         if not framework.pre_enqueue(pod).is_success:
             return

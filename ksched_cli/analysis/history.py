@@ -15,12 +15,6 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from ksched_cli.analysis.cluster_events import (
-    SchedulerEvents,
-    newest,
-    scheduler_events,
-    seconds,
-)
 from ksched_cli.analysis.decision_order import (
     Decision,
     Departure,
@@ -30,6 +24,12 @@ from ksched_cli.analysis.decision_order import (
 )
 from ksched_cli.analysis.double_allocations import double_allocations
 from ksched_cli.analysis.log_order import in_order_of_log, in_order_of_notices
+from ksched_cli.analysis.scheduler_events import (
+    SchedulerEvents,
+    newest,
+    scheduler_events,
+    seconds,
+)
 from ksched_cli.analysis.scheduler_log import LogLine
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus

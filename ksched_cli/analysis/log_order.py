@@ -22,7 +22,7 @@ from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 
-# What a replay follows beside decisions and departures.
+# What is followed beside decisions and departures.
 CHANGES = frozenset(
     (
         LogEvent.ADDITION,

@@ -120,9 +120,9 @@ def _open(
     options: AuditOptions, before: list[str], after: list[str], scheduler_log: str
 ) -> tuple[Callable[[], Simulation], History]:
     """What makes a simulation to replay the history. Raises KschedError."""
-    from ksched_cli.analysis.cluster_events import EVENT_KINDS
     from ksched_cli.analysis.decision_order import OrderSource
     from ksched_cli.analysis.history import read_history
+    from ksched_cli.analysis.scheduler_events import EVENT_KINDS
     from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.commands import session
     from ksched_cli.commands.output import warn

@@ -39,7 +39,7 @@ NO_CANDIDATES = "preemption: 0/"
 
 
 @dataclass(slots=True)
-class Replay:
+class FollowedCluster:
     """A cluster that follows the real one.
 
     simulation: has not run, and does not run

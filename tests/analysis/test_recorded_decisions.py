@@ -5,7 +5,7 @@ from typing import Any
 
 from ksched_cli.analysis.decision_order import Placement, PreemptionDecision
 from ksched_cli.analysis.judgement import Grade
-from ksched_cli.analysis.replay import Replay
+from ksched_cli.analysis.recorded_decisions import FollowedCluster
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 
@@ -16,10 +16,10 @@ IN_ORDER = {
 }
 
 
-def replay(state: ClusterState, *, parallel: bool = True) -> Replay:
+def following(state: ClusterState, *, parallel: bool = True) -> FollowedCluster:
     run = simulation(state, IN_ORDER)
     run.queue()
-    return Replay(run, parallel)
+    return FollowedCluster(run, parallel)
 
 
 def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Placement:
@@ -28,27 +28,27 @@ def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Place
 
 def test_the_one_best_node_is_best() -> None:
     state = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=1))
-    assert replay(state).judge(placement(state, "p", "b")).grade is Grade.BEST
-    other = replay(state).judge(placement(state, "p", "a"))
+    assert following(state).judge(placement(state, "p", "b")).grade is Grade.BEST
+    other = following(state).judge(placement(state, "p", "a"))
     assert (other.grade, other.expected) == (None, ("b",))
 
 
 def test_one_of_several_best_nodes_is_tied() -> None:
     state = cluster(node("a"), node("b"), pod("p"))
-    judgement = replay(state).judge(placement(state, "p", "b"))
+    judgement = following(state).judge(placement(state, "p", "b"))
     assert (judgement.grade, judgement.expected) == (Grade.TIED, ("a", "b"))
 
 
 def test_a_node_that_does_not_fit_is_never_right() -> None:
     state = cluster(node("a", taints=["x:NoSchedule"]), pod("p"))
-    judgement = replay(state).judge(placement(state, "p", "a"))
+    judgement = following(state).judge(placement(state, "p", "a"))
     assert (judgement.grade, judgement.expected) == (None, ())
 
 
 def test_the_node_promised_to_a_pod_is_right_though_others_are_better() -> None:
     promised = {**pod("p", cpu=1), "status": {"nominatedNodeName": "a"}}
     state = cluster(node("a", cpu=4), node("b", cpu=8), promised)
-    assert replay(state).judge(placement(state, "p", "a")).grade is Grade.NOMINATED
+    assert following(state).judge(placement(state, "p", "a")).grade is Grade.NOMINATED
 
 
 def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
@@ -57,10 +57,10 @@ def test_an_eviction_of_the_same_pods_on_the_same_node_is_right() -> None:
     )
     p, q = state.pods[1:]
     right = PreemptionDecision(p, "a", ("default/v",), 0)
-    assert replay(state).judge_preemption(right).grade is Grade.PREEMPTS
+    assert following(state).judge_preemption(right).grade is Grade.PREEMPTS
     others = PreemptionDecision(p, "a", ("default/v", "default/w"), 0)
-    assert replay(state).judge_preemption(others).reason == "it would evict default/v"
-    lesser = replay(state).judge_preemption(PreemptionDecision(q, "a", ("default/v",), 0))
+    assert following(state).judge_preemption(others).reason == "it would evict default/v"
+    lesser = following(state).judge_preemption(PreemptionDecision(q, "a", ("default/v",), 0))
     assert lesser.grade is None
     assert "preemption: 0/1 nodes are available" in lesser.reason
 
@@ -71,7 +71,7 @@ def test_a_victim_that_is_leaving_already_need_not_be_evicted_again() -> None:
         pod("p", cpu=2, priority=5),
     )  # fmt: skip
     decision = PreemptionDecision(state.pods[2], "a", ("default/v",), 0)
-    run = replay(state)
+    run = following(state)
     assert run.judge_preemption(decision).reason == "it would evict default/v, default/w"
     run.leaving.add("default/w")
     assert run.judge_preemption(decision).grade is Grade.PREEMPTS
@@ -85,7 +85,7 @@ def test_an_eviction_on_a_worse_node_is_not_right() -> None:
         pod("w", cpu=2, node="b", priority=3),
         pod("p", cpu=2, priority=5),
     )
-    judgement = replay(state).judge_preemption(
+    judgement = following(state).judge_preemption(
         PreemptionDecision(state.pods[2], "b", ("default/w",), 0)
     )
     assert (judgement.grade, judgement.expected) == (None, ("a",))
@@ -94,7 +94,7 @@ def test_an_eviction_on_a_worse_node_is_not_right() -> None:
 
 def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
     state = cluster(node("a"), pod("v", node="a"), pod("p", priority=5))
-    judgement = replay(state).judge_preemption(
+    judgement = following(state).judge_preemption(
         PreemptionDecision(state.pods[1], "a", ("default/v",), 0)
     )
     assert judgement.reason == "it fits without evictions"
@@ -102,7 +102,7 @@ def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
 
 def test_room_that_is_made_is_promised() -> None:
     state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
-    run = replay(state)
+    run = following(state)
     run.make_room(PreemptionDecision(state.pods[1], "a", ("default/v",), 0))
     assert run.judge(placement(state, "p", "a")).grade is Grade.NOMINATED
 
@@ -116,7 +116,7 @@ def two_orders() -> ClusterState:
 
 def test_a_pod_that_was_decided_before_its_place_in_the_order_is_placed_there() -> None:
     state = two_orders()
-    run = replay(state)
+    run = following(state)
     early, late = placement(state, "second", "a", 0.1), placement(state, "first", "b", 0.2)
     assert run.judge(early).grade is None
     assert len(run.place_later(early, [late])) == 2
@@ -127,7 +127,7 @@ def test_a_pod_that_was_decided_before_its_place_in_the_order_is_placed_there() 
 
 def test_a_pod_goes_before_those_that_came_last() -> None:
     state = cluster(node("a", cpu=4), node("b", cpu=5), pod("p", cpu="4500m"), pod("q", cpu="100m"))
-    run = replay(state)
+    run = following(state)
     last = placement(state, "q", "b", 0.1)
     run.place(last, run.judge(last))
     first = placement(state, "p", "b", 0.2)
@@ -138,7 +138,7 @@ def test_a_pod_goes_before_those_that_came_last() -> None:
 
 def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
     state = two_orders()
-    run = replay(state)
+    run = following(state)
     first, second = placement(state, "first", "b", 0.1), placement(state, "second", "b", 0.2)
     run.place(first, run.judge(first))
     assert run.judge(second).grade is None
@@ -150,10 +150,10 @@ def test_a_shift_that_makes_neighbours_wrong_is_none() -> None:
 def test_decisions_seconds_apart_are_not_swapped() -> None:
     state = two_orders()
     early, late = placement(state, "second", "a", 0.0), placement(state, "first", "b", 30.0)
-    assert replay(state).place_later(early, [late]) == []
+    assert following(state).place_later(early, [late]) == []
 
 
-def placed(run: Replay) -> list[tuple[Any, int]]:
+def placed(run: FollowedCluster) -> list[tuple[Any, int]]:
     return [(pod, row) for row, pods in enumerate(run.simulation.snapshot.pods) for pod in pods]
 
 
@@ -166,7 +166,7 @@ def test_a_promise_that_lapses_while_a_preemption_is_decided_may_not_count() -> 
         pod("p", cpu=1, priority=9),
         pod("q", cpu=1, priority=9),
     )
-    follower = Replay(simulation(state), follows_statuses=True)
+    follower = FollowedCluster(simulation(state), follows_statuses=True)
     p, q = state.pods[2:]
     promised, promises = follower.info(q), follower.promises
     promises.refuse(promised, "a", "no room")

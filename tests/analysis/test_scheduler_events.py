@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.analysis.cluster_events import newest, scheduler_events, seconds
+from ksched_cli.analysis.scheduler_events import newest, scheduler_events, seconds
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, pod
 from tests.analysis.aftermath import event, moment, preempted, scheduled
