@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
-from ksched_cli.commands.main import app
+from ksched_cli.commands.main import application
 from ksched_cli.kube.documents import load_documents
 
 ROOT = Path(__file__).parent.parent
@@ -40,7 +40,7 @@ def test_a_command_of_an_example_runs(command: str, monkeypatch: pytest.MonkeyPa
     if command.startswith("tune "):
         pytest.importorskip("optuna", reason="the extra tune is not installed")
     monkeypatch.chdir(ROOT)
-    shown = CliRunner().invoke(app, shlex.split(command))
+    shown = CliRunner().invoke(application(), shlex.split(command))
     assert shown.exit_code in (0, 1), shown.stderr
     assert shown.stdout
 
@@ -55,7 +55,7 @@ def test_the_partition_keeps_its_kinds_apart(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.chdir(ROOT)
     state = "examples/gpu-partition/cluster.yaml"
-    shown = CliRunner().invoke(app, ["schedule", "--state", state, "-o", "json"])
+    shown = CliRunner().invoke(application(), ["schedule", "--state", state, "-o", "json"])
     placements = json.loads(shown.stdout)["placements"]
     assert len(placements) == 21
     for pod, node in placements.items():
@@ -64,7 +64,7 @@ def test_the_partition_keeps_its_kinds_apart(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_expectations_of_the_examples_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    shown = CliRunner().invoke(app, ["test", "examples"])
+    shown = CliRunner().invoke(application(), ["test", "examples"])
     assert shown.exit_code == 0, shown.stdout
     assert "10 passed, 0 failed" in shown.stdout
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from ksched_cli.commands.main import app
+from ksched_cli.commands.main import application
 
 ROOT = Path(__file__).parent.parent
 HOOKS: dict[str, Any] = {
@@ -29,7 +29,7 @@ def run_hook(name: str, *files: str) -> tuple[int, str]:
     program, *args = shlex.split(HOOKS[name]["entry"])
     assert program == "ksched"
     given = HOOKS[name].get("args", []) if HOOKS[name].get("pass_filenames") is False else files
-    result = CliRunner().invoke(app, [*args, *given])
+    result = CliRunner().invoke(application(), [*args, *given])
     return result.exit_code, result.output
 
 
@@ -93,5 +93,6 @@ def test_the_action_hands_its_arguments_to_the_command_and_to_no_shell(
 
 def test_the_action_runs_as_it_stands_by_default() -> None:
     arguments = shlex.split(ACTION["inputs"]["args"]["default"])
-    result = CliRunner().invoke(app, [*arguments[:-1], str(ROOT / "examples" / "what-if")])
+    given = [*arguments[:-1], str(ROOT / "examples" / "what-if")]
+    result = CliRunner().invoke(application(), given)
     assert result.exit_code == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ksched_cli.commands.main import app
+from ksched_cli.commands.main import application
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```\n\$ ksched (?P<command>[^\n]*)\n(?P<output>.+?)\n```$", re.M | re.S)
@@ -32,5 +32,5 @@ def test_a_transcript_is_what_the_command_prints(
     path: Path, command: str, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    shown = CliRunner().invoke(app, shlex.split(command)).stdout
+    shown = CliRunner().invoke(application(), shlex.split(command)).stdout
     assert [line.rstrip() for line in shown.rstrip().splitlines()] == output.splitlines()

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from ksched_cli.commands.main import app
+from ksched_cli.commands.main import application
 
 _PROGRAM = "kubectl ksched"
 _FILES_TOO = 0  # ShellCompDirectiveDefault
@@ -25,9 +25,8 @@ _PLAIN = "plain"  # a candidate of ours; others stand for files and folders
 def completion(arguments: Sequence[str]) -> str:
     """The lines for kubectl."""
     *before, last = arguments or ("",)
-    items = _shell_complete()(typer.main.get_command(app), {}, _PROGRAM, "").get_completions(
-        list(before), last
-    )
+    command = typer.main.get_command(application())
+    items = _shell_complete()(command, {}, _PROGRAM, "").get_completions(list(before), last)
     lines = [
         f"{item.value}\t{item.help}" if item.help else str(item.value)
         for item in items

@@ -1,79 +1,77 @@
 """`ksched`: the commands, and the one place where failures become exit codes.
 
-Command modules import what is slow inside their functions, so that `--help` and completion load
-neither NumPy nor jsonschema.
+Only the module of the command that is run is imported. Command modules import what is slow inside
+their functions, so that `--help` and completion load neither NumPy nor jsonschema.
 """
 
 from __future__ import annotations
 
 import errno
-import gc
 import io
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, NoReturn
 
 import typer
 
 from ksched_cli import __version__
-from ksched_cli.commands import config
-from ksched_cli.commands.audit import audit
-from ksched_cli.commands.capacity import capacity
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
-from ksched_cli.commands.compare import compare
-from ksched_cli.commands.drift import drift
-from ksched_cli.commands.explain import explain
-from ksched_cli.commands.plugins import plugins
-from ksched_cli.commands.preempt import preempt
-from ksched_cli.commands.replay import replay
-from ksched_cli.commands.schedule import schedule
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
-from ksched_cli.commands.snapshot import snapshot
-from ksched_cli.commands.sweep import sweep
-from ksched_cli.commands.test import test
-from ksched_cli.commands.tune import tune
-from ksched_cli.commands.validate import validate
 from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
 
-COMMANDS: tuple[Callable[..., ExitCode], ...] = (
-    validate,
-    schedule,
-    explain,
-    preempt,
-    capacity,
-    compare,
-    drift,
-    audit,
-    replay,
-    snapshot,
-    test,
-    sweep,
-    tune,
-    plugins,
+# Modules of ksched_cli.commands, each with a function of its name; in the order of --help.
+COMMANDS = (
+    "validate",
+    "schedule",
+    "explain",
+    "preempt",
+    "capacity",
+    "compare",
+    "drift",
+    "audit",
+    "replay",
+    "snapshot",
+    "test",
+    "sweep",
+    "tune",
+    "plugins",
 )
-GROUPS: tuple[tuple[str, typer.Typer], ...] = (("config", config.app),)
-
-# New objects between two collections; Python's default of 700 is for programs that run longer.
-_GC_THRESHOLD = 50_000
+# The same, of commands that have commands: each has a typer.Typer named `app`.
+GROUPS = ("config",)
 
 # Errors of writing to a stream; help and the version are printed by typer.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
-app = typer.Typer(
-    name="ksched",
-    cls=CommandGroup,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for command in COMMANDS:
-    app.command(cls=Command)(as_command(command))
-for name, group in GROUPS:
-    app.add_typer(group, name=name)
+
+def application(names: Sequence[str] = (*COMMANDS, *GROUPS)) -> typer.Typer:
+    """The command line with these commands, whose modules are imported."""
+    app = typer.Typer(
+        name="ksched",
+        cls=CommandGroup,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(ksched)
+    for name in names:
+        module = import_module(f"ksched_cli.commands.{name}")
+        if name in GROUPS:
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(cls=Command)(as_command(getattr(module, name)))
+    return app
+
+
+def _named(arguments: Sequence[str]) -> Sequence[str]:
+    """The command that the arguments name; all of them where it is none, as for help, completion
+    and misspelt ones."""
+    everything = (*COMMANDS, *GROUPS)
+    return arguments[:1] if arguments and arguments[0] in everything else everything
 
 
 def _print_version(requested: bool) -> None:
@@ -85,7 +83,6 @@ def _print_version(requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def ksched(
     _version: Annotated[
         bool,
@@ -100,8 +97,6 @@ def ksched(
 def main() -> NoReturn:
     """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect, 141 nobody
     reads."""
-    # Most of what a command makes stays until its end: fewer collections of cyclic garbage.
-    gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
     if sys.stdout is None:
@@ -128,6 +123,7 @@ def _run() -> int | str | None:
     """Runs the command that the arguments name, and returns its exit code."""
     try:
         with raised_signals():
+            app = application(_named(sys.argv[1:]))
             code: int | None = app(prog_name=_program_name(), standalone_mode=False)
     except EndedBySignal as ended:
         end_by(ended.number)

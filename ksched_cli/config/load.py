@@ -8,7 +8,6 @@ from ksched_cli.config.allowed_plugins import AllowedPlugin
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
-from ksched_cli.config.review import findings_of, judge
 from ksched_cli.config.startup import start
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
@@ -27,6 +26,9 @@ def load_configuration(
     """
     if text is None:
         return default_configuration(registry)
+    # Brings all checks of files along.
+    from ksched_cli.config.review import findings_of, judge
+
     judgement = judge(text, registry, allowed)
     configuration = judgement.startup.configuration
     if judgement.verdict.accepts and configuration is not None:

@@ -43,6 +43,24 @@ def test_options_are_read_without_pydantic() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
+@pytest.mark.parametrize(
+    ("args", "others"),
+    [(["drift", "--help"], []), (["--help"], ["audit", "config"]), (["drit"], ["audit", "config"])],
+)
+def test_only_the_module_of_the_command_that_is_named_is_imported(
+    args: list[str], others: list[str]
+) -> None:
+    script = (
+        "import sys; sys.argv[1:] = " + repr(args) + "\n"
+        "from ksched_cli.commands.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "names = [n for n in ('audit', 'config') if 'ksched_cli.commands.' + n in sys.modules]\n"
+        f"assert names == {others!r}, names\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"], ["plugins"]])
 def test_nothing_slow_is_loaded(args: list[str]) -> None:
     script = (
@@ -94,7 +112,7 @@ def test_an_error_has_its_exit_code_and_one_line(
     def fail(**_: object) -> None:
         raise error
 
-    monkeypatch.setattr(entry, "app", fail)
+    monkeypatch.setattr(entry, "application", lambda names: fail)
     assert ksched() == (code, "", f"error: {error}\n")
 
 
@@ -104,7 +122,7 @@ def test_a_defect_is_exit_code_3_with_its_traceback_in_a_file(
     def fail(**_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(entry, "app", fail)
+    monkeypatch.setattr(entry, "application", lambda names: fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     code, out, err = ksched()
     assert (code, out) == (3, "")

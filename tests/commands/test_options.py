@@ -15,7 +15,7 @@ OF_A_STATE = [
     "--all",
     "--debug",
 ]
-COMMAND_LINES = [*([function.__name__] for function in COMMANDS), ["config", "show"]]
+COMMAND_LINES = [*([name] for name in COMMANDS), ["config", "show"]]
 ABOUT_A_STATE = ("schedule", "explain", "preempt")
 
 

@@ -26,7 +26,7 @@ import typer.main
 from ksched_cli.commands import main as entry
 
 # typer makes its commands anew in every run, which takes longer than most runs.
-COMMANDS = typer.main.get_command(entry.app)
+COMMANDS = typer.main.get_command(entry.application())
 
 # Processor time: a machine that is busy with other things makes no hang. Sleeping has a limit too.
 SECONDS, WALL_SECONDS = 10, 120
@@ -104,7 +104,7 @@ def _run(arguments: Sequence[str]) -> tuple[int, str, str]:
     before = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["ksched", *arguments], *streams
     try:
-        with mock.patch.object(entry, "app", COMMANDS):
+        with mock.patch.object(entry, "application", return_value=COMMANDS):
             entry.main()
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from ksched_cli.framework.interface import Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import PluginError
-from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.node_resources.balanced_allocation import BalanceChange
 from ksched_cli.plugins.node_resources.balanced_allocation_args import (
@@ -31,6 +31,9 @@ from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs
 from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 from ksched_cli.plugins.node_resources.scoring import ResourceUsage
+
+if TYPE_CHECKING:
+    from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
 
 # Added to what is left of a resource: no request is more than that.
 PLENTY = 1 << 61
@@ -67,7 +70,7 @@ class DelegatingFit(NodeResourcesFit):
         usages = super()._usages(pod_requests, nodes)
         if not self._backed:
             return usages
-        counts = self._handle.service(DeviceCounts)
+        counts = _device_counts(self._handle)
         return _with_devices(usages, self._backed, pod_requests, nodes, counts)
 
     def explain_filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> list[str]:
@@ -99,8 +102,15 @@ class DelegatingBalance(BalanceChange):
                 raise PluginError(f"selectors of device class {class_name}: no CEL cache")
         if not self._backed:
             return usages
-        counts = self._handle.service(DeviceCounts)
+        counts = _device_counts(self._handle)
         return _with_devices(usages, self._backed, pod_requests, nodes, counts)
+
+
+def _device_counts(handle: Handle) -> DeviceCounts:
+    # Brings the language of selectors along, which few clusters need.
+    from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
+
+    return handle.service(DeviceCounts)
 
 
 def _backed(resources: Sequence[ResourceSpec], backing: BackingClasses) -> dict[int, str]:

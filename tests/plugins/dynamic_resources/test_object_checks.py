@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from ksched_cli.commands.main import app
+from ksched_cli.commands.main import application
 from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 from ksched_cli.testing import cluster, node
 from tests.devices import (
@@ -158,7 +158,8 @@ def test_a_command_warns_where_pods_want_devices(tmp_path: Path) -> None:
     pods = [claiming(0, "p", ["one"])]
     items = [node("a"), claim("one", "fast"), *pods]
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    shown = CliRunner().invoke(app, ["schedule", "--state", str(state)])
+    shown = CliRunner().invoke(application(), ["schedule", "--state", str(state)])
     assert 'there is no DeviceClass "fast" in the state' in shown.stderr
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items[:2]}))
-    assert "fast" not in CliRunner().invoke(app, ["schedule", "--state", str(state)]).stderr
+    shown = CliRunner().invoke(application(), ["schedule", "--state", str(state)])
+    assert "fast" not in shown.stderr
