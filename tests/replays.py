@@ -16,6 +16,8 @@ from ksched_cli.engine.replay.world import World
 from ksched_cli.engine.simulation import Options
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
+from ksched_cli.scenario.autoscaler_file import read_autoscaler
+from ksched_cli.scenario.node_groups import AutoscalerSettings
 from ksched_cli.scenario.timeline import read_timeline
 
 Plain = dict[str, Any]
@@ -52,6 +54,13 @@ def world_of(state: ClusterState, gates: str = "") -> World:
     return World(state, load_configuration(None, "", registry), registry, Options())
 
 
+def autoscaler_of(folder: Path, state: ClusterState, document: Plain) -> AutoscalerSettings:
+    path = folder / "autoscaler.json"
+    header = {"apiVersion": "ksched/v1", "kind": "Autoscaler"}
+    path.write_bytes(msgspec.json.encode({**header, **document}))
+    return read_autoscaler(str(path), state)
+
+
 def replay(
     folder: Path,
     objects: list[Plain],
@@ -59,15 +68,20 @@ def replay(
     *,
     gates: str = "",
     on_record: OnRecord | None = None,
+    autoscaler: Plain | None = None,
     **header: Any,
 ) -> Replay:
-    """Runs the events on a cluster of the objects, with its attempts traced."""
+    """Runs the events on a cluster of the objects, with its attempts traced. autoscaler: the
+    content of a file of that kind"""
     state = state_of(folder, *objects)
+    scaling = None if autoscaler is None else autoscaler_of(folder, state, autoscaler)
     path = folder / "timeline.json"
     document = {"apiVersion": "ksched/v1", "kind": "Timeline", **header, "events": events}
     path.write_bytes(msgspec.json.encode(document))
     timeline = read_timeline(str(path), state)
-    options = ReplayOptions(timeline.start, timeline.until, traces=True, on_record=on_record)
+    options = ReplayOptions(
+        timeline.start, timeline.until, traces=True, on_record=on_record, autoscaler=scaling
+    )
     run = Replay(world_of(state, gates), timeline.events(), options)
     run.run()
     return run

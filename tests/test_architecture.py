@@ -115,6 +115,7 @@ UNTESTED = {
     "cluster/objects/volumes.py": "the same",
     "cluster/objects/workloads.py": "the same",
     "commands/subjects.py": "a type of what the tests of compare compare",
+    "engine/replay/autoscaler/state.py": "types of what the autoscaler's tests compare",
     "engine/replay/records.py": "types of what the replay's tests compare",
     "framework/extender.py": "a protocol and an exception; DefaultPreemption's tests call it",
     "framework/hookspecs.py": "a hook's specification; test_discovery registers plugins by it",

@@ -96,14 +96,16 @@ def check_state(world: World) -> None:
         raise UsageError("--checkpoint does not go with claims of volumes or devices in the state")
 
 
-def fingerprint_of(world: World, timeline: str, options: StateOptions, **others: object) -> str:
-    """Of all that a replay depends on. timeline: its path"""
+def fingerprint_of(
+    world: World, paths: tuple[str, ...], options: StateOptions, **others: object
+) -> str:
+    """Of all that a replay depends on. paths: of the files besides the configuration, or \"\""""
     from ksched_cli import __version__
     from ksched_cli.kube.documents import read_file
     from ksched_cli.scenario.state_file import manifests
 
     digest = hashlib.sha256()
-    for path in filter(None, (timeline, options.config)):
+    for path in filter(None, (*paths, options.config)):
         if path == "-":
             raise UsageError("--checkpoint needs files: standard input can be read only once")
         digest.update(hashlib.sha256(read_file(path)[0]).digest())

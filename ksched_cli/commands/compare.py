@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,14 +44,22 @@ def compare(
             show_default=False,
         ),
     ] = "",
+    autoscaler: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--autoscaler",
+            metavar="FILE",
+            help="With --timeline: sides without an autoscaler and with this one; repeatable.",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Two or more runs of one state, side by side: who moves and why, and how full the nodes are.
 
     The sides are the configurations; with --change or --scenario, the state without and with these;
     with --kubernetes-version given more than once, each minor (of every configuration, where
-    several are given). Each is run as `schedule` would, or with --timeline as `replay`. Exit code 0
-    when every pod ends up in the same place, 1 when some pod differs, 3 when a plugin's failure
-    leaves some pod undecided.
+    several are given); with --autoscaler, a replay without and with it. Each is run as `schedule`
+    would, or with --timeline as `replay`. Exit code 0 when every pod ends up in the same place, 1
+    when some pod differs, 3 when a plugin's failure leaves some pod undecided.
     """
     from ksched_cli.analysis import compare as analysis
     from ksched_cli.commands import progress, session
@@ -60,7 +70,10 @@ def compare(
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
-    subjects = _subjects(options, configs or ())
+    autoscalers = autoscaler or []
+    if autoscalers and not timeline:
+        raise UsageError("--autoscaler does nothing without --timeline")
+    subjects = _with_autoscalers(_subjects(options, configs or (), autoscalers), autoscalers)
     if timeline:
         return compare_replays(options, subjects, timeline)
     with progress.of_pods() as on_progress:
@@ -95,14 +108,29 @@ def _figures(sides: Sequence[Side]) -> dict[str, Any]:
     return {"shares": shares_of([node_usages(side.simulation.snapshot) for side in sides])}
 
 
-def _subjects(options: StateOptions, paths: Sequence[str]) -> list[Subject]:
+def _with_autoscalers(subjects: list[Subject], paths: Sequence[str]) -> list[Subject]:
+    """Each of them without an autoscaler and with each of these."""
+    if not paths:
+        return subjects
+    labels = ["without autoscaler", *_unique([f"with {Path(path).name}" for path in paths])]
+    return [
+        replace(subject, name=_name(subject.name, label), autoscaler=path)
+        for subject in subjects
+        for label, path in zip(labels, ["", *paths], strict=True)
+    ]
+
+
+def _subjects(
+    options: StateOptions, paths: Sequence[str], autoscalers: Sequence[str]
+) -> list[Subject]:
     """Every configuration on every state by the rules of every minor. Raises KschedError."""
     from ksched_cli.commands import session
 
     has_changes = bool(options.change or options.scenario)
     minors = options.kubernetes_version or []
     _check_minors(minors)
-    configs = _configurations(options, paths, has_changes or len(minors) > 1)
+    has_sides = has_changes or len(minors) > 1 or bool(autoscalers)
+    configs = _configurations(options, paths, has_sides)
     if options.record_extenders:
         raise UsageError("--record-extenders does not go with compare, which makes several runs")
     plugins = session.usable_plugins(options.plugin)
@@ -143,7 +171,7 @@ def _configurations(
 ) -> list[str | None]:
     """The path of each side's configuration, None for the default one. Raises UsageError.
 
-    has_sides: changes or minors make sides of one configuration
+    has_sides: changes, minors or autoscalers make sides of one configuration
     """
     if len(paths) > 1 or (paths and has_sides):
         if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
@@ -157,8 +185,8 @@ def _configurations(
     if not has_sides:
         raise UsageError(
             "nothing to compare: give two configurations, one to compare with the default, "
-            "--change or --scenario for the state without and with it, or two minors, as "
-            "--kubernetes-version 1.35 --kubernetes-version 1.36"
+            "--change or --scenario for the state without and with it, --autoscaler with "
+            "--timeline, or two minors, as --kubernetes-version 1.35 --kubernetes-version 1.36"
         )
     return [options.config]
 

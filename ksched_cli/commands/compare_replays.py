@@ -45,11 +45,13 @@ def _replay(options: StateOptions, subject: Subject, timeline: str) -> ReplaySid
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay, ReplayOptions
     from ksched_cli.engine.simulation import Options
+    from ksched_cli.scenario.autoscaler_file import read_autoscaler
     from ksched_cli.scenario.timeline import read_timeline
 
     materials = (subject.state, subject.configuration, subject.registry)
     world = session.make_world(options, *materials, session.run_options(options, Options()))
     events = read_timeline(timeline, world.state, options.namespace)
+    scaling = read_autoscaler(subject.autoscaler, world.state) if subject.autoscaler else None
     departed: list[PodRecord] = []
     with progress.of_time() as on_progress:
 
@@ -63,6 +65,7 @@ def _replay(options: StateOptions, subject: Subject, timeline: str) -> ReplaySid
             makes_pods=not options.no_workloads,
             on_record=departed.append,
             on_instant=on_instant if on_progress else None,
+            autoscaler=scaling,
         )
         run = Replay(world, events.events(), run_options)
         run.run()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.replay.world import World
     from ksched_cli.report.forms import Report
+    from ksched_cli.scenario.node_groups import AutoscalerSettings
     from ksched_cli.scenario.timeline import Timeline
 
 
@@ -54,6 +55,22 @@ def replay(  # noqa: PLR0913  # a parameter per option
             "at once, as in schedule.",
         ),
     ] = False,
+    autoscaler: Annotated[
+        str,
+        typer.Option(
+            "--autoscaler",
+            metavar="FILE",
+            help="Of kind Autoscaler: node groups, of which nodes join for pods that fit nowhere "
+            "and leave when nobody needs them.",
+            show_default=False,
+        ),
+    ] = "",
+    usage: Annotated[
+        bool,
+        typer.Option(
+            "--usage", help="With -o csv: a line per sample of the cluster over time, not per pod."
+        ),
+    ] = False,
     checkpoint: Annotated[
         str,
         typer.Option(
@@ -77,24 +94,29 @@ def replay(  # noqa: PLR0913  # a parameter per option
     from ksched_cli.commands.output import limit, show
     from ksched_cli.engine.simulation import Options
     from ksched_cli.report.changes import with_changes
+    from ksched_cli.scenario.autoscaler_file import read_autoscaler
     from ksched_cli.scenario.timeline import read_timeline
 
     as_data = options.output in (Form.JSON, Form.YAML)
     _check(save_state, "--trace" if trace else "--summary" if summary else "", as_data)
+    if usage and options.output is not Form.CSV:
+        raise UsageError("--usage does nothing without -o csv")
     if checkpoint and tie_break == "random":
         raise UsageError("--checkpoint does not go with --tie-break random")
     world = session.open_world(options, Options(tie_break=session.tie_break(tie_break, seed)))
     changes = world.state.changes
     events = read_timeline(timeline, world.state, options.namespace)
-    lists_pods = options.output is Form.CSV or (as_data and not summary)
-    run = _Run(world, events, options, trace, evict_at_once, [] if lists_pods else None)
+    scaling = read_autoscaler(autoscaler, world.state) if autoscaler else None
+    lists_pods = (options.output is Form.CSV and not usage) or (as_data and not summary)
+    records: list[PodRecord] | None = [] if lists_pods else None
+    run = _Run(world, events, options, trace, evict_at_once, records, scaling)
     if checkpoint:
-        run.use_checkpoints(checkpoint, timeline)
+        run.use_checkpoints(checkpoint, timeline, autoscaler)
     replay = run.run()
     session.report_defects(world.simulation, options.debug)
     if save_state:
         _save(replay, save_state)
-    report = _report(replay, events.name, options, run.records, trace=trace)
+    report = _report(replay, events.name, options, run.records, trace=trace, usage=usage)
     show(with_changes(report, changes, limit(options.everything)), options.output)
     if replay.attempts.failed:
         return ExitCode.DEFECT
@@ -121,17 +143,18 @@ class _Run:
     trace: bool
     evicts_at_once: bool
     records: list[PodRecord] | None
+    autoscaler: AutoscalerSettings | None = None
     _checkpoints: Checkpoints | None = None
 
-    def use_checkpoints(self, path: str, timeline: str) -> None:
-        """timeline: its path. Raises UsageError."""
+    def use_checkpoints(self, path: str, timeline: str, autoscaler: str) -> None:
+        """timeline, autoscaler: their paths; none: "". Raises UsageError."""
         from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 
         check_state(self.world)
         lists_pods = self.records is not None
         fingerprint = fingerprint_of(
             self.world,
-            timeline,
+            (timeline, autoscaler),
             self.options,
             trace=self.trace,
             lists_pods=lists_pods,
@@ -162,6 +185,7 @@ class _Run:
                 traces=self.trace,
                 on_record=None if self.records is None else self.records.append,
                 on_instant=on_instant if on_progress or checkpoints else None,
+                autoscaler=self.autoscaler,
             )
             run = Replay(self.world, self.timeline.events(), options)
             if checkpoints is None:
@@ -182,6 +206,7 @@ def _report(
     records: list[PodRecord] | None,
     *,
     trace: bool,
+    usage: bool,
 ) -> Report:
     from ksched_cli.commands.output import limit
     from ksched_cli.report import replay as renderer
@@ -197,7 +222,7 @@ def _report(
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
         headline=lambda: renderer.headline(run),
-        texts={Form.CSV: lambda: renderer.csv_text(pods())},
+        texts={Form.CSV: lambda: renderer.usage_csv(run) if usage else renderer.csv_text(pods())},
     )
 
 

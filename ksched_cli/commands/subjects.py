@@ -17,9 +17,11 @@ class Subject:
 
     name:     what tells it from the other sides
     registry: the plugins of its minor
+    autoscaler: the path of a replay's autoscaler, "" for none
     """
 
     name: str
     registry: Registry
     configuration: Configuration
     state: ClusterState
+    autoscaler: str = ""

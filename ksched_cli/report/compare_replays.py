@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference, ReplaySide
+from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodRecord
-from ksched_cli.report.replay import duration, seconds, summary_of, waiting_of
+from ksched_cli.report.node_groups import (
+    autoscaler_of,
+    hours_text,
+    nodes_of,
+    range_text,
+    seconds,
+)
+from ksched_cli.report.replay import duration, summary_of, waiting_of
 from ksched_cli.report.table import (
     GREEN,
     YELLOW,
@@ -35,12 +44,15 @@ def document(answer: ReplayComparison, timeline: str) -> dict[str, Any]:
 
 
 def _side(side: ReplaySide) -> dict[str, Any]:
+    scaling = autoscaler_of(side.replay)
     return {
         "name": side.name,
         "kubernetesVersion": side.replay.world.configuration.release.version,
         "end": seconds(side.replay.clock.now),
         "summary": summary_of(side.replay),
         "waiting": waiting_of(side.replay.log.waiting),
+        "nodes": nodes_of(side.replay),
+        **({} if scaling is None else {"autoscaler": scaling}),
     }
 
 
@@ -89,7 +101,33 @@ def _totals(answer: ReplayComparison, limit: Limit) -> str:
         for name, key in _TIMES
     ]
     rows.append(("it took", *(duration(side.replay.clock.now) for side in answer.sides)))
+    rows += _node_rows(answer.sides)
     return columns(("", *(side.name for side in answer.sides)), rows, limit)
+
+
+def _node_rows(sides: Sequence[ReplaySide]) -> list[tuple[str, ...]]:
+    """How many nodes there were, and for how long: of all, and of each node group."""
+    counts: list[dict[str, NodeCounts]] = []
+    for side in sides:
+        scaling = side.replay.autoscaler
+        groups = {} if scaling is None else scaling.state.counts
+        counts.append({"": side.replay.nodes, **groups})
+    rows = []
+    for name in dict.fromkeys(name for each in counts for name in each):
+        suffix = name and f", {name}"
+        own = [each.get(name) for each in counts]
+        ends = [side.replay.clock.now for side in sides]
+        rows += [
+            (f"nodes{suffix}", *("" if each is None else range_text(each) for each in own)),
+            (
+                f"node-hours{suffix}",
+                *(
+                    "" if each is None else hours_text(each, end)
+                    for each, end in zip(own, ends, strict=True)
+                ),
+            ),
+        ]
+    return rows
 
 
 def _pods(answer: ReplayComparison, limit: Limit) -> str:

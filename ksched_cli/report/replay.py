@@ -10,10 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.attempts import SECOND
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.statistics import UsageSample, WaitingGroups, WaitingTimes
+from ksched_cli.report.node_groups import (
+    autoscaler_of,
+    groups_table,
+    nodes_line,
+    nodes_of,
+    seconds,
+    sizes_at,
+)
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph
 
 _SHARES = (0.5, 0.9, 0.99)
@@ -44,8 +53,12 @@ def document(
             "namespace": _groups(replay.log.by_namespace),
             "owner": _groups(replay.log.by_owner),
         },
+        "nodes": nodes_of(replay),
         "usage": [_sample(sample) for sample in replay.usage.samples],
     }
+    scaling = autoscaler_of(replay)
+    if scaling is not None:
+        result["autoscaler"] = scaling
     if records is not None:
         ordered = sorted(records, key=lambda record: (record.queued, record.pod))
         result["pods"] = [pod_row(record) for record in ordered]
@@ -53,12 +66,6 @@ def document(
         result["attempts"] = [_attempt(attempt) for attempt in replay.log.attempts]
         result["queues"] = replay.places()
     return result
-
-
-def seconds(time: int) -> int | float:
-    """Of microseconds; a whole number where it is one."""
-    whole, rest = divmod(time, SECOND)
-    return time / SECOND if rest else whole
 
 
 def _optional(time: int | None) -> int | float | None:
@@ -159,11 +166,44 @@ def csv_text(records: Iterable[PodRecord]) -> str:
     return file.getvalue().rstrip("\n")
 
 
+def usage_csv(replay: Replay) -> str:
+    """A line per sample of the cluster over time, below a line of names."""
+    samples = replay.usage.samples
+    groups = {} if replay.autoscaler is None else replay.autoscaler.state.counts
+    times = [sample.at for sample in samples]
+    columns = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
+    resources = _resources(samples)
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        (
+            *("at", "nodes", "pods", "pending"),
+            *columns,
+            *(f"utilization:{name}" for name in resources),
+            *(f"fragmentation:{name}" for name in resources if name != PODS),
+        )
+    )
+    for sample, *sizes in zip(samples, *columns.values(), strict=True):
+        writer.writerow(
+            (
+                *(seconds(sample.at), sample.nodes, sample.pods, sample.pending),
+                *sizes,
+                *(round(sample.utilization.get(name, 0.0), 6) for name in resources),
+                *(
+                    round(sample.fragmentation.get(name, 0.0), 6)
+                    for name in resources
+                    if name != PODS
+                ),
+            )
+        )
+    return file.getvalue().rstrip("\n")
+
+
 # -- table ----------------------------------------------------------------------------------------
 
 
 def headline(replay: Replay) -> str:
-    """What became of the pods, and in what time."""
+    """What became of the pods, in what time, and with how many nodes."""
     summary = summary_of(replay)
     parts = [
         f"{summary[key]:,} {text}"
@@ -179,7 +219,7 @@ def headline(replay: Replay) -> str:
     placed = counted(summary["placed"], "pod")
     return (
         f"{placed} placed in {duration(replay.clock.now)} of simulated time: {', '.join(parts)}; "
-        f"{summary['running']:,} running at the end"
+        f"{summary['running']:,} running at the end\n{nodes_line(replay)}"
     )
 
 
@@ -189,6 +229,7 @@ def table(replay: Replay, limit: Limit) -> str:
         paragraph(headline(replay), limit),
         _waiting_table(replay, limit),
         _usage_table(replay.usage.samples, limit),
+        groups_table(replay, limit),
         _pending_table(replay, limit),
     ]
     return "\n\n".join(part for part in parts if part)

@@ -261,7 +261,26 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
             ]
 
 
-def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
+def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: bool) -> ClusterState:
+    """The state with the pods that its DaemonSets lack on these nodes, and no others.
+
+    running: on their nodes already, else they wait for them
+    Raises InputError where a template is not valid.
+    """
+    plan = _Plan(state, OwnedPods.of(state.pods))
+    for daemon_set in _living(state.daemon_sets.values()):
+        _make_daemons(plan, daemon_set, nodes)
+    if not plan.manifests:
+        return state
+    added = load_objects(state, plan.manifests, f"the template of {plan.owners[0]}")
+    pods = added.pods
+    if running:
+        pods = tuple(msgspec.structs.replace(pod, node_name=target_node(pod)) for pod in pods)
+    return with_objects(state, replace(added, pods=pods, warnings=()))
+
+
+def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | None = None) -> None:
+    """nodes: where; None: on all"""
     template = _template(msgspec.json.decode(daemon_set.raw))
     if not template:
         return
@@ -270,7 +289,11 @@ def _make_daemons(plan: _Plan, daemon_set: DaemonSet) -> None:
     there = {target_node(pod) for pod in plan.owned.active.get(key, ())}
     orphans = plan.owned.adopted(daemon_set.namespace, daemon_set.spec.selector)
     there |= {pod.node_name for pod in orphans}
-    absent = [node for node in plan.state.nodes if node.name not in there]
+    absent = [
+        node
+        for node in plan.state.nodes
+        if node.name not in there and (nodes is None or node.name in nodes)
+    ]
     model = daemon_model(plan.state, daemon_set) if absent else None
     if model is None:
         return

@@ -26,3 +26,25 @@ def test_a_change_makes_pods_wait(ksched: Ksched, write_state: WriteState, tmp_p
     assert "no difference" in out
     code, _, err = ksched(*command)
     assert (code, "nothing to compare" in err) == (2, True)
+
+
+def test_an_autoscaler_makes_a_side_without_and_a_side_with_it(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    path, scaling = tmp_path / "timeline.json", tmp_path / "more.json"
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 900} for at in range(2)]
+    path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
+    group = {"name": "g", "like": "a", "maxSize": 2}
+    header = {"apiVersion": "ksched/v1", "kind": "Autoscaler"}
+    scaling.write_text(json.dumps({**header, "nodeGroups": [group]}))
+    state = write_state(node("a", cpu=1))
+    command = ("compare", "--state", state, "--autoscaler", scaling)
+    code, out, _ = ksched(*command, "--timeline", path, "-o", "json")
+    result = conforms(json.loads(out), "replay_comparison")
+    assert code == 1
+    assert [side["name"] for side in result["sides"]] == ["without autoscaler", "with more.json"]
+    assert [side["nodes"]["max"] for side in result["sides"]] == [1, 2]
+    _, out, _ = ksched(*command, "--timeline", path)
+    assert "node-hours, g" in out
+    code, _, err = ksched(*command)
+    assert (code, "--autoscaler does nothing without --timeline" in err) == (2, True)

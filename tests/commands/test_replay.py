@@ -105,6 +105,8 @@ def test_the_last_state_is_written_for_other_commands(
         (("--trace",), "--trace does nothing without -o json or -o yaml"),
         (("--summary",), "--summary does nothing without -o json or -o yaml"),
         (("--save-state", "x.yaml"), "a snapshot is JSON"),
+        (("--usage",), "--usage does nothing without -o csv"),
+        (("--autoscaler", "no.yaml"), "there is no such file"),
         (("-o", "wide"), "-o of ksched replay takes one of"),
     ],
 )
@@ -157,3 +159,45 @@ def test_a_replay_has_no_pod_groups(
     code, _, err = ksched("replay", timeline, "--state", write_state(node("n")), *options)
     assert code == 2
     assert "a replay does not schedule pods in groups" in err
+
+
+@pytest.fixture
+def autoscaler(tmp_path: Path) -> Path:
+    path = tmp_path / "autoscaler.yaml"
+    group = "{name: spare, like: worker, maxSize: 1, provisioningDelay: 5}"
+    path.write_text(f"apiVersion: ksched/v1\nkind: Autoscaler\nnodeGroups: [{group}]\n")
+    return path
+
+
+def test_an_autoscaler_adds_nodes_and_says_what_they_cost(
+    ksched: Ksched, write_state: WriteState, timeline: Path, autoscaler: Path
+) -> None:
+    state = write_state(node("worker", cpu=1))
+    command = ("replay", timeline, "--state", state, "--autoscaler", autoscaler)
+    code, out, _ = ksched(*command, "-o", "json")
+    result = conforms(json.loads(out), "replay_result")
+    assert code == 0
+    assert [(each["type"], each["at"]) for each in result["autoscaler"]["events"]] == [
+        ("ScaleUp", 10),
+        ("ScaleDown", 650),
+    ]
+    assert result["pods"][1]["node"] == "spare-1"
+    assert result["nodes"]["hours"] == round((650 + 635) / 3600, 6)
+    _, out, _ = ksched(*command)
+    assert "nodes 1 → 2 → 1, 0.4 node-hours" in out
+    assert "NODE GROUP" in out
+    _, out, _ = ksched(*command, "-o", "csv", "--usage")
+    assert out.startswith("at,nodes,pods,pending,nodes:spare,")
+
+
+def test_a_checkpoint_of_another_autoscaler_is_refused(
+    ksched: Ksched, write_state: WriteState, timeline: Path, autoscaler: Path, tmp_path: Path
+) -> None:
+    from ksched_cli.commands.checkpoints import fingerprint_of
+    from ksched_cli.commands.options import StateOptions
+    from tests.replays import state_of, world_of
+
+    world, options = world_of(state_of(tmp_path, node("n"))), StateOptions()
+    without = fingerprint_of(world, (str(timeline), ""), options)
+    assert without == fingerprint_of(world, (str(timeline), ""), options)
+    assert without != fingerprint_of(world, (str(timeline), str(autoscaler)), options)

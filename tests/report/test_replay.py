@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,16 @@ def test_rows_are_csv(tmp_path: Path) -> None:
     header, row = renderer.csv_text(run.log.live.values()).splitlines()
     assert header.split(",") == list(renderer.CSV_COLUMNS)
     assert row == "default/a,default,default/a,0,1,1,1,n,0,,,1,running,"
+
+
+def test_samples_over_time_are_csv_with_a_column_per_node_group(tmp_path: Path) -> None:
+    events = [{"at": at, "pod": pod(f"p{at}"), "runsFor": 200} for at in range(2)]
+    group = {"name": "g", "like": "n", "maxSize": 2}
+    run = replay(tmp_path, [node("n")], events, autoscaler={"nodeGroups": [group]})
+    rows = list(csv.DictReader(io.StringIO(renderer.usage_csv(run))))
+    assert [(row["at"], row["nodes"], row["nodes:g"]) for row in (rows[0], rows[-1])] == [
+        ("0", "1", "0"),
+        ("940", "1", "0"),
+    ]
+    full = next(row for row in rows if row["at"] == "130")
+    assert (full["nodes:g"], full["pods"], full["utilization:cpu"]) == ("1", "2", "1.0")

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/eventhandlers.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from msgspec import structs
@@ -33,13 +33,15 @@ _SOURCE = "the timeline"
 
 @dataclass(slots=True)
 class Application:
-    """makes_pods: changes make the pods that workloads lack"""
+    """makes_pods: changes make the pods that workloads lack
+    removed_nodes: names of those that left otherwise than by the timeline"""
 
     world: World
     queue: SchedulingQueue
     attempts: Attempts
     log: PodLog
     makes_pods: bool = True
+    removed_nodes: set[str] = field(default_factory=set)
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
@@ -47,13 +49,13 @@ class Application:
         action = event.action
         try:
             if isinstance(action, Arrival):
-                self._arrive(action.pod, action.runs_for)
+                self.arrive(action.pod, action.runs_for)
             elif isinstance(action, Replacement):
                 self._replace(action)
             elif isinstance(action, Removal):
                 self._remove(action)
             else:
-                self._change(
+                self.change(
                     lambda state: apply_changes(state, [action], workloads=self.makes_pods)[0]
                 )
         except UsageError as error:
@@ -70,7 +72,8 @@ class Application:
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
 
-    def _arrive(self, pod: Pod, runs_for: int | None) -> None:
+    def arrive(self, pod: Pod, runs_for: int | None) -> None:
+        """A pod is created, with a node or without. Raises UsageError where it is there already."""
         if any(pod.key in pods for pods in (self.log.live, self.world.bound, self.world.strays)):
             raise UsageError(f"there is a pod {pod.key} already")
         info = self.world.info(pod)
@@ -128,7 +131,7 @@ class Application:
             return
         if new.node_name:
             self._delete_pending(pending)
-            self._arrive(new, None)
+            self.arrive(new, None)
             return
         before = self.world.info(pending.pod)
         info = self.world.info(new)
@@ -173,12 +176,12 @@ class Application:
     def _replace(self, action: Replacement) -> None:
         kind, manifest = action.kind, action.manifest
         if kind.name != "Pod":
-            self._change(lambda state: replaced(state, kind, [manifest]))
+            self.change(lambda state: replaced(state, kind, [manifest]))
             return
         pod = load_objects(self.world.state, [manifest], _SOURCE).pods[0]
         old = self.world.bound.get(pod.key) or self._pending_pod(pod.key)
         if old is None:
-            self._arrive(pod, None)
+            self.arrive(pod, None)
             return
         # The API server keeps these.
         metadata = structs.replace(pod.metadata, uid=old.uid)
@@ -193,10 +196,13 @@ class Application:
         before = self.world.state
         state = removed(before, kind, [key])
         if len(getattr(state, kind.attribute)) == len(getattr(before, kind.attribute)):
+            if kind.name == "Node" and action.name in self.removed_nodes:
+                self.log.counts.absent += 1
+                return
             raise UsageError(f"no {kind.name} {action.name} is there to be deleted")
-        self._change(lambda state: removed(state, kind, [key]))
+        self.change(lambda state: removed(state, kind, [key]))
 
-    def _change(self, change: Callable[[ClusterState], ClusterState]) -> None:
+    def change(self, change: Callable[[ClusterState], ClusterState]) -> None:
         """From the objects as they are to others, with the events that tell of it."""
         pending = self._pending()
         before = self.world.current_state([pod.pod for pod in pending])
@@ -223,7 +229,7 @@ class Application:
             self._update(manifest)
         for key, manifest in pods.added.items():
             # A pod that is made anew runs as long as the one before.
-            self._arrive(manifest, durations.get(key))
+            self.arrive(manifest, durations.get(key))
 
     def _renew(self, state: ClusterState) -> None:
         """Other nodes or objects: what was computed of the old ones goes."""

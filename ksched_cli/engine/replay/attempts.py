@@ -203,15 +203,17 @@ class Attempts:
         if waiting is not None:
             waiting.reject(PREEMPTOR, "preempted")
             return
-        now = self.clock.now
-        record = self.log.record_of(victim, 0)
-        record.evicted = now
-        self.log.counts.evicted += 1
         period = victim.spec.termination_grace_period_seconds
         grace = (_DEFAULT_GRACE if period is None else period) * SECOND
-        self.delete_bound(victim, 0 if self.evicts_at_once else grace, PodOutcome.EVICTED)
+        self.evict(victim, 0 if self.evicts_at_once else grace)
 
     # -- pods that leave --------------------------------------------------------------------------
+
+    def evict(self, pod: PodInfo, grace: int) -> None:
+        """A pod on a node is evicted; it is there for so many microseconds more."""
+        self.log.record_of(pod, 0).evicted = self.clock.now
+        self.log.counts.evicted += 1
+        self.delete_bound(pod, grace, PodOutcome.EVICTED)
 
     def delete_bound(self, pod: PodInfo, grace: int, outcome: PodOutcome) -> None:
         """A pod on a node is deleted; it is there for so many microseconds more."""

@@ -13,7 +13,9 @@ from itertools import islice
 from typing import Any
 
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
+from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.records import PodRecord
@@ -21,7 +23,7 @@ from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.statistics import UsageCurve
 from ksched_cli.errors import InputError
 
-_VERSION = 1
+_VERSION = 2
 _OWN = ("ksched_cli.cluster.", "ksched_cli.engine.replay.", "ksched_cli.kube.quantity")
 _OTHERS = {
     ("msgspec", "Raw"),
@@ -69,6 +71,8 @@ class Checkpoint:
     next_start: int
     log: dict[str, Any]
     usage: UsageCurve
+    nodes: NodeCounts
+    autoscaler: AutoscalerState | None
     records: list[PodRecord]
 
 
@@ -92,6 +96,8 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         world.simulation.pipeline.search.next_start,
         log,
         replay.usage,
+        replay.nodes,
+        None if replay.autoscaler is None else replay.autoscaler.state,
         records,
     )
     return pickle.dumps(checkpoint, protocol=5)
@@ -128,7 +134,9 @@ def resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.changed, replay.length = checkpoint.changed
     for name, value in checkpoint.log.items():
         setattr(replay.log, name, value)
-    replay.usage = checkpoint.usage
+    replay.usage, replay.nodes = checkpoint.usage, checkpoint.nodes
+    if replay.autoscaler is not None and checkpoint.autoscaler is not None:
+        replay.autoscaler.restore(checkpoint.autoscaler)
     world.renew(checkpoint.state)
     world.bound = {key: world.bound[key] for key in checkpoint.bound}
     world.simulation.pipeline.search.next_start = checkpoint.next_start

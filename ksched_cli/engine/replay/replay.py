@@ -1,9 +1,9 @@
 """A replay: a timeline's events in simulated time, from one instant at which something happens to
 the next.
 
-At an instant: pods end, then the timeline's events happen in order, then the queue moves what has
-been unschedulable for long and whose backoff is over, then pods are tried until none is left. An
-attempt takes no time.
+At an instant: pods end, then the timeline's events happen in order, then the autoscaler has its
+turn, where there is one, then the queue moves what has been unschedulable for long and whose
+backoff is over, then pods are tried until none is left. An attempt takes no time.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds
 from ksched_cli.engine.replay.application import Application
 from ksched_cli.engine.replay.attempts import SECOND, Attempts, ReplayClock
+from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.ends import Ends
+from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
 from ksched_cli.engine.replay.queued_pod import Place
 from ksched_cli.engine.replay.records import PodOutcome
@@ -27,6 +29,7 @@ from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.replay.statistics import UsageCurve
 from ksched_cli.engine.replay.world import World
 from ksched_cli.framework.cluster_events import EVERYTHING
+from ksched_cli.scenario.node_groups import AutoscalerSettings
 from ksched_cli.scenario.timeline import TimelineEvent
 
 _FLUSH = 30 * SECOND
@@ -40,6 +43,7 @@ class ReplayOptions:
     until: microseconds after the start; None: when nothing can happen any more
     makes_pods: changes make the pods that workloads lack
     evicts_at_once: as Attempts has it
+    autoscaler: None: the cluster has the nodes that the state and the timeline give it
     """
 
     start: int | None = None
@@ -49,6 +53,7 @@ class ReplayOptions:
     traces: bool = False
     on_record: OnRecord | None = None
     on_instant: OnInstant | None = None
+    autoscaler: AutoscalerSettings | None = None
 
 
 @dataclass(slots=True)
@@ -56,6 +61,7 @@ class Replay:
     """A replay under way.
 
     events:  of the timeline, in order of time
+    nodes:   of the cluster, over time
     changed: when a pod ended or was bound, or an event happened, for the last time
     length:  how many of these there were
     is_resumed: it goes on where another was
@@ -70,6 +76,8 @@ class Replay:
     ends: Ends = field(default_factory=Ends)
     attempts: Attempts = field(init=False)
     usage: UsageCurve = field(default_factory=UsageCurve)
+    nodes: NodeCounts = field(default_factory=NodeCounts)
+    autoscaler: Autoscaler | None = None
     _application: Application = field(init=False)
     _next_event: TimelineEvent | None = None
     changed: int = 0
@@ -92,6 +100,9 @@ class Replay:
         self._application = Application(
             self.world, self.queue, self.attempts, self.log, self.options.makes_pods
         )
+        if self.options.autoscaler is not None:
+            self.autoscaler = Autoscaler(self.options.autoscaler, self._application)
+        self.nodes.note(0, len(self.world.snapshot))
 
     def _start(self) -> int:
         if self.options.start is not None:
@@ -131,7 +142,8 @@ class Replay:
         fit, or whose attempts broke, is left."""
         event = self._next_event
         wake = self._next_wake()
-        times = [event.at if event is not None else None, self.ends.next, wake]
+        scaling = None if self.autoscaler is None else self.autoscaler.next_instant()
+        times = [event.at if event is not None else None, self.ends.next, wake, scaling]
         certain = [time for time in times if time is not None]
         flush = self.queue.next_flush()
         if flush is None:
@@ -161,6 +173,8 @@ class Replay:
         while (event := self._next_event) is not None and event.at <= at:
             self._application.apply(event)
             self._advance()
+        if self.autoscaler is not None:
+            self.autoscaler.run_instant()
         if rings:
             self.queue.move(EVERYTHING)
         if not at % _FLUSH:
@@ -175,6 +189,7 @@ class Replay:
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
         if length != self.length:
             self.length, self.changed = length, at
+        self.nodes.note(at, len(self.world.snapshot))
         self.usage.note(at, self.world.snapshot, len(self.queue))
         if self.options.on_instant is not None:
             self.options.on_instant(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, T
 from ksched_cli.report.replay import duration
 
 _SHOWN_OWNERS = 50
+_SHOWN_EVENTS = 200
 _MICRO = 1_000_000
 
 
@@ -23,15 +25,19 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
         Tile("evicted", f"{summary['evicted']:,}", "warn" if summary["evicted"] else ""),
         Tile("waited, mean", _time(waiting["all"]["mean"])),
         Tile("waited, 99 of 100 at most", _time(waiting["all"]["p99"])),
+        Tile("node-hours", f"{document['nodes']['hours']:,.1f}".removesuffix(".0")),
     ]
+    scaling = document.get("autoscaler") or {"groups": [], "events": []}
     sections: list[Section] = []
     if document["usage"]:
-        sections.append(_charts(document["usage"]))
+        sections.append(_charts(document["usage"], scaling["groups"]))
     sections += [
         _waiting(f"Waiting times by {name}", waiting[name])
         for name in ("priority", "namespace", "owner")
         if waiting[name]
     ]
+    if scaling["groups"]:
+        sections += [_node_groups(scaling["groups"]), _decisions(scaling["events"])]
     return Page(title, lede, tiles, sections)
 
 
@@ -39,7 +45,7 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * _MICRO))
 
 
-def _charts(usage: Sequence[Mapping[str, Any]]) -> CurveCharts:
+def _charts(usage: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> CurveCharts:
     times = [sample["at"] for sample in usage]
     span = (_time(times[0]), _time(times[-1]))
 
@@ -53,7 +59,13 @@ def _charts(usage: Sequence[Mapping[str, Any]]) -> CurveCharts:
 
     charts = [
         curves("Pods", times, counts("pods", "pending"), span, are_shares=False),
-        curves("Nodes", times, counts("nodes"), span, are_shares=False),
+        curves(
+            "Nodes",
+            times,
+            [*counts("nodes"), *((group["name"], _sizes(group, times)) for group in groups)],
+            span,
+            are_shares=False,
+        ),
     ]
     for name, key in (("Utilisation", "utilization"), ("Fragmentation", "fragmentation")):
         series = shares(key)
@@ -61,6 +73,31 @@ def _charts(usage: Sequence[Mapping[str, Any]]) -> CurveCharts:
             charts.append(curves(name, times, series, span, are_shares=True))
     note = "Fragmentation: free room on nodes that cannot take a pod of mean requests."
     return CurveCharts("Over time", charts, note)
+
+
+def _sizes(group: Mapping[str, Any], times: Sequence[float]) -> list[float]:
+    """Of a node group at these times; 0 before its first size."""
+    starts = [step["at"] for step in group["sizes"]]
+    indexes = (bisect_right(starts, time) - 1 for time in times)
+    return [group["sizes"][index]["nodes"] if index >= 0 else 0 for index in indexes]
+
+
+def _node_groups(groups: Sequence[Mapping[str, Any]]) -> Table:
+    keys = ("name", "start", "max", "end", "hours", "added", "removed")
+    rows = [tuple(group[key] for key in keys) for group in groups]
+    headers = ("Name", "Nodes at first", "At most", "At last", "Node-hours", "Added", "Removed")
+    return Table("Node groups", headers, rows)
+
+
+def _decisions(events: Sequence[Mapping[str, Any]]) -> Table:
+    """The first of them."""
+    rows = [
+        (_time(event["at"]), event["type"], event["group"], len(event["nodes"]), event["reason"])
+        for event in events[:_SHOWN_EVENTS]
+    ]
+    rest = len(events) - len(rows)
+    note = f"{rest:,} more" if rest else ""
+    return Table("Scaling", ("At", "Event", "Node group", "Nodes", "Because"), rows, note)
 
 
 def _waiting(heading: str, groups: Sequence[Mapping[str, Any]]) -> Table:

@@ -15,7 +15,7 @@ from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.errors import InputError
 from ksched_cli.report.replay import document
 from ksched_cli.scenario.timeline import read_timeline
-from tests.replays import Plain, node, pod, state_of, world_of
+from tests.replays import Plain, autoscaler_of, node, pod, state_of, world_of
 
 OBJECTS = [node("a"), node("b", "2"), pod("first", nodeName="a"), pod("gated", x=1)]
 OBJECTS[-1]["spec"] = {**pod("gated")["spec"], "schedulingGates": [{"name": "g"}]}
@@ -31,6 +31,10 @@ EVENTS: list[Plain] = [
     {"at": 50, "delete": {"kind": "Pod", "name": "high"}, "gracePeriod": 7},
     {"at": 400, "change": "cordon b"},
 ]
+SCALING = {
+    "nodeGroups": [{"name": "g", "like": "b", "maxSize": 2, "provisioningDelay": 5}],
+    "scaleDown": {"unneededTime": 60, "delayAfterAdd": 100},
+}
 
 
 class StopHere(Exception):  # noqa: N818  # no error
@@ -40,8 +44,9 @@ class StopHere(Exception):  # noqa: N818  # no error
 class Bench:
     """Replays the events, and stops after an instant to go on in another replay."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scaling: Plain | None = None) -> None:
         self.state = state_of(folder, *OBJECTS)
+        self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
         self.path = folder / "timeline.json"
         header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 700}
         self.path.write_text(json.dumps({**header, "events": EVENTS}))
@@ -56,7 +61,7 @@ class Bench:
 
         options = ReplayOptions(
             timeline.start, timeline.until, traces=True, on_record=records.append,
-            on_instant=on_instant,
+            on_instant=on_instant, autoscaler=self.autoscaler,
         )  # fmt: skip
         return Replay(world_of(self.state), timeline.events(), options)
 
@@ -65,13 +70,21 @@ def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
     return document(run, "t", [*records, *run.log.live.values()], traces=True)
 
 
-def test_a_replay_that_is_interrupted_anywhere_ends_as_one_that_is_not(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+@pytest.mark.parametrize("scaling", [None, SCALING])
+def test_a_replay_that_is_interrupted_anywhere_ends_as_one_that_is_not(
+    tmp_path: Path, scaling: Plain | None
+) -> None:
+    bench = Bench(tmp_path, scaling)
     records: list[PodRecord] = []
     whole = bench.start(records)
     whole.run()
     expected = result(whole, records)
-    assert expected["summary"]["evicted"]
+    assert expected["summary"]["evicted"] or scaling
+    if scaling is not None:
+        assert {event["type"] for event in expected["autoscaler"]["events"]} == {
+            "ScaleUp",
+            "ScaleDown",
+        }
     interrupted = 0
     while True:
         records = []

@@ -30,7 +30,7 @@ def test_a_page_names_the_command_of_every_kind() -> None:
         json.loads(path.read_text()).get("properties", {}).get("kind", {}).get("const", "")
         for path in SCHEMAS.glob("*.json")
     }
-    read = {"Scenario", "Expectations", "Sweep", "Timeline", "Tune", ""}
+    read = {"Autoscaler", "Scenario", "Expectations", "Sweep", "Timeline", "Tune", ""}
     printed = kinds - read
     assert printed <= COMMANDS.keys() | {"KubeSchedulerConfiguration"}
     assert PAGES.keys() <= COMMANDS.keys()

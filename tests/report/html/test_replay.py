@@ -26,3 +26,24 @@ def test_waiting_times_and_curves_are_those_of_the_record(page_of: PageOf, tmp_p
     lines = [attributes for tag, attributes in page.tags if tag == "polyline"]
     assert len(lines) >= 4
     assert all(line["points"] for line in lines)
+
+
+def test_node_groups_and_what_was_decided_are_those_of_the_record(
+    page_of: PageOf, tmp_path: Path
+) -> None:
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 200} for at in range(2)]
+    timeline, scaling = tmp_path / "timeline.json", tmp_path / "autoscaler.json"
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline"}
+    timeline.write_text(json.dumps({**header, "events": events}))
+    group = {"name": "spare", "like": "n", "maxSize": 2}
+    header = {"apiVersion": "ksched/v1", "kind": "Autoscaler"}
+    scaling.write_text(json.dumps({**header, "nodeGroups": [group]}))
+    document, page = page_of(
+        "replay", timeline, "--autoscaler", scaling, objects=(node("n", cpu=1),)
+    )
+    text = " ".join(page.text)
+    (only,) = document["autoscaler"]["groups"]
+    assert (only["max"], only["added"], only["removed"]) == (1, 1, 1)
+    assert "Node groups" in text
+    assert "node-hours" in text
+    assert "ScaleUp spare 1 pending pods" in text

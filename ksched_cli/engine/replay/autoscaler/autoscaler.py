@@ -1,0 +1,352 @@
+"""A simple autoscaler in a replay: at every scan nodes are asked for, which join some time later,
+or nodes leave that nobody has needed for long.
+
+It is ksched's own, after the cluster-autoscaler's documented behaviour (kubernetes/autoscaler,
+cluster-autoscaler/FAQ.md); docs/autoscaler.md says what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+import numpy as np
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.engine.replay.application import Application
+from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes, pending_pod
+from ksched_cli.engine.replay.autoscaler.scale_up import (
+    ScaleUpOption,
+    ScaleUpPlan,
+    ScaleUpPlanner,
+    best_option,
+)
+from ksched_cli.engine.replay.autoscaler.state import (
+    AutoscalerState,
+    Reason,
+    ScaleAction,
+    ScaleEvent,
+    UpcomingNode,
+)
+from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.scenario.node_groups import (
+    AutoscalerSettings,
+    NodeGroup,
+    with_new_nodes,
+    without_nodes,
+)
+
+# So often nodes are asked for one pod, and one pod is evicted: a replay in which the simulation of
+# the autoscaler and the scheduler's choices differ for ever comes to an end.
+_MAX_TRIALS = 10
+# Nodes whose pods' moving is tried out in one scan.
+_MAX_DRAIN_TRIALS = 10
+
+
+@dataclass(slots=True)
+class Autoscaler:
+    """sizes: by group, how many nodes it has"""
+
+    settings: AutoscalerSettings
+    application: Application
+    state: AutoscalerState = field(default_factory=AutoscalerState)
+    sizes: dict[str, int] = field(default_factory=dict)
+    _group_by_row: dict[int, str] = field(default_factory=dict)
+    _groups: dict[str, NodeGroup] = field(init=False)
+    _planner: ScaleUpPlanner = field(init=False)
+    _unneeded: UnneededNodes = field(init=False)
+    _simulation: Simulation | None = None
+
+    def __post_init__(self) -> None:
+        world = self.application.world
+        self._groups = {group.name: group for group in self.settings.groups}
+        self._planner = ScaleUpPlanner(
+            world, self.settings, self.application.makes_pods, self._next_names
+        )
+        self._unneeded = UnneededNodes(world, self.settings)
+        self.restore(self.state)
+        self._list_members()
+
+    def restore(self, state: AutoscalerState) -> None:
+        """Goes on from there."""
+        self.state = state
+        self.application.removed_nodes = state.removed
+
+    @property
+    def _now(self) -> int:
+        return self.application.attempts.clock.now
+
+    # -- instants -------------------------------------------------------------------------------
+
+    def next_instant(self) -> int | None:
+        """When it has something to do, if nothing else happens."""
+        state = self.state
+        times = [node.at for node in state.upcoming[:1]]
+        if state.activity != self._activity():
+            times.append(self._next_scan(0))
+        if state.removal_due is not None:
+            times.append(self._next_scan(state.removal_due))
+        return min(times, default=None)
+
+    def _next_scan(self, at: int) -> int:
+        """The first scan at this time or later that is still to come."""
+        interval = self.settings.scan_interval
+        return -(-max(at, self._now + 1) // interval) * interval
+
+    def run_instant(self) -> None:
+        """After the timeline's events, before pods are tried."""
+        self._list_members()
+        self._join()
+        state, now = self.state, self._now
+        if now % self.settings.scan_interval or now == state.last_scan:
+            return
+        activity = self._activity()
+        is_due = state.removal_due is not None and state.removal_due <= now
+        if activity != state.activity or is_due:
+            if activity[1:] != state.activity[1:]:
+                state.stuck.clear()
+            state.activity, state.last_scan = activity, now
+            self._scan()
+
+    def _activity(self) -> tuple[int, ...]:
+        """Changes when anything does; the first number counts attempts."""
+        counts = self.application.log.counts
+        return (
+            counts.attempts,
+            counts.events,
+            counts.placed,
+            counts.ended,
+            counts.evicted,
+            counts.deleted,
+            len(self.state.events),
+        )
+
+    def _scan(self) -> None:
+        """Nodes are asked for; where there is no need, nodes leave."""
+        self._keep_minimum()
+        plan = self._plan()
+        option = best_option(plan.options, self.settings.expanders)
+        if option is not None:
+            self._scale_up(option)
+        if self.settings.scale_down.enabled:
+            self._scale_down(plan.used_nodes, may_remove=option is None)
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    def _list_members(self) -> None:
+        """Where the cluster's nodes have changed."""
+        simulation = self.application.world.simulation
+        if simulation is self._simulation:
+            return
+        self._simulation = simulation
+        added, groups = self.state.added, self.settings.groups
+        self._group_by_row = {}
+        for row, node in enumerate(simulation.snapshot.nodes):
+            name = added.get(node.name) or next(
+                (group.name for group in groups if group.selects(node)), None
+            )
+            if name is not None:
+                self._group_by_row[row] = name
+        self.sizes = {group.name: 0 for group in groups} | Counter(self._group_by_row.values())
+        for name, size in self.sizes.items():
+            self.state.counts.setdefault(name, NodeCounts()).note(self._now, size)
+
+    def _size(self, name: str) -> int:
+        """Of the group, with the nodes that were asked for."""
+        upcoming = sum(node.group == name for node in self.state.upcoming)
+        return self.sizes[name] + upcoming
+
+    def _headroom(self) -> dict[str, int]:
+        """By group, how many more nodes it may have."""
+        rooms = {name: group.max_size - self._size(name) for name, group in self._groups.items()}
+        if self.settings.max_nodes_total is not None:
+            count = len(self.application.world.snapshot) + len(self.state.upcoming)
+            left = self.settings.max_nodes_total - count
+            rooms = {name: min(room, left) for name, room in rooms.items()}
+        return rooms
+
+    def _next_names(self, group: NodeGroup, count: int) -> list[str]:
+        row = self.application.world.snapshot.row
+        number = self.state.numbers.get(group.name, 0)
+        names = (f"{group.name}-{n}" for n in range(number + 1, number + count + len(row) + 1))
+        return list(islice((name for name in names if name not in row), count))
+
+    # -- more nodes -----------------------------------------------------------------------------
+
+    def _keep_minimum(self) -> None:
+        for name, group in self._groups.items():
+            missing = min(group.min_size - self._size(name), self._headroom()[name])
+            if missing > 0:
+                self._ask_for(group, missing, Reason.MINIMUM, ())
+
+    def _plan(self) -> ScaleUpPlan:
+        pending = self._pending()
+        headroom = self._headroom()
+        attempts = tuple((queued.pod.uid, queued.attempts) for queued in pending)
+        situation = (attempts, tuple(headroom.items()))
+        if not pending or situation == self.state.helpless:
+            return ScaleUpPlan()
+        upcoming = [(self._groups[node.group], node.name) for node in self.state.upcoming]
+        plan = self._planner.plan([queued.pod.pod for queued in pending], upcoming, headroom)
+        if not plan.options and not plan.used_nodes:
+            self.state.helpless = situation
+        return plan
+
+    def _pending(self) -> list[QueuedPodInfo]:
+        """The pods that were tried and fit nowhere, in the order of the queue."""
+        cutoff = self.settings.expendable_pods_priority_cutoff
+        trials = self.state.scale_ups
+        pending = [
+            queued
+            for queued in self.application.queue
+            if queued.rejectors
+            and not queued.gated
+            and queued.pod.priority >= cutoff
+            # It waits for its victims to leave.
+            and not queued.pod.pod.status.nominated_node_name
+            and trials.get(queued.pod.uid, 0) < _MAX_TRIALS
+        ]
+        return sorted(pending, key=lambda queued: (-queued.pod.priority, queued.sequence))
+
+    def _scale_up(self, option: ScaleUpOption) -> None:
+        state = self.state
+        uids = {queued.pod.key: queued.pod.uid for queued in self.application.queue}
+        present = set(uids.values())
+        state.scale_ups = {uid: n for uid, n in state.scale_ups.items() if uid in present}
+        for key in option.pods:
+            uid = uids[key]
+            state.scale_ups[uid] = state.scale_ups.get(uid, 0) + 1
+        self._ask_for(option.group, option.count, Reason.PENDING_PODS, option.pods)
+        state.last_scale_up = self._now
+
+    def _ask_for(self, group: NodeGroup, count: int, reason: Reason, pods: tuple[str, ...]) -> None:
+        state = self.state
+        names = self._next_names(group, count)
+        state.numbers[group.name] = int(names[-1].rpartition("-")[2])
+        at = self._now + group.provisioning_delay
+        state.upcoming += [UpcomingNode(at, group.name, name) for name in names]
+        state.upcoming.sort(key=lambda node: node.at)
+        event = ScaleEvent(self._now, ScaleAction.SCALE_UP, group.name, reason, tuple(names), pods)
+        state.events.append(event)
+
+    def _join(self) -> None:
+        """The nodes whose time has come."""
+        state, now = self.state, self._now
+        ready = [node for node in state.upcoming if node.at <= now]
+        if not ready:
+            return
+        state.upcoming = state.upcoming[len(ready) :]
+        state.added |= {node.name: node.group for node in ready}
+        existing = self.application.world.snapshot.row
+        nodes = [
+            (self._groups[node.group], node.name) for node in ready if node.name not in existing
+        ]
+        makes_pods = self.application.makes_pods
+        self.application.change(
+            lambda before: with_new_nodes(before, nodes, makes_pods=makes_pods, runs_pods=False)
+        )
+        self._list_members()
+
+    # -- fewer nodes ----------------------------------------------------------------------------
+
+    def _scale_down(self, used: frozenset[str], *, may_remove: bool) -> None:
+        """used: nodes that pending pods would go to"""
+        snapshot, state, now = self.application.world.snapshot, self.state, self._now
+        members = np.array([*self._group_by_row], dtype=np.intp)
+        names = [snapshot.names[row] for row in self._unneeded.rows(members)]
+        since = state.unneeded
+        state.unneeded = {
+            name: since.get(name, now)
+            for name in names
+            if name not in used and name not in state.stuck
+        }
+        settings, last = self.settings.scale_down, state.last_scale_up
+        earliest = now if last is None else last + settings.delay_after_add
+        if may_remove and earliest <= now:
+            long_ago = now - settings.unneeded_time
+            due = [name for name, start in state.unneeded.items() if start <= long_ago]
+            self._remove_some(due)
+        starts = [start for name, start in state.unneeded.items() if self._may_shrink(name)]
+        state.removal_due = None
+        if starts:
+            state.removal_due = max(min(starts) + settings.unneeded_time, earliest, now + 1)
+
+    def _group_of(self, name: str) -> str:
+        return self._group_by_row[self.application.world.snapshot.row[name]]
+
+    def _may_shrink(self, name: str) -> bool:
+        group = self._group_of(name)
+        return self.sizes[group] > self._groups[group].min_size
+
+    def _remove_some(self, due: Sequence[str]) -> None:
+        """The empty ones, else the first whose pods have room elsewhere. due: by name"""
+        world = self.application.world
+        row = world.snapshot.row
+        pods = {name: self._unneeded.evicted_pods(row[name]) for name in due}
+        empty = [name for name in due if not pods[name]]
+        chosen = self._within_minimum(empty)[: self.settings.scale_down.max_empty_bulk_delete]
+        if chosen:
+            groups = {name: self._group_of(name) for name in chosen}
+            for group in dict.fromkeys(groups.values()):
+                own = [name for name in chosen if groups[name] == group]
+                self._remove(group, own, Reason.EMPTY, [])
+            return
+        occupied = self._within_minimum([name for name in due if pods[name]])
+        trials = 0
+        for name in occupied:
+            if any(self.state.evictions.get(pod.key, 0) >= _MAX_TRIALS for pod in pods[name]):
+                self._set_aside(name)
+                continue
+            if trials >= _MAX_DRAIN_TRIALS:
+                return
+            trials += 1
+            if self._unneeded.movable(row[name]):
+                self._remove(self._group_of(name), [name], Reason.UNDERUTILIZED, pods[name])
+                return
+            self._set_aside(name)
+
+    def _set_aside(self, name: str) -> None:
+        """Its pods have no room elsewhere; its time begins anew once something has changed."""
+        del self.state.unneeded[name]
+        self.state.stuck.add(name)
+
+    def _within_minimum(self, names: Sequence[str]) -> list[str]:
+        """As many of them as their groups can do without."""
+        spare = {name: size - self._groups[name].min_size for name, size in self.sizes.items()}
+        chosen = []
+        for name in names:
+            group = self._group_of(name)
+            spare[group] -= 1
+            if spare[group] >= 0:
+                chosen.append(name)
+        return chosen
+
+    def _remove(
+        self, group: str, names: Sequence[str], reason: Reason, pods: Sequence[Pod]
+    ) -> None:
+        """pods: that are evicted; those with a controller are created again, and run as long as
+        they did from the beginning."""
+        state, application = self.state, self.application
+        again = []
+        for pod in pods:
+            state.evictions[pod.key] = state.evictions.get(pod.key, 0) + 1
+            record = application.log.live.get(pod.key)
+            if pod.metadata.controller is not None:
+                again.append((pending_pod(pod), None if record is None else record.runs_for))
+            application.attempts.evict(application.world.bound[pod.key], 0)
+        leaving = frozenset(names)
+        application.change(lambda before: without_nodes(before, leaving))
+        state.removed |= leaving
+        for name in names:
+            state.unneeded.pop(name, None)
+            state.added.pop(name, None)
+        for pod, runs_for in again:
+            application.arrive(pod, runs_for)
+        keys = tuple(pod.key for pod in pods)
+        event = ScaleEvent(self._now, ScaleAction.SCALE_DOWN, group, reason, tuple(names), keys)
+        state.events.append(event)
+        self._list_members()

@@ -1,0 +1,94 @@
+"""Pods put on nodes one after the other, each on the first that it fits on, in a copy of the
+cluster: what would fit if these nodes were there.
+
+The engine's own PreFilter and Filter say where a pod fits; scores, preemption and extenders, which
+the cluster-autoscaler does not know either, have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.extender_runner import ExtenderOptions
+from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.world import World
+from ksched_cli.engine.simulation import Simulation
+
+
+class Packing:
+    """A copy of the cluster, with its nominations. state: whose nodes may be others"""
+
+    def __init__(self, world: World, state: ClusterState, pods: Sequence[Pod]) -> None:
+        """pods: that will be put on nodes"""
+        options = replace(world.options, extenders=ExtenderOptions(used=False), on_progress=None)
+        before = world.simulation
+        self.simulation = Simulation(
+            state, world.configuration, world.registry, options, caller=before.caller
+        )
+        nominator = self.simulation.nominator
+        own = {pod.uid for pod in pods}
+        for node in before.nominator.nodes():
+            for pod in before.nominator.on_node(node):
+                if pod.uid not in own and node in self.simulation.snapshot.row:
+                    nominator.nominate(pod, node)
+        infos = [self.simulation.catalog.info(pod) for pod in pods]
+        self.pods = {info.key: info for info in infos}
+        for name, framework in self.simulation.frameworks.items():
+            framework.answer_cache.expect(
+                info for info in infos if info.spec.scheduler_name == name
+            )
+
+    def rows(self, names: Iterable[str]) -> Rows:
+        """Of the nodes of these names, in this order."""
+        row = self.simulation.snapshot.row
+        return np.array([row[name] for name in names], dtype=np.intp)
+
+    def place(self, key: str, rows: Rows) -> str | None:
+        """Puts a pod on the first of the rows that it fits on; its node, or None where none has
+        room. key: of one of `pods`"""
+        simulation, pod = self.simulation, self.pods[key]
+        framework = simulation.frameworks[pod.spec.scheduler_name]
+        evaluation = simulation.pipeline.filter(framework, pod, Mode.RANKED)
+        fits = np.zeros(len(simulation.snapshot), dtype=np.bool_)
+        fits[evaluation.feasible.indices()] = not evaluation.error
+        fitting = rows[fits[rows]]
+        if not len(fitting):
+            return None
+        row = int(fitting[0])
+        name = simulation.snapshot.names[row]
+        record = Attempt(pod.key, framework.profile.scheduler_name, name)
+        outcome = simulation.cycle.binding.assume(framework, evaluation.state, pod, row, record)
+        return None if outcome.row is None else name
+
+    def place_each(self, keys: Iterable[str], rows: Rows) -> dict[str, str]:
+        """As `place`, the pods with the largest share of the first row's node before others; the
+        nodes of those that fit. Upstream: estimator/binpacking_estimator.go, with its order."""
+        snapshot, first = self.simulation.snapshot, int(rows[0])
+        capacity = {name: snapshot.allocatable(name).item(first) for name in (CPU, MEMORY)}
+
+        def share(pod: PodInfo) -> float:
+            requests = pod.resources.requests
+            return sum(requests.get(name, 0) / most for name, most in capacity.items() if most)
+
+        placed: dict[str, str] = {}
+        misfits: set[int] = set()
+        for pod in sorted((self.pods[key] for key in keys), key=share, reverse=True):
+            # What is put on nodes meanwhile does not make a pod fit that did not.
+            node = None if pod.signature in misfits else self.place(pod.key, rows)
+            if node is None:
+                misfits.add(pod.signature)
+            else:
+                placed[pod.key] = node
+        return placed
+
+    def close(self) -> None:
+        self.simulation.close()

@@ -1,0 +1,96 @@
+"""Which nodes nobody needs: those of which little is requested, and whose pods may and can move.
+
+As in the cluster-autoscaler, but that the pods' moving is tried out when a node's time is up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.pod import PENDING_AGAIN
+from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.engine.replay.autoscaler.drain_rules import (
+    SCALE_DOWN_DISABLED,
+    DrainRules,
+    goes_with_node,
+)
+from ksched_cli.engine.replay.autoscaler.packing import Packing
+from ksched_cli.engine.replay.world import World
+from ksched_cli.scenario.node_groups import AutoscalerSettings, without_nodes
+
+
+def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
+    """Per row, the largest of the shares that pods request: of cpu, memory and extended resources.
+    The cluster-autoscaler looks at GPUs alone where a node has any."""
+    shares = np.zeros(len(snapshot))
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        if resource in (CPU, MEMORY) or "/" in resource:
+            share = snapshot.requested(resource) / np.maximum(allocatable, 1)
+            np.maximum(shares, np.where(allocatable > 0, share, 0.0), out=shares)
+    return shares
+
+
+@dataclass(slots=True)
+class UnneededNodes:
+    """Of one snapshot. Whether pods keep a node is asked again when its pods have changed."""
+
+    world: World
+    settings: AutoscalerSettings
+    _rules: DrainRules = field(init=False)
+    _snapshot: Snapshot | None = None
+    _blocked: dict[int, tuple[int, bool]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rules = DrainRules(self.settings, self.world.state)
+
+    def rows(self, members: Rows) -> list[int]:
+        """Those of the rows whose nodes little is requested of, and whose pods may leave."""
+        snapshot = self.world.snapshot
+        if snapshot is not self._snapshot:
+            self._snapshot, self._blocked = snapshot, {}
+            self._rules = DrainRules(self.settings, self.world.state)
+        threshold = self.settings.scale_down.utilization_threshold
+        low = members[utilization(snapshot)[members] < threshold]
+        return [row for row in low.tolist() if not self._is_blocked(snapshot, row)]
+
+    def _is_blocked(self, snapshot: Snapshot, row: int) -> bool:
+        touched = snapshot.touched.item(snapshot.rank.item(row))
+        cached = self._blocked.get(row)
+        if cached is not None and cached[0] == touched:
+            return cached[1]
+        annotations = snapshot.nodes[row].metadata.annotations
+        is_blocked = annotations.get(SCALE_DOWN_DISABLED) == "true" or bool(
+            self._rules.blocks(pod.pod for pod in snapshot.pods[row])
+        )
+        self._blocked[row] = (touched, is_blocked)
+        return is_blocked
+
+    def evicted_pods(self, row: int) -> list[Pod]:
+        """The pods of a node that are evicted before it leaves."""
+        pods = (pod.pod for pod in self.world.snapshot.pods[row])
+        return [pod for pod in pods if not goes_with_node(pod)]
+
+    def movable(self, row: int) -> bool:
+        """Whether the node's pods fit on the other nodes."""
+        moving = [pod for pod in self.evicted_pods(row) if not self._rules.is_expendable(pod)]
+        if not moving:
+            return True
+        name = self.world.snapshot.names[row]
+        state = without_nodes(self.world.current_state([]), frozenset((name,)))
+        state = replace(state, pods=tuple(pod for pod in state.pods if pod.node_name != name))
+        pods = [pending_pod(pod) for pod in moving]
+        packing = Packing(self.world, state, pods)
+        rows = packing.rows(node.name for node in state.nodes)
+        fits = all(packing.place(pod.key, rows) is not None for pod in pods)
+        packing.close()
+        return fits
+
+
+def pending_pod(pod: Pod) -> Pod:
+    """The pod as its controller makes it anew."""
+    return Pod(pod.metadata, pod.spec, PENDING_AGAIN, "", pod.raw)

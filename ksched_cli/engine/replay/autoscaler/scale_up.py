@@ -1,0 +1,184 @@
+"""How many nodes of which group would let pending pods run.
+
+As the cluster-autoscaler does it: pods that fit on nodes that are there, or were asked for already,
+need no others. The rest is packed on new nodes of each group, the largest pods first, and an
+expander chooses among the groups that help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import CPU, MEMORY
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.autoscaler.packing import Packing
+from ksched_cli.engine.replay.world import World
+from ksched_cli.scenario.node_groups import (
+    AutoscalerSettings,
+    Expander,
+    NodeGroup,
+    with_new_nodes,
+)
+from ksched_cli.scenario.nodes import HOSTNAME_LABEL
+
+_PRINCIPAL = (CPU, MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpOption:
+    """What more nodes of a group would do.
+
+    count: of nodes
+    pods:  keys of the pods that would run on them
+    waste: the shares of the new nodes' cpu and memory that these pods leave free, added
+    """
+
+    group: NodeGroup
+    count: int
+    pods: tuple[str, ...]
+    waste: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpPlan:
+    """options: of the groups that help, in the order of the file
+    used_nodes: that are there, and that pending pods would go to"""
+
+    options: tuple[ScaleUpOption, ...] = ()
+    used_nodes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUpPlanner:
+    """makes_pods: new nodes get the pods of DaemonSets
+    next_names: what the next nodes of a group will be called"""
+
+    world: World
+    settings: AutoscalerSettings
+    makes_pods: bool
+    next_names: Callable[[NodeGroup, int], Sequence[str]]
+
+    def plan(
+        self,
+        pending: Sequence[Pod],
+        upcoming: Sequence[tuple[NodeGroup, str]],
+        headroom: Mapping[str, int],
+    ) -> ScaleUpPlan:
+        """pending: in the order of the queue
+        upcoming: nodes that were asked for, with their groups
+        headroom: by group, how many more nodes it may have
+        """
+        base = self._joined(self.world.current_state([]), upcoming)
+        packing = Packing(self.world, base, pending)
+        rows = packing.rows(node.name for node in base.nodes)
+        placed = {pod.key: packing.place(pod.key, rows) for pod in pending}
+        packing.close()
+        existing = self.world.snapshot.row
+        used = frozenset(node for node in placed.values() if node is not None and node in existing)
+        rest = [pod for pod in pending if placed[pod.key] is None]
+        if not rest:
+            return ScaleUpPlan((), used)
+        settled = [pod for pod in pending if placed[pod.key] is not None]
+        options = (
+            self._option(group, base, settled, rest, headroom[group.name])
+            for group in self.settings.groups
+            if headroom[group.name] > 0
+        )
+        return ScaleUpPlan(tuple(option for option in options if option is not None), used)
+
+    def _joined(self, state: ClusterState, nodes: Sequence[tuple[NodeGroup, str]]) -> ClusterState:
+        return with_new_nodes(state, nodes, makes_pods=self.makes_pods, runs_pods=True)
+
+    def _option(
+        self,
+        group: NodeGroup,
+        base: ClusterState,
+        settled: Sequence[Pod],
+        rest: Sequence[Pod],
+        headroom: int,
+    ) -> ScaleUpOption | None:
+        """settled: pods that fit on the nodes of base. None where the group does not help."""
+        most = min(headroom, len(rest))
+        # To constraints over host names, a node that nothing is on yet is a domain of its own: of
+        # several that are offered, each would get a pod. So they are offered one after the other.
+        count = 1 if any(map(_spreads_over_hosts, rest)) else most
+        while True:
+            option = self._pack(group, base, settled, rest, count)
+            if count >= most or option is None or option.count < count:
+                return option
+            if len(option.pods) == len(rest):
+                return option
+            count += 1
+
+    def _pack(
+        self,
+        group: NodeGroup,
+        base: ClusterState,
+        settled: Sequence[Pod],
+        rest: Sequence[Pod],
+        count: int,
+    ) -> ScaleUpOption | None:
+        """On so many new nodes at most."""
+        names = self.next_names(group, count)
+        state = self._joined(base, [(group, name) for name in names])
+        packing = Packing(self.world, state, (*settled, *rest))
+        old, new = packing.rows(node.name for node in base.nodes), packing.rows(names)
+        for pod in settled:
+            packing.place(pod.key, old)
+        placed = packing.place_each((pod.key for pod in rest), new)
+        option = _option_of(group, packing, int(new[0]), placed) if placed else None
+        packing.close()
+        return option
+
+
+def _option_of(
+    group: NodeGroup, packing: Packing, row: int, placed: Mapping[str, str]
+) -> ScaleUpOption:
+    """row: of a new node. placed: pod → new node"""
+    snapshot = packing.simulation.snapshot
+    count = len(set(placed.values()))
+    pods = [packing.pods[key] for key in placed]
+    return ScaleUpOption(group, count, tuple(placed), _waste(snapshot, row, count, pods))
+
+
+def _waste(snapshot: Snapshot, row: int, count: int, pods: Sequence[PodInfo]) -> float:
+    waste = 0.0
+    for resource in _PRINCIPAL:
+        available = snapshot.allocatable(resource).item(row) * count
+        if available:
+            requested = sum(pod.resources.requests.get(resource, 0) for pod in pods)
+            waste += (available - requested) / available
+    return waste
+
+
+def _spreads_over_hosts(pod: Pod) -> bool:
+    return any(
+        constraint.topology_key == HOSTNAME_LABEL
+        and constraint.when_unsatisfiable == "DoNotSchedule"
+        for constraint in pod.spec.topology_spread_constraints
+    )
+
+
+_RANKS: Mapping[Expander, Callable[[ScaleUpOption], float]] = {
+    Expander.LEAST_WASTE: lambda option: option.waste,
+    Expander.MOST_PODS: lambda option: -len(option.pods),
+    Expander.LEAST_NODES: lambda option: option.count,
+    Expander.PRIORITY: lambda option: -option.group.priority,
+}
+
+
+def best_option(
+    options: Sequence[ScaleUpOption], expanders: Sequence[Expander]
+) -> ScaleUpOption | None:
+    """The first of those that the expanders, one after the other, leave."""
+    remaining = list(options)
+    for expander in expanders:
+        ranks = [_RANKS[expander](option) for option in remaining]
+        remaining = [
+            option for option, rank in zip(remaining, ranks, strict=True) if rank == min(ranks)
+        ]
+    return remaining[0] if remaining else None

@@ -1,0 +1,154 @@
+"""Reads a file of kind Autoscaler: node groups, and when nodes join and leave them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ksched_cli.cluster.objects import CSINode, Node
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.errors import InputError
+from ksched_cli.kube.document_schemas import check_document
+from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.formatting import DurationError, parse_duration
+from ksched_cli.scenario.node_groups import (
+    MINUTE,
+    AutoscalerSettings,
+    Expander,
+    NodeGroup,
+    ScaleDown,
+)
+from ksched_cli.scenario.nodes import HOSTNAME_LABEL
+from ksched_cli.scenario.objects import load_objects
+
+_HINT = "Expected apiVersion: ksched/v1, kind: Autoscaler (docs/autoscaler.md)."
+_MICROSECOND = 1_000  # nanoseconds
+_MAX_SECONDS = 1e9
+
+Path = tuple[str | int, ...]
+
+
+def read_autoscaler(path: str, state: ClusterState) -> AutoscalerSettings:
+    """state: that has the nodes which groups are like.
+
+    Raises InputError, with line and column where the text has them.
+    """
+    raw, name = read_file(path)
+    text = decode_text(raw, name)
+    documents = list(load_documents(text, name))
+    if len(documents) != 1:
+        raise InputError(name, "expected one document, kind Autoscaler", hint=_HINT)
+    check_document(documents[0], "autoscaler", text, name, _HINT)
+    return _Reader(name, text, state).settings(documents[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """name, text: of the file"""
+
+    name: str
+    text: str
+    state: ClusterState
+
+    def settings(self, data: Mapping[str, Any]) -> AutoscalerSettings:
+        groups = tuple(
+            self._group(item, ("nodeGroups", index))
+            for index, item in enumerate(data["nodeGroups"])
+        )
+        names = [group.name for group in groups]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                path = ("nodeGroups", index, "name")
+                raise self._error(f'there are two node groups "{name}"', path)
+        expanders = data.get("expanders") or [Expander.LEAST_WASTE]
+        return AutoscalerSettings(
+            groups,
+            self._time(data, "scanInterval", (), 10 * 1_000_000, least=1_000_000),
+            tuple(map(Expander, expanders)),
+            data.get("maxNodesTotal"),
+            data.get("expendablePodsPriorityCutoff", -10),
+            data.get("skipNodesWithSystemPods", True),
+            data.get("skipNodesWithLocalStorage", True),
+            self._scale_down(data.get("scaleDown") or {}),
+        )
+
+    def _scale_down(self, data: Mapping[str, Any]) -> ScaleDown:
+        path = ("scaleDown",)
+        return ScaleDown(
+            data.get("enabled", True),
+            self._time(data, "unneededTime", path, 10 * MINUTE),
+            float(data.get("utilizationThreshold", 0.5)),
+            self._time(data, "delayAfterAdd", path, 10 * MINUTE),
+            data.get("maxEmptyBulkDelete", 10),
+        )
+
+    def _group(self, data: Mapping[str, Any], path: Path) -> NodeGroup:
+        least, most = data.get("minSize", 0), data["maxSize"]
+        if least > most:
+            raise self._error(f"minSize {least} is more than maxSize {most}", (*path, "minSize"))
+        template, csi_node = self._model(data, path)
+        return NodeGroup(
+            data["name"],
+            template,
+            csi_node,
+            dict(data.get("nodeSelector") or {}),
+            least,
+            most,
+            self._time(data, "provisioningDelay", path, 2 * MINUTE),
+            data.get("priority", 0),
+        )
+
+    def _model(self, data: Mapping[str, Any], path: Path) -> tuple[Node, CSINode | None]:
+        """What the group's new nodes are copies of."""
+        if "template" in data:
+            return self._template(data["template"], data["name"], (*path, "template")), None
+        like = data["like"]
+        for node in self.state.nodes:
+            if node.name == like:
+                return node, self.state.csi_nodes.get(like)
+        names = [node.name for node in self.state.nodes]
+        near = get_close_matches(like, names, n=3, cutoff=0.5)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'
+        raise self._error(problem, (*path, "like"))
+
+    def _template(self, manifest: Mapping[str, Any], name: str, path: Path) -> Node:
+        metadata = dict(manifest.get("metadata") or {})
+        # The kubelet labels its node with its host name.
+        labels = {HOSTNAME_LABEL: name, **(metadata.get("labels") or {})}
+        metadata |= {"name": name, "labels": labels}
+        node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
+        try:
+            return load_objects(self.state, [node], self.name).nodes[0]
+        except InputError as error:
+            subject = f": {error.subject}" if error.subject else ""
+            raise self._error(f"{error.problem}{subject}", path) from None
+
+    def _time(
+        self, data: Mapping[str, Any], key: str, path: Path, default: int, least: int = 0
+    ) -> int:
+        """Microseconds of a number of seconds or of a duration as Go writes it."""
+        value = data.get(key)
+        if value is None:
+            return default
+        if isinstance(value, str):
+            try:
+                time = parse_duration(value) // _MICROSECOND
+            except DurationError as error:
+                raise self._error(
+                    f"{error}; expected a time such as 90s or 1h30m", (*path, key)
+                ) from None
+        else:
+            time = round(min(float(value), _MAX_SECONDS + 1) * 1_000_000)
+        if not least <= time <= _MAX_SECONDS * 1_000_000:
+            bound = "at least a second" if least else "that is not negative, 1e9 seconds at most"
+            raise self._error(f"expected a time {bound}", (*path, key))
+        return time
+
+    def _error(self, problem: str, path: Path) -> InputError:
+        subject = ".".join(map(str, path))
+        return InputError(
+            self.name, problem, subject=subject, position=locate(self.text, 0, path), hint=_HINT
+        )

@@ -1,0 +1,76 @@
+"""How many nodes there were, in words and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.report.node_groups import (
+    autoscaler_of,
+    groups_table,
+    hours_text,
+    nodes_line,
+    nodes_of,
+    range_text,
+    sizes_at,
+)
+from ksched_cli.report.table import EVERYTHING
+from tests.replays import node, pod, replay
+from tests.report.schemas import squeezed
+
+HOUR = 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("steps", "text", "hours"),
+    [
+        ([(0, 3)], "3", "6"),
+        ([(0, 1), (HOUR, 1200)], "1 → 1,200 → 1,200", "1,201"),
+        ([(0, 5), (HOUR, 1)], "5 → 5 → 1", "6"),
+        ([], "0", "0"),
+    ],
+)
+def test_numbers_of_nodes_and_their_hours(
+    steps: list[tuple[int, int]], text: str, hours: str
+) -> None:
+    counts = NodeCounts()
+    for at, count in steps:
+        counts.note(at, count)
+    assert (range_text(counts), hours_text(counts, 2 * HOUR)) == (text, hours)
+
+
+def test_sizes_hold_until_the_next_step() -> None:
+    counts = NodeCounts([(5, 2), (9, 4)])
+    assert sizes_at(counts, [0, 5, 8, 9, 100]) == [0, 2, 2, 4, 4]
+
+
+def test_a_replay_without_an_autoscaler_has_its_nodes_alone(tmp_path: Path) -> None:
+    run = replay(tmp_path, [node("n")], [{"at": 1800, "put": node("m")}], until=3600)
+    assert nodes_of(run) == {"start": 1, "max": 2, "end": 2, "hours": 1.5}
+    assert nodes_line(run) == "nodes 1 → 2 → 2, 1.5 node-hours"
+    assert autoscaler_of(run) is None
+    assert groups_table(run, EVERYTHING) == ""
+
+
+def test_groups_have_their_sizes_and_what_was_added_and_removed(tmp_path: Path) -> None:
+    events = [{"at": at, "pod": pod(f"p{at}"), "runsFor": 200} for at in range(2)]
+    group = {"name": "g", "like": "n", "maxSize": 2}
+    run = replay(tmp_path, [node("n")], events, autoscaler={"nodeGroups": [group]})
+    scaling = autoscaler_of(run)
+    assert scaling is not None
+    assert scaling["groups"][0]["sizes"] == [
+        {"at": 0, "nodes": 0},
+        {"at": 130, "nodes": 1},
+        {"at": 930, "nodes": 0},
+    ]
+    assert scaling["events"][0] == {
+        "at": 10,
+        "type": "ScaleUp",
+        "group": "g",
+        "reason": "pending pods",
+        "nodes": ["g-1"],
+        "pods": ["default/p1"],
+    }
+    assert "g 0 → 1 → 0 0.2 1 1" in squeezed(groups_table(run, EVERYTHING))
