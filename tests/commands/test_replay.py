@@ -182,7 +182,7 @@ def test_an_autoscaler_adds_nodes_and_says_what_they_cost(
         ("ScaleDown", 650),
     ]
     assert result["pods"][1]["node"] == "spare-1"
-    assert result["nodes"]["hours"] == round((650 + 635) / 3600, 6)
+    assert result["nodes"]["hours"] == round((660 + 635) / 3600, 6)
     _, out, _ = ksched(*command)
     assert "nodes 1 → 2 → 1, 0.4 node-hours" in out
     assert "NODE GROUP" in out

@@ -123,6 +123,7 @@ class Autoscaler:
             counts.evicted,
             counts.deleted,
             len(self.state.events),
+            len(self.state.upcoming),
         )
 
     def _scan(self) -> None:

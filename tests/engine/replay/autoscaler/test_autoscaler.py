@@ -71,6 +71,18 @@ def test_nodes_that_were_asked_for_are_not_asked_for_again(tmp_path: Path) -> No
 TWO = {"status": {"capacity": {"cpu": "2", "memory": "8Gi", "pods": "10"}}}
 
 
+def test_a_node_that_comes_when_nobody_needs_it_any_more_leaves(tmp_path: Path) -> None:
+    events = [
+        {"at": 0, "pod": pod("a"), "runsFor": 50},
+        {"at": 1, "pod": pod("b"), "runsFor": 20},
+    ]
+    run = replay(tmp_path, [node("n")], events, autoscaler=groups())
+    assert [(at, why) for at, why, _ in decisions(run)] == [
+        (10.0, "pending pods"),
+        (730.0, "empty"),
+    ]
+
+
 def test_a_group_never_grows_past_its_maximum(tmp_path: Path) -> None:
     events = arrivals(9, runs_for=None)
     run = replay(tmp_path, [node("n")], events, autoscaler=groups(), until=3000)
@@ -130,13 +142,13 @@ def test_an_underutilized_node_is_drained_and_its_pods_go_elsewhere(tmp_path: Pa
         {"at": 1, "pod": owned("b", "500m"), "runsFor": 2000},
     ]
     run = replay(tmp_path, [node("n", "2")], events, autoscaler=groups(), on_record=records.append)
-    assert decisions(run)[1] == (740.0, "underutilized", ("g-1",))
+    assert decisions(run)[1] == (730.0, "underutilized", ("g-1",))
     again = tries(run)[-1]
-    assert again == (740.0, "b", "n")
+    assert again == (730.0, "b", "n")
     fates = [(each.pod, each.outcome, each.node) for each in records]
     assert ("default/b", PodOutcome.EVICTED, "g-1") in fates
     # It runs for as long as it was to, from the beginning.
-    assert run.clock.now == 2740_000_000
+    assert run.clock.now == 2730_000_000
     assert run.log.counts.evicted == 1
 
 
