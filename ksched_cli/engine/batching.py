@@ -91,9 +91,9 @@ class Batching:
         }
         return cls(batches, tie_break) if batches else None
 
-    def begin(self) -> None:
-        """An attempt begins."""
-        self.attempts += 1
+    def begin(self, attempts: int = 1) -> None:
+        """An attempt begins; of several, the last, and there is no node for the others."""
+        self.attempts += attempts
         self.hint = None
 
     def find_hint(self, evaluation: Evaluation) -> int | None:

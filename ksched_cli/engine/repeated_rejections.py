@@ -40,19 +40,25 @@ class RepeatedRejections:
 
     def find(self, pod: PodInfo) -> RepeatableRejection | None:
         """The attempt that `pod` would make now, where one like it has just been made."""
-        rejection = self._by_signature.get(pod.signature)
+        rejection = self.find_alike(pod)
         if rejection is None:
-            return None
-        if (
-            rejection.log_length != len(self._snapshot.log)
-            or rejection.nominations != self._nominator.version
-            or self._nominator.node_of(pod)
-        ):
             return None
         attempt = structs.replace(rejection.outcome.attempt, pod=pod.key)
         return structs.replace(
             rejection, outcome=structs.replace(rejection.outcome, attempt=attempt)
         )
+
+    def find_alike(self, pod: PodInfo) -> RepeatableRejection | None:
+        """The same, of the pod that was tried."""
+        rejection = self._by_signature.get(pod.signature)
+        if (
+            rejection is None
+            or rejection.log_length != len(self._snapshot.log)
+            or rejection.nominations != self._nominator.version
+            or self._nominator.node_of(pod)
+        ):
+            return None
+        return rejection
 
     def store(self, evaluation: Evaluation, outcome: Outcome) -> None:
         """Where the outcome depends on nothing but what `find` compares.

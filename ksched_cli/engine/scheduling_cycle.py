@@ -77,6 +77,20 @@ class SchedulingCycle:
             return outcome
         return self._choose(evaluation)
 
+    def repeats_rejection(self, pod: PodInfo) -> bool:
+        """Whether the pod would be rejected as one alike just was, without being asked about."""
+        return self._rejections.find_alike(pod) is not None
+
+    def repeat_rejection(self, pod: PodInfo, times: int) -> Outcome:
+        """As so many attempts with pods like this one, of which `repeats_rejection` says that they
+        would be rejected. Returns the outcome, of the pod that was asked about."""
+        pipeline, rejection = self.pipeline, self._rejections.find_alike(pod)
+        assert rejection is not None, f"{pod.key} was not rejected"
+        if pipeline.batching is not None:
+            pipeline.batching.begin(times)
+        pipeline.search.advance(rejection.visited * times, len(pipeline.snapshot.nodes))
+        return rejection.outcome
+
     def _failed(self, evaluation: Evaluation) -> Outcome:
         """Nodes count as evaluated only where Score fails."""
         count = len(evaluation.feasible)

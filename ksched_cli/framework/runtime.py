@@ -128,7 +128,12 @@ class Framework:
             caller,
             self.answer_cache,
         )
-        deciding = (*self._pre_filters, *self.filtering.plugins, *self._post_filters)
+        deciding = (
+            *self._pre_enqueues,
+            *self._pre_filters,
+            *self.filtering.plugins,
+            *self._post_filters,
+        )
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         self.rejects_in_tree = not any(plugin.name in caller.foreign for plugin in deciding)
         self.clears_nomination = handle.release.rules.clears_nomination

@@ -133,3 +133,17 @@ def test_with_detail_each_attempt_is_computed(evaluations: list[str]) -> None:
     first, second = attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]
     assert second.attempt.detail == first.attempt.detail != NO_DETAIL
+
+
+def test_a_rejection_is_repeated_as_often_as_attempts_would(evaluations: list[str]) -> None:
+    run, reference = (simulation(cluster(node("a", cpu="1"), *twins(5, cpu="2"))) for _ in range(2))
+    first, *_ = attempts(run, ["p0"])
+    others = attempts(reference, ["p0", "p1", "p2", "p3", "p4"])
+    pod = find(run, "p1")
+    assert run.cycle.repeats_rejection(pod)
+    outcome = run.cycle.repeat_rejection(pod, 4)
+    assert outcome.attempt.message == first.attempt.message == others[-1].attempt.message
+    assert run.pipeline.search.next_start == reference.pipeline.search.next_start
+    run.nominator.nominate(pod, "a")
+    assert not run.cycle.repeats_rejection(pod)
+    assert evaluations == ["default/p0", "default/p0"]

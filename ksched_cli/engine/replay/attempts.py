@@ -16,6 +16,7 @@ from msgspec import structs
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import Attempt
+from ksched_cli.engine.replay.cohort import Cohort
 from ksched_cli.engine.replay.ends import End, Ends
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
@@ -162,13 +163,37 @@ class Attempts:
         self._trace(outcome, _result(outcome))
         if was_assumed and not is_rejected:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None)
-        self.queue.put_back(queued, unschedulable, pending)
+        repeats = is_rejected and self.world.simulation.cycle.repeats_rejection(pod)
+        self.queue.put_back(queued, unschedulable, pending, record.message, repeats=repeats)
         if outcome.nomination is not None:
             self._nominate(pod, outcome.nomination)
         if was_assumed and is_rejected:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None, skips_subject=True)
         if outcome.preemption is not None and outcome.nomination:
             self._make_room(pod, outcome.nomination, outcome.preemption.victims)
+        if repeats:
+            self._reject_alike()
+
+    def _reject_alike(self) -> None:
+        """After a pod was rejected: the pods to be tried next that would be rejected, too."""
+        simulation = self.world.simulation
+        rejected = self.queue.take_rejected(simulation.cycle.repeats_rejection)
+        if self.log.traces:
+            self._trace_alike(rejected)
+        for cohort in rejected:
+            outcome = simulation.cycle.repeat_rejection(cohort.pod, len(cohort))
+            unschedulable, pending = rejectors(outcome)
+            self.log.counts.attempts += len(cohort)
+            message = outcome.attempt.why_not
+            self.queue.put_back_rejected(cohort, unschedulable, pending, message)
+
+    def _trace_alike(self, cohorts: list[Cohort]) -> None:
+        """Of cohorts that are going to be rejected, attempt by attempt."""
+        tried = [(*own, cohort.pod) for cohort in cohorts for own in cohort.by_sequence()]
+        for _, queued, pod in sorted(tried, key=lambda attempt: attempt[0]):
+            outcome = self.world.simulation.cycle.repeat_rejection(pod, 0)
+            attempt = structs.replace(outcome.attempt, pod=queued.pod.key)
+            self._trace(structs.replace(outcome, attempt=attempt), _result(outcome))
 
     def _nominate(self, pod: PodInfo, node: str) -> None:
         """node: "" takes the nomination back."""

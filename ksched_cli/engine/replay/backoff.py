@@ -42,6 +42,12 @@ class Backoff(Struct, frozen=True):
             return self.maximum
         return self.initial << shift
 
+    def longest_after(self) -> int:
+        """The number of rejections after which the backoff does not grow any more."""
+        counts = range(1, _MAX_SHIFT + 1)
+        lengths = (count for count in counts if self._duration(count) >= self.maximum)
+        return next(lengths, _MAX_SHIFT + 1)
+
     def align(self, at: int) -> int:
         return at - at % _WINDOW if self.by_window else at
 

@@ -44,6 +44,8 @@ _QUEUED = (
     "pending_plugins",
     "gating_plugin",
     "backoff_expiration",
+    "message",
+    "repeats",
     "place",
 )
 

@@ -66,6 +66,12 @@ class PodLog:
             record.first_tried = at
         return record
 
+    def note_rejections(self, key: str, count: int, message: str) -> None:
+        """A pod was tried so often, and fits nowhere; `counts` has these attempts."""
+        record = self.live[key]
+        record.attempts += count
+        record.message = message
+
     def place(self, record: PodRecord, node: str, at: int) -> None:
         record.placed, record.node, record.message = at, node, ""
         record.outcome = PodOutcome.RUNNING

@@ -34,6 +34,9 @@ class QueuedPodInfo:
     sequence:  orders pods of one timestamp
     unschedulable_plugins, pending_plugins: that rejected it in the last attempt
     gating_plugin: that holds it back, or ""; gating_events: what that plugin registered for
+    message:   of the last attempt
+    repeats:   the last attempt found that it fits nowhere, and pods alike would have been told so
+    is_member: of a Cohort, which stands in the queue for it
     entry:     counts its moves; what a heap has of an earlier one is void
     """
 
@@ -48,6 +51,9 @@ class QueuedPodInfo:
     gating_plugin: str = ""
     gating_events: Sequence[ClusterEvent] = ()
     backoff_expiration: int | None = None
+    message: str = ""
+    repeats: bool = False
+    is_member: bool = False
     place: Place = Place.NOWHERE
     entry: int = 0
 

@@ -93,8 +93,10 @@ class Replay:
             configuration.pod_max_backoff_seconds * SECOND,
             configuration.release.enabled("SchedulerPopFromBackoffQ"),
         )
-        self.queue = SchedulingQueue(simulation.frameworks, backoff, self.clock)
         self.log = PodLog(self.options.on_record, self.options.traces)
+        self.queue = SchedulingQueue(
+            simulation.frameworks, backoff, self.clock, self.log.note_rejections
+        )
         self.attempts = Attempts(self.world, self.queue, self.ends, self.log, self.clock)
         self.attempts.evicts_at_once = self.options.evicts_at_once
         self._application = Application(

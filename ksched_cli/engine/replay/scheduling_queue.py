@@ -8,36 +8,27 @@ are no locks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from heapq import heappop, heappush
-from typing import Any, Protocol
+from operator import attrgetter
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.replay.backoff import Backoff
+from ksched_cli.engine.replay.cohort import Cohort, OnRejections
 from ksched_cli.engine.replay.hint_table import HintTable, Strategy
+from ksched_cli.engine.replay.in_flight import InFlight
+from ksched_cli.engine.replay.queue_order import Time, sort_key
+from ksched_cli.engine.replay.queue_places import RETRIES, IsRejected, QueuePlaces
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
-from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
 from ksched_cli.framework.cluster_events import (
     EVERYTHING,
     ClusterEvent,
     EventObject,
     pod_events,
 )
-from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS
 
 _SECOND = 1_000_000
-_RETRIES = (Place.BACKOFF, Place.ERROR_BACKOFF)
-# An entry of a heap: what it is sorted by, the pod's `entry` then, and the pod.
-_Item = tuple[Any, int, QueuedPodInfo]
-
-
-class Time(Protocol):
-    """now: microseconds since the start. start: seconds since 1970."""
-
-    now: int
-    start: int
 
 
 class SchedulingQueue:
@@ -46,46 +37,54 @@ class SchedulingQueue:
     sequence: of the pod that came last, or came back last
     """
 
-    def __init__(self, frameworks: Mapping[str, Framework], backoff: Backoff, clock: Time) -> None:
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        backoff: Backoff,
+        clock: Time,
+        on_rejections: OnRejections | None = None,
+    ) -> None:
         self.backoff = backoff
-        self.unschedulable = UnschedulablePods()
         self._clock = clock
         self._pods: dict[str, QueuedPodInfo] = {}
-        self._heaps: dict[Place, list[_Item]] = {place: [] for place in (Place.ACTIVE, *_RETRIES)}
         self.sequence = 0
-        # By uid, how many events there were when the attempt began.
-        self._in_flight: dict[str, int] = {}
-        self._events: list[tuple[ClusterEvent, EventObject, EventObject]] = []
+        self._in_flight = InFlight()
+        first = next(iter(frameworks.values()))
+        self._places = QueuePlaces(first, backoff, clock, on_rejections)
         self.use(frameworks)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
         """From now on asks the plugins of these profiles, the same as before."""
         self._frameworks = frameworks
-        self._first = next(iter(frameworks.values()))
+        self._first = self._places.framework = next(iter(frameworks.values()))
         self._hints = HintTable(frameworks)
 
     def renew(self, frameworks: Mapping[str, Framework], info: Callable[[Pod], PodInfo]) -> None:
         """As `use`, where the pods have other PodInfos too."""
         self.use(frameworks)
-        for queued in self:
-            place = queued.place
-            self._set_place(queued, Place.NOWHERE)
+        places = [(queued, queued.place) for queued in self]
+        self._places.dissolve_cohorts()
+        for queued, place in places:
+            self._places.put(queued, Place.NOWHERE)
             queued.pod = info(queued.pod.pod)
-            self._set_place(queued, place)
+            self._places.put(queued, place)
 
     def __len__(self) -> int:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        return iter(tuple(self._pods.values()))
+        """In the order in which they came, or came back."""
+        for cohort in self._places.cohorts():
+            cohort.refresh()
+        return iter(sorted(self._pods.values(), key=attrgetter("sequence")))
 
     def get(self, key: str) -> QueuedPodInfo | None:
         return self._pods.get(key)
 
     def in_place(self, *places: Place) -> list[QueuedPodInfo]:
         """In the order in which they would be tried."""
-        pods = [queued for queued in self._pods.values() if queued.place in places]
-        return sorted(pods, key=self._sort_key)
+        pods = [queued for queued in self if queued.place in places]
+        return sorted(pods, key=lambda queued: sort_key(queued, self._first, self._clock))
 
     # -- in and out -----------------------------------------------------------------------------
 
@@ -102,42 +101,51 @@ class SchedulingQueue:
             name = queued.pod.spec.scheduler_name
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
         self._pods[queued.pod.key] = queued
-        self._set_place(queued, place)
+        self._places.put(queued, place)
 
     def pop(self) -> QueuedPodInfo | None:
         """The next pod to try, which is in flight then; None where there is none now."""
-        queued = self._take(Place.ACTIVE)
-        if queued is None and self.backoff.by_window:
-            queued = self._take(Place.BACKOFF)
+        queued = self._places.take(self._next_place())
         return None if queued is None else self._begin(queued)
+
+    def _next_place(self) -> Place:
+        """Where the pod is that is to be tried next, if there is one."""
+        if self.backoff.by_window and self._places.heaps.peek(Place.ACTIVE) is None:
+            return Place.BACKOFF
+        return Place.ACTIVE
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
         """This pod to be tried next, wherever it is; None where it is gated or not here."""
         queued = self._pods.get(key)
         if queued is None or queued.gated:
             return None
-        self._set_place(queued, Place.NOWHERE)
+        self._places.put(queued, Place.NOWHERE)
         return self._begin(queued)
 
     def _begin(self, queued: QueuedPodInfo) -> QueuedPodInfo:
         """An attempt begins."""
         del self._pods[queued.pod.key]
-        self._in_flight[queued.pod.uid] = len(self._events)
+        self._in_flight.begin(queued.pod.uid)
         queued.forget_rejection()
         return queued
 
     def done(self, uid: str) -> None:
         """The attempt is over, or what comes after it needs no events any more."""
-        self._in_flight.pop(uid, None)
-        if not self._in_flight:
-            self._events.clear()
+        self._in_flight.end(uid)
 
     def put_back(
-        self, queued: QueuedPodInfo, unschedulable: frozenset[str], pending: frozenset[str]
+        self,
+        queued: QueuedPodInfo,
+        unschedulable: frozenset[str],
+        pending: frozenset[str],
+        message: str = "",
+        *,
+        repeats: bool = False,
     ) -> None:
-        """A failed pod, with the plugins that rejected it; none where it broke. Upstream:
-        AddUnschedulableIfNotPresent."""
+        """A failed pod, with the plugins that rejected it; none where it broke. message, repeats:
+        see QueuedPodInfo. Upstream: AddUnschedulableIfNotPresent."""
         queued.unschedulable_plugins, queued.pending_plugins = unschedulable, pending
+        queued.message, queued.repeats = message, repeats
         if unschedulable or pending:
             queued.unschedulable_count += 1
             queued.consecutive_errors = 0
@@ -158,31 +166,50 @@ class SchedulingQueue:
         if not queued.rejectors:
             return Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
-        for event, old, new in self._events[self._in_flight.get(queued.pod.uid, 0) :]:
-            strategy = max(strategy, self._strategy(queued, event, old, new))
+        for event, old, new in self._in_flight.since(queued.pod.uid):
+            strategy = max(strategy, self._hints.strategy(queued, event, old, new))
             if strategy is Strategy.IMMEDIATELY or (strategy and not queued.pending_plugins):
                 break
         return strategy
+
+    def take_rejected(self, is_rejected: IsRejected) -> list[Cohort]:
+        """The cohorts to be tried next that would be rejected, as far as they come before any other
+        pod. They are in no place then."""
+        rejected, self.sequence = self._places.take_rejected(
+            self._next_place(), is_rejected, self.sequence
+        )
+        return rejected
+
+    def put_back_rejected(
+        self,
+        cohort: Cohort,
+        unschedulable: frozenset[str],
+        pending: frozenset[str],
+        message: str,
+    ) -> None:
+        """As `put_back`, of a cohort that `take_rejected` gave."""
+        cohort.reject(self._clock.now, unschedulable, pending, message)
+        self._places.put(cohort, Place.UNSCHEDULABLE)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. Upstream: Update."""
         events = pod_events(old, new)
         if new.uid in self._in_flight:
-            self._events += [(event, old, new) for event in events]
+            for event in events:
+                self._in_flight.note(event, old, new)
             return
         queued = self._pods.get(new.key)
         if queued is None:
             self.add(new)
-        elif queued.place is not Place.UNSCHEDULABLE:
-            queued.pod = new
-            self._set_place(queued, queued.place)
-        else:
-            self._set_place(queued, Place.NOWHERE)
-            queued.pod = new
-            self._set_place(queued, Place.UNSCHEDULABLE)
-            leaves = (Place.ACTIVE, *_RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
+            return
+        place = self._places.place_of(queued)
+        self._places.put(queued, Place.NOWHERE)
+        queued.pod = new
+        self._places.put(queued, place)
+        if place is Place.UNSCHEDULABLE:
+            leaves = (Place.ACTIVE, *RETRIES) if self.backoff.by_window else (Place.ACTIVE,)
             for event in events:
-                self._requeue(queued, self._strategy(queued, event, old, new))
+                self._requeue(queued, self._hints.strategy(queued, event, old, new))
                 if queued.place in leaves:
                     break
 
@@ -190,13 +217,13 @@ class SchedulingQueue:
         """The pod is gone. Does nothing where it is not in the queue."""
         queued = self._pods.pop(key, None)
         if queued is not None:
-            self._set_place(queued, Place.NOWHERE)
+            self._places.put(queued, Place.NOWHERE)
 
     def activate(self, keys: Iterable[str]) -> None:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
         for key in keys:
             queued = self._pods.get(key)
-            if queued is not None and queued.place is not Place.ACTIVE:
+            if queued is not None and self._places.place_of(queued) is not Place.ACTIVE:
                 self._to_active(queued)
 
     # -- events ---------------------------------------------------------------------------------
@@ -215,17 +242,16 @@ class SchedulingQueue:
         skips_subject: but not the pod that the event is about
         Upstream: MoveAllToActiveOrBackoffQueue
         """
-        if len(self.unschedulable):
+        if len(self._places.unschedulable):
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
-            for group in self.unschedulable.groups():
+            for group in self._places.unschedulable.groups():
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:
                     self._move_alike([own], event, old, new, most_important)
                 if group:
                     self._move_alike([*group.values()], event, old, new, most_important)
-        if self._in_flight:
-            self._events.append((event, old, new))
+        self._in_flight.note(event, old, new)
 
     def _move_alike(
         self,
@@ -241,51 +267,48 @@ class SchedulingQueue:
             return
         if first.gated and not any(gating.matches(event) for gating in first.gating_events):
             return
-        strategy = self._strategy(first, event, old, new)
+        strategy = self._hints.strategy(first, event, old, new)
         if strategy is not Strategy.SKIP:
             for queued in alike:
-                self._set_place(queued, Place.NOWHERE)
+                self._places.put(queued, Place.NOWHERE)
                 self._requeue(queued, strategy)
-
-    def _strategy(
-        self, queued: QueuedPodInfo, event: ClusterEvent, old: EventObject, new: EventObject
-    ) -> Strategy:
-        return self._hints.strategy(queued, event, old, new)
 
     # -- time -----------------------------------------------------------------------------------
 
     def may_retry(self, changed: int) -> bool:
         """Whether a pod backs off that may fit; of those whose attempt broke, one that was not
         tried since something changed, at that time."""
-        if self._peek(Place.BACKOFF) is not None:
+        if self._places.heaps.peek(Place.BACKOFF) is not None:
             return True
-        broken = self.in_place(Place.ERROR_BACKOFF) if self._peek(Place.ERROR_BACKOFF) else ()
+        if self._places.heaps.peek(Place.ERROR_BACKOFF) is None:
+            return False
+        broken = self.in_place(Place.ERROR_BACKOFF)
         return any(queued.timestamp <= changed for queued in broken)
 
     def next_flush(self) -> int | None:
         """When time alone moves the next pod."""
-        times = [self.unschedulable.next_flush()]
-        for place in _RETRIES:
-            item = self._peek(place)
-            if item is not None:
+        times = [self._places.unschedulable.next_flush()]
+        for place in RETRIES:
+            queued = self._places.heaps.peek(place)
+            if queued is not None:
                 # The first tick, every second, after the second in which the backoff ends.
-                expiration = self.backoff.expiration(item)
+                expiration = self.backoff.expiration(queued)
                 times.append(max(expiration, 0) // _SECOND * _SECOND + _SECOND)
         return min((time for time in times if time is not None), default=None)
 
     def flush_unschedulable(self) -> None:
         """Pods that have been there for long are tried again. Upstream:
         flushUnschedulablePodsLeftover."""
-        for queued in self.unschedulable.take_overdue(self._clock.now):
+        for queued in self._places.unschedulable.take_overdue(self._clock.now):
             self._move_alike([queued], EVERYTHING, None, None, None)
 
     def flush_backoff(self) -> None:
         """Pods whose backoff is over may be tried. Upstream: flushBackoffQCompleted."""
-        for place in _RETRIES:
-            while (queued := self._peek(place)) is not None:
+        for place in RETRIES:
+            while (queued := self._places.heaps.peek(place)) is not None:
                 if self.backoff.is_backing_off(queued, self._clock.now):
                     break
-                self._set_place(queued, Place.NOWHERE)
+                self._places.put(queued, Place.NOWHERE)
                 self._to_active(queued, asks_plugins=not self.backoff.by_window)
 
     # -- places ---------------------------------------------------------------------------------
@@ -293,7 +316,7 @@ class SchedulingQueue:
     def _requeue(self, queued: QueuedPodInfo, strategy: Strategy) -> None:
         """Upstream: requeuePodWithQueueingStrategy."""
         if strategy is Strategy.SKIP:
-            self._set_place(queued, Place.UNSCHEDULABLE)
+            self._places.put(queued, Place.UNSCHEDULABLE)
         elif strategy is Strategy.AFTER_BACKOFF and self.backoff.is_backing_off(
             queued, self._clock.now
         ):
@@ -306,18 +329,18 @@ class SchedulingQueue:
         if asks_plugins:
             self._run_pre_enqueue(queued)
         if not queued.gated:
-            self._set_place(queued, Place.ACTIVE)
+            self._places.put(queued, Place.ACTIVE)
         elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
-            self._set_place(queued, Place.UNSCHEDULABLE)
+            self._places.put(queued, Place.UNSCHEDULABLE)
 
     def _to_backoff(self, queued: QueuedPodInfo) -> None:
         """Upstream: moveToBackoffQ."""
         if self.backoff.by_window:
             self._run_pre_enqueue(queued)
             if queued.gated:
-                self._set_place(queued, Place.UNSCHEDULABLE)
+                self._places.put(queued, Place.UNSCHEDULABLE)
                 return
-        self._set_place(queued, Place.BACKOFF if queued.rejectors else Place.ERROR_BACKOFF)
+        self._places.put(queued, Place.BACKOFF if queued.rejectors else Place.ERROR_BACKOFF)
 
     def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
         name = queued.pod.spec.scheduler_name
@@ -329,63 +352,6 @@ class SchedulingQueue:
         queued.gating_plugin = status.plugin
         queued.gating_events = self._hints.events_of(name, status.plugin)
 
-    def _set_place(self, queued: QueuedPodInfo, place: Place) -> None:
-        """Takes the pod out of the place where it is, and into another."""
-        if queued.place is Place.UNSCHEDULABLE:
-            self.unschedulable.remove(queued)
-        queued.entry += 1
-        queued.place = place
-        if place is Place.UNSCHEDULABLE:
-            self.unschedulable.add(queued)
-        elif place is not Place.NOWHERE:
-            key = self._sort_key(queued)
-            if place is not Place.ACTIVE:
-                key = (self.backoff.expiration(queued), key)
-            heappush(self._heaps[place], (key, queued.entry, queued))
-
-    def _peek(self, place: Place) -> QueuedPodInfo | None:
-        """The first of a heap, void entries left out."""
-        heap = self._heaps[place]
-        while heap:
-            _, entry, queued = heap[0]
-            if queued.entry == entry:
-                return queued
-            heappop(heap)
-        return None
-
-    def _take(self, place: Place) -> QueuedPodInfo | None:
-        queued = self._peek(place)
-        if queued is not None:
-            heappop(self._heaps[place])
-            queued.place = Place.NOWHERE
-            queued.entry += 1
-        return queued
-
     def _next(self) -> int:
         self.sequence += 1
         return self.sequence
-
-    def _sort_key(self, queued: QueuedPodInfo) -> Any:
-        """What the queue is sorted by; the sequence last, which no two pods share."""
-        seconds = self._clock.start + queued.timestamp / _SECOND
-        pod = QueuedPod(queued.pod, seconds, queued.sequence)
-        if self._first.sort_key is not None:
-            return (self._first.sort_key(pod), queued.sequence)
-        return _Compared(pod, self._first)
-
-
-class _Compared:
-    """A pod that a queue sort from outside compares."""
-
-    __slots__ = ("_framework", "_pod")
-
-    def __init__(self, pod: QueuedPod, framework: Framework) -> None:
-        self._pod = pod
-        self._framework = framework
-
-    def __lt__(self, other: _Compared) -> bool:
-        if self._framework.less(self._pod, other._pod):
-            return True
-        if self._framework.less(other._pod, self._pod):
-            return False
-        return self._pod.sequence < other._pod.sequence

@@ -7,29 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from heapq import heappop, heappush
+from itertools import count
 
+from ksched_cli.engine.replay.cohort import Cohort, OnRejections
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 
 _FLUSH_INTERVAL = 30_000_000
 _MAX_STAY = 300_000_000
 
-Group = dict[str, QueuedPodInfo]
+# By uid; cohorts, and pods that may become some, by what their members share besides.
+Group = dict[Hashable, QueuedPodInfo]
 
 
 class UnschedulablePods:
     """Groups by pod signature and by the plugins that rejected: hints say the same of all pods of
-    a group, but of the pod that an event is about. A pod with volumes or claims has its own."""
+    a group, but of the pod that an event is about. A pod with volumes or claims has its own.
 
-    def __init__(self) -> None:
+    longest_after: after so many rejections the backoff does not grow any more
+    forms_cohorts: whether pods become members of cohorts
+    """
+
+    def __init__(
+        self,
+        longest_after: int = 1,
+        on_rejections: OnRejections | None = None,
+        *,
+        forms_cohorts: bool = False,
+    ) -> None:
+        self._longest_after = longest_after
+        self._on_rejections = on_rejections
+        self._forms_cohorts = forms_cohorts
         self._groups: dict[Hashable, Group] = {}
-        self._group_keys: dict[str, Hashable] = {}
-        # (time of the flush, sequence, entry, pod); void where the pod has moved since.
+        self._keys: dict[QueuedPodInfo, tuple[Hashable, Hashable]] = {}
+        # (time of the flush, number of the entry, the pod's entry, pod); void where it has moved.
         self._flushes: list[tuple[int, int, int, QueuedPodInfo]] = []
+        self._numbers = count()
 
     def __len__(self) -> int:
-        return len(self._group_keys)
+        return len(self._keys)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """Pods, and cohorts in place of theirs."""
         return (queued for group in self._groups.values() for queued in group.values())
 
     def groups(self) -> Iterable[Group]:
@@ -37,21 +55,43 @@ class UnschedulablePods:
         return [dict(group) for group in self._groups.values()]
 
     def add(self, queued: QueuedPodInfo) -> None:
-        uid = queued.pod.uid
-        key = self._group_keys[uid] = _group_key(queued)
-        self._groups.setdefault(key, {})[uid] = queued
+        group_key = _group_key(queued)
+        group = self._groups.setdefault(group_key, {})
+        key: Hashable = queued.pod.uid
+        if self._forms_cohorts and _may_join(queued):
+            rejections = min(queued.unschedulable_count, self._longest_after)
+            key = queued.timestamp, rejections, queued.message
+            present = group.get(key)
+            if isinstance(present, Cohort):
+                present.add(queued)
+                return
+            if present is not None:
+                queued = self._merge(present, queued)
+        group[key] = queued
+        self._keys[queued] = group_key, key
         if not queued.gated:
             due = (queued.timestamp + _MAX_STAY) // _FLUSH_INTERVAL * _FLUSH_INTERVAL
-            flush = (due + _FLUSH_INTERVAL, queued.sequence, queued.entry, queued)
+            flush = (due + _FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
 
+    def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> Cohort:
+        """Of a pod that is here, and one or a cohort that comes."""
+        del self._keys[present]
+        if isinstance(queued, Cohort):
+            queued.add(present)
+            return queued
+        cohort = Cohort.of(present, self._on_rejections)
+        cohort.add(queued)
+        cohort.place = Place.UNSCHEDULABLE
+        return cohort
+
     def remove(self, queued: QueuedPodInfo) -> None:
-        uid = queued.pod.uid
-        key = self._group_keys.pop(uid)
-        group = self._groups[key]
-        del group[uid]
+        """No member of a cohort."""
+        group_key, key = self._keys.pop(queued)
+        group = self._groups[group_key]
+        del group[key]
         if not group:
-            del self._groups[key]
+            del self._groups[group_key]
 
     def next_flush(self) -> int | None:
         """When a flush moves the next pod: the first of the flushes, every thirty seconds, after
@@ -72,13 +112,26 @@ class UnschedulablePods:
         return overdue
 
 
+def _is_alone(queued: QueuedPodInfo) -> bool:
+    return bool(queued.pod.spec.volumes or queued.pod.spec.resource_claims)
+
+
+def _may_join(queued: QueuedPodInfo) -> bool:
+    """Whether the pod may be a member of a cohort."""
+    return (
+        queued.repeats
+        and not queued.gated
+        and not queued.pod.pod.status.nominated_node_name
+        and not _is_alone(queued)
+    )
+
+
 def _group_key(queued: QueuedPodInfo) -> Hashable:
     pod = queued.pod
-    is_alone = bool(pod.spec.volumes or pod.spec.resource_claims)
     return (
         pod.signature,
         queued.unschedulable_plugins,
         queued.pending_plugins,
         queued.gating_plugin,
-        pod.uid if is_alone else "",
+        pod.uid if _is_alone(queued) else "",
     )

@@ -43,3 +43,11 @@ def test_a_pod_backs_off_in_the_second_in_which_it_ends() -> None:
 def test_nobody_backs_off_before_an_attempt_or_without_a_maximum() -> None:
     assert Backoff(SECOND, SECOND, by_window=True).expiration(queued(0)) == NO_BACKOFF
     assert not Backoff(SECOND, 0, by_window=True).is_backing_off(queued(3), 0)
+
+
+def test_after_some_rejections_the_backoff_does_not_grow() -> None:
+    assert Backoff(SECOND, 10 * SECOND, by_window=True).longest_after() == 5
+    assert Backoff(2 * SECOND, 8 * SECOND, by_window=True).longest_after() == 3
+    assert Backoff(SECOND, SECOND, by_window=True).longest_after() == 1
+    assert Backoff(SECOND, 0, by_window=True).longest_after() == 1
+    assert Backoff(0, SECOND, by_window=True).longest_after() == 63  # it never gets there

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import pytest
+
+from ksched_cli.engine.replay import unschedulable_pods
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.simulation import Simulation
-from tests.replays import node, pod, replay, state_of, tries, world_of
+from tests.replays import Plain, node, pod, replay, state_of, tries, world_of
 
 
 def test_a_pod_waits_until_another_has_ended(tmp_path: Path) -> None:
@@ -71,3 +75,38 @@ def test_with_all_at_time_0_pods_go_where_schedule_puts_them(tmp_path: Path) -> 
     placements = simulation.run().placements
     bound = {key: info.pod.node_name for key, info in run.world.bound.items()}
     assert bound == placements
+
+
+def crowded(draw: random.Random) -> tuple[list[Plain], list[Plain]]:
+    """A cluster that is too small, and pods of a few kinds that wait in it together."""
+    nodes = [node(name, cpu) for name, cpu in (("a", "2"), ("b", "3"), ("c", "4"))]
+    kinds = [(cpu, draw.choice((0, 0, 1))) for cpu in ("1", "2", "3")]
+    events: list[Plain] = []
+    at = 0.0
+    for number in range(60):
+        at += draw.choice((0, 0, 0.5, 1, 4))
+        cpu, priority = draw.choice(kinds)
+        manifest = pod(f"p{number}", cpu, priority=priority)
+        events.append({"at": at, "pod": manifest, "runsFor": draw.choice((2, 7, 30))})
+        if draw.random() < 0.1:
+            name = f"p{draw.randrange(number + 1)}"
+            events.append({"at": at, "delete": {"kind": "Pod", "name": name}})
+        if draw.random() < 0.05:
+            events.append({"at": at, "put": node("d", draw.choice(("1", "5")))})
+    return nodes, events
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pods_rejected_as_one_make_the_attempts_that_they_make_one_by_one(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes, events = crowded(random.Random(seed))
+    gates = "SchedulerPopFromBackoffQ=false" if seed % 2 else ""
+    together = replay(tmp_path, nodes, events, gates=gates)
+    monkeypatch.setattr(unschedulable_pods, "_may_join", lambda queued: False)
+    single = replay(tmp_path, nodes, events, gates=gates)
+    assert len(together.log.attempts) > 200
+    assert together.log.attempts == single.log.attempts
+    assert together.log.counts == single.log.counts
+    assert together.places() == single.places()
+    assert list(together.log.live.values()) == list(single.log.live.values())

@@ -82,6 +82,27 @@ def arrival(story: Story) -> None:
     story.tell(**event)
 
 
+def burst(story: Story) -> None:
+    """Pods like one that came before: they wait together where there is no room."""
+    if not story.pods:
+        return
+    draw = story.draw
+    model = story.pods[draw.pick(sorted(story.pods))]
+    length = draw.pick(LENGTHS)
+    for _ in range(draw.randint(2, 6)):
+        story.arrivals += 1
+        pod = copy.deepcopy(model)
+        pod["metadata"] |= {"name": f"t{story.arrivals:02d}"}
+        pod["metadata"].pop("uid", None)
+        story.pods[pod["metadata"]["name"]] = pod
+        event: Object = {"pod": copy.deepcopy(pod)}
+        if draw.maybe(0.7):
+            event["runsFor"] = length
+        story.tell(**event)
+        if draw.maybe(0.3):
+            story.at = round(story.at + draw.pick((0.25, 1, 3)), 6)
+
+
 def pod_change(story: Story) -> None:
     """A pod has other labels, more tolerations, less to request, or no gates any more."""
     if not story.pods:
@@ -164,6 +185,7 @@ def spread_by_zone(world: World, pod: Object) -> None:
 
 EVENTS: tuple[Callable[[Story], None], ...] = (
     *[arrival] * 12,
+    *[burst] * 3,
     *[pod_change] * 2,
     *[pod_deletion] * 2,
     node_arrival,
