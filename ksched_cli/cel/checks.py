@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ksched_cli.cel.environment import DEVICE, CelCompileError, library_call
+from ksched_cli.cel.functions.regex import PATTERN_INDEX, RegexError, compiled
 from ksched_cli.cel.syntax import (
     Call,
     CheckedExpression,
@@ -24,7 +25,7 @@ from ksched_cli.cel.values import CelError
 
 # Function → the index of the argument that must be valid if it is a literal; the target of a member
 # call is argument 0.
-_LITERAL_ARGUMENT = {"matches": 1, "duration": 0, "timestamp": 0}
+_LITERAL_ARGUMENT = {"matches": PATTERN_INDEX, "duration": 0, "timestamp": 0}
 _MIXED_LISTS_ALLOWED = "format"
 _DYNAMIC_TYPES = ("dyn", "any")
 
@@ -62,10 +63,12 @@ def _literal_problems(node: Call) -> Iterator[str]:
     literal = node.arguments[index]
     if not isinstance(literal, Constant):
         return
-    arguments = ["", literal.value] if index else [literal.value]
     try:
-        library_call(node.function, arguments, node.is_member)
-    except CelError:
+        if index:
+            compiled(str(literal.value))
+        else:
+            library_call(node.function, [literal.value], node.is_member)
+    except (CelError, RegexError):
         yield f"invalid {node.function} argument"
 
 

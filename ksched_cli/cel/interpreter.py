@@ -18,6 +18,7 @@ from ksched_cli.cel.environment import CelCompileError, library_call
 from ksched_cli.cel.functions.kubernetes import KUBERNETES
 from ksched_cli.cel.functions.lists import LISTS
 from ksched_cli.cel.functions.network import NETWORK
+from ksched_cli.cel.functions.regex import PATTERN_INDEX, REGEX, RegexError, compiled
 from ksched_cli.cel.functions.standard import STANDARD
 from ksched_cli.cel.interpretable import (
     OPERATORS,
@@ -49,7 +50,7 @@ from ksched_cli.cel.syntax import (
 from ksched_cli.cel.values import CelError, Optional, TypeName, type_name
 
 # By name; by overload id where the overload decides.
-_FUNCTIONS = {**STANDARD, **KUBERNETES, **LISTS, **NETWORK}
+_FUNCTIONS = {**STANDARD, **KUBERNETES, **LISTS, **NETWORK, **REGEX}
 # Upstream evaluates these while planning if their argument is a constant, so that a constant that
 # cannot be converted is a compile error.
 _CONVERSIONS = frozenset(
@@ -137,10 +138,25 @@ def _call(node: Call) -> Interpretable:
         return operator(arguments)
     if node.function == "@in":
         return membership(arguments, node.overloads)
+    if node.function in REGEX:
+        _check_pattern(arguments[PATTERN_INDEX])
     step = Interpretable(_strict(node, arguments))
     if node.function in _CONVERSIONS and len(arguments) == 1 and arguments[0].constant:
         return _folded(step)
     return step
+
+
+def _check_pattern(pattern: Interpretable) -> None:
+    """Upstream compiles a constant pattern while planning. Raises CelCompileError."""
+    if not pattern.constant:
+        return
+    value = pattern.value(Run(DeviceInput()))
+    if not isinstance(value, str):
+        return
+    try:
+        compiled(value)
+    except RegexError as error:
+        raise CelCompileError(f"program instantiation failed: {error}") from None
 
 
 def _folded(step: Interpretable) -> Interpretable:

@@ -1,14 +1,11 @@
-"""CEL functions that Kubernetes adds: quantities, semantic versions, regular expression searches.
+"""CEL functions that Kubernetes adds: quantities and semantic versions.
 
-Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go, regex.go).
+Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go).
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from ksched_cli.cel.values import (
@@ -129,32 +126,7 @@ def _parses(function: Function, *arguments: Any) -> bool:
     return True
 
 
-def _find(whole: Any, pattern: Any) -> str:
-    match = _pattern(text("find", pattern)).search(text("find", whole))
-    return match.group() if match else ""
-
-
-def _find_all(whole: Any, pattern: Any, count: Any = -1) -> list[str]:
-    if type(count) is not int:
-        raise no_overload("findAll", whole, pattern, count)
-    matches = _pattern(text("findAll", pattern)).finditer(text("findAll", whole))
-    texts = [match.group() for match in matches]
-    return texts if count < 0 else texts[:count]
-
-
-@lru_cache(maxsize=256)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # of later Pythons
-            return re.compile(pattern)
-    except re.error as error:
-        raise CelError(f"Illegal regex: {error}") from None
-
-
 KUBERNETES: dict[str, Function] = {
-    "find": _find,
-    "findAll": _find_all,
     "quantity": _quantity,
     "isQuantity": _is_quantity,
     "sign": _sign,

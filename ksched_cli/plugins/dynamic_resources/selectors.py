@@ -101,7 +101,7 @@ class DeviceSelectors:
             return device
         try:
             return program.evaluate(device)[0]
-        except (CelError, CelAbortError) as error:
+        except (CelError, CelAbortError, CelUnavailableError) as error:
             return SelectorFailure("runtime", str(error))
 
 

@@ -1,6 +1,4 @@
-"""Quantities, versions and regular expression searches."""
-
-import warnings
+"""Quantities and versions."""
 
 import pytest
 
@@ -39,15 +37,3 @@ def test_what_does_not_parse_is_an_error_and_not_a_quantity_or_version() -> None
 def test_a_version_has_parts() -> None:
     version = FUNCTIONS["semver"]("1.2.3")
     assert [FUNCTIONS[part](version) for part in ("major", "minor", "patch")] == [1, 2, 3]
-
-
-def test_searches_give_the_first_match_or_so_many() -> None:
-    assert FUNCTIONS["find"]("a1b22", "[0-9]+") == "1"
-    assert FUNCTIONS["find"]("ab", "[0-9]+") == ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert FUNCTIONS["find"]("b[", "[[a]") == "["
-    assert FUNCTIONS["findAll"]("a1b22", "[0-9]+") == ["1", "22"]
-    assert FUNCTIONS["findAll"]("a1b22", "[0-9]+", 1) == ["1"]
-    with pytest.raises(CelError, match="Illegal regex"):
-        FUNCTIONS["find"]("a", "(")
