@@ -277,7 +277,7 @@ class _Reader:
             now = self.pods_after.get(uid)
             if now is None or now.node_name or now.spec.scheduling_gates:
                 continue
-            if why_ignored(now, self.scheduler_names):
+            if any(why_ignored(each, self.scheduler_names) for each in (pod, now)):
                 continue
             # An event keeps the first of several messages; the condition has the last one.
             messages = [c.message for c in now.status.conditions if c.type == "PodScheduled"]

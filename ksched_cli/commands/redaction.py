@@ -37,8 +37,9 @@ def write_redacted(
         objects = list(read.items)
     for line in read.about().warnings:
         warn(line)
+    state = _state(objects)  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codebook)
-    differing = _differing_pods(options, registry, objects, renamed, renamer)
+    differing = _differing_pods(options, registry, state, renamed, renamer)
     if key_path:
         with written_aside(key_path, private=True) as file:
             file.write(key_text(codebook, object_names(objects, renamer)))
@@ -73,12 +74,12 @@ def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot
 def _differing_pods(
     options: CommonOptions,
     registry: Registry,
-    objects: Sequence[bytes],
+    state: ClusterState,
     renamed: Sequence[bytes],
     renamer: Renamer,
 ) -> list[str]:
     """Both states run with the default configuration."""
-    state, redacted_state = _state(objects), _state(renamed)
+    redacted_state = _state(renamed)
     kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
     registry = session.registry_in_release(options, registry, kubelets)
     configuration = session.read_configuration(None, registry)

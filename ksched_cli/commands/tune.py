@@ -18,7 +18,7 @@ from ksched_cli.commands.sweep import (
     settings_of,
     warn_of_materials,
 )
-from ksched_cli.errors import InterruptedRunError, UsageError
+from ksched_cli.errors import InterruptedRunError
 
 if TYPE_CHECKING:
     from ksched_cli.sweep.tune import TuneResult
@@ -90,13 +90,11 @@ def tune(  # noqa: PLR0913  # a parameter per option
 
 def _write(path: str, result: TuneResult) -> None:
     """Raises UsageError."""
+    from ksched_cli.live.snapshot_file import written_aside
     from ksched_cli.report.tune import configuration_text
 
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(configuration_text(result.configuration))
-    except OSError as error:
-        raise UsageError(f"--best {path}: {error.strerror}") from None
+    with written_aside(path) as file:
+        file.write(configuration_text(result.configuration).encode())
 
 
 def _show(result: TuneResult, best: str, options: CommonOptions) -> None:

@@ -34,8 +34,8 @@ class EditableDocument:
         self._line_end = "\r\n" if "\r\n" in text else "\n"
         self._text = text.replace("\r\n", "\n")
         self._is_json = is_json(text)
-        self.changed_style = not self._is_json and _has_anchors(self._text)
         self.data: Any = json.loads(text) if self._is_json else self._read()
+        self.changed_style = not self._is_json and _has_anchors(self._text)
 
     @property
     def text(self) -> str:

@@ -23,7 +23,7 @@ from ksched_cli.report.node_groups import (
     seconds,
     sizes_at,
 )
-from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph
+from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph, printable
 
 _SHARES = (0.5, 0.9, 0.99)
 _PERCENTILES = ("p50", "p90", "p99")
@@ -162,7 +162,8 @@ def csv_text(records: Iterable[PodRecord]) -> str:
         row = pod_row(record)
         waited = None if record.placed is None else seconds(record.placed - record.queued)
         row |= {"namespace": record.namespace, "waited": waited}
-        writer.writerow("" if row[name] is None else row[name] for name in CSV_COLUMNS)
+        cells = ("" if row[name] is None else row[name] for name in CSV_COLUMNS)
+        writer.writerow(printable(cell) if isinstance(cell, str) else cell for cell in cells)
     return file.getvalue().rstrip("\n")
 
 

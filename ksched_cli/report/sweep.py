@@ -19,6 +19,7 @@ from ksched_cli.report.table import (
     counted,
     cut_columns,
     paragraph,
+    printable,
     verdict,
 )
 from ksched_cli.sweep.summary import (
@@ -260,4 +261,9 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         flat[f"patches.{name}"] = value if isinstance(value, str) else json.dumps(value)
     for resource, share in row.get("utilization", {}).items():
         flat |= {f"utilization.{resource}.{key}": value for key, value in share.items()}
-    return flat | {f"metrics.{name}": value for name, value in row.get("metrics", {}).items()}
+    flat |= {f"metrics.{name}": value for name, value in row.get("metrics", {}).items()}
+    return {printable(name): _shown(value) for name, value in flat.items()}
+
+
+def _shown(value: Any) -> Any:
+    return printable(value) if isinstance(value, str) else value

@@ -232,16 +232,21 @@ class Timeline:
         return self._pod(pod)
 
     def _template(self, manifest: dict[str, Any]) -> _Template:
-        metadata = {**(manifest.get("metadata") or {}), "name": _NAME, "namespace": _NAMESPACE}
+        given = manifest.get("metadata") or {}
+        if not isinstance(given, dict):
+            raise EventError("metadata: expected an object")
+        metadata = {**given, "name": _NAME, "namespace": _NAMESPACE}
         own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
         text = msgspec.json.encode(own, enc_hook=float)
         before, _, rest = text.partition(msgspec.json.encode(_NAME))
         between, _, after = rest.partition(msgspec.json.encode(_NAMESPACE))
-        namespace = str((manifest.get("metadata") or {}).get("namespace") or "default")
+        namespace = str(given.get("namespace") or "default")
         return _Template(self._pod(own), namespace, (before, between, after))
 
     def _pod(self, manifest: dict[str, Any]) -> Pod:
         manifest = {"apiVersion": "v1", **manifest, "kind": "Pod"}
+        if manifest["apiVersion"] != "v1":
+            raise EventError(f'a pod has apiVersion "v1", not "{manifest["apiVersion"]}"')
         pod = load_objects(self.state, [manifest], self.name).pods[0]
         key = msgspec.json.encode(manifest.get("spec"), enc_hook=float)
         spec = self._specs.get(key)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ksched_cli.errors import InputError
 from ksched_cli.sweep.materials import Materials, Run
 from ksched_cli.sweep.outcome import Outcome
 from ksched_cli.sweep.plan import Plan, Variants
-from ksched_cli.sweep.rows import Row, RowsFile
+from ksched_cli.sweep.rows import Row, RowsFile, problem_of
 from ksched_cli.sweep.run_process import RunProcess
 
 # Gives every run with its outcome, in any order. The second argument is how many runs there are.
@@ -46,12 +47,26 @@ class Execution:
 
     @classmethod
     def of(cls, plan: Plan, rows: RowsFile) -> Execution:
+        """Raises InputError, see `check`."""
         execution = cls(plan, rows)
         comparison = Variants.of(plan)
         for run in plan.runs():
             execution.ids.add(run.id)
             execution.variants[comparison.name_of(plan.parameters(run))] = None
+        for row in execution.all_rows():
+            execution.check(row, comparison)
         return execution
+
+    def check(self, row: Row, comparison: Variants) -> None:
+        """Raises InputError for a row of this plan that was changed since it was written."""
+        problem = problem_of(row)
+        if not problem and row["patches"].keys() != {axis.name for axis in self.plan.patches}:
+            problem = "it has other patches than the sweep"
+        if not problem and comparison.name_of(row) not in self.variants:
+            problem = "the sweep has no such run"
+        if problem:
+            hint = "Rows are not to be changed; without this one, the run is made again."
+            raise InputError(self.rows.path, f"the row of run {row['id']}: {problem}", hint=hint)
 
     @property
     def resumed(self) -> int:

@@ -15,6 +15,9 @@ from ksched_cli.sweep.sweep_file import PatchAxis
 
 Parameters = dict[str, Any]
 
+# Of a sweep: their ids are all in memory.
+RUNS_MAX = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -61,7 +64,13 @@ class Plan:
         return count
 
     def check(self) -> None:
-        """Raises UsageError where axes that go side by side are not of one length."""
+        """Raises UsageError where there are too many runs, or axes that go side by side are not of
+        one length."""
+        if len(self) > RUNS_MAX:
+            raise UsageError(
+                f"the sweep has {len(self):,} runs, and may have {RUNS_MAX:,}; fewer seeds or "
+                "values, or several sweeps"
+            )
         if not self.is_zipped:
             return
         long = [axis for axis in self.axes if len(axis) > 1]

@@ -9,10 +9,59 @@ from tempfile import NamedTemporaryFile
 from types import TracebackType
 from typing import Any, BinaryIO
 
+import msgspec
+from msgspec import Struct
+
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.sweep.outcome import LOST
+from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT
 
 Row = dict[str, Any]
+
+
+class _Share(Struct):
+    mean: float
+    max: float
+    stddev: float
+
+
+class _Failed(Struct, rename="camel"):
+    """A row of a run that did not come to its end, as schemas/sweep_row.json has it."""
+
+    state: str
+    configuration: str
+    changes: str
+    plugins: list[str]
+    patches: dict[str, Any]
+    kubernetes_version: str | None
+    seed: int | None
+    seconds: float
+    worker: str
+    error: str = ""
+    defect: bool = False
+
+
+class _Ended(_Failed, rename="camel", kw_only=True):
+    """A row of a run that did."""
+
+    placed: int
+    pending: int
+    gated: int
+    evicted: int
+    nodes_used: int
+    utilization: dict[str, _Share]
+    placements: str
+    metrics: dict[str, float]
+
+
+def problem_of(row: Row) -> str:
+    """What is wrong with a row that has an id and a status; "" for nothing."""
+    if row["status"] not in (OK, ERROR, TIMEOUT, LOST):
+        return f"status {row['status']}"
+    try:
+        msgspec.convert(row, _Ended if row["status"] == OK else _Failed)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 class RowsFile:
@@ -34,29 +83,37 @@ class RowsFile:
             self._file: BinaryIO = open(path, "a+b")  # noqa: SIM115  # closed by `close`
         except OSError as error:
             raise UsageError(f"--rows {path}: {error.strerror}") from None
-        self._read()
+        try:
+            self._read()
+        except BaseException:
+            self.close()
+            raise
 
     def _read(self) -> None:
         end = 0
+        is_whole = True
         self._file.seek(0)
         for number, line in enumerate(self._file, 1):
             if not line.endswith(b"\n"):
-                break  # written when the sweep was ended
+                is_whole = False  # written when the sweep was ended
+                break
             end += len(line)
             row = self._row_of(line, number)
             if row["status"] == LOST:
                 self.settled.discard(row["id"])
             else:
                 self.settled.add(row["id"])
-        self._file.truncate(end)
+        if not is_whole:
+            self._file.truncate(end)
         self._file.seek(0, os.SEEK_END)
 
     def _row_of(self, line: bytes, number: int) -> Row:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
-        if not isinstance(row, dict) or "id" not in row or "status" not in row:
+        values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
+        if not all(isinstance(value, str) for value in values):
             hint = "Rows of a sweep are expected, or a file that there is not yet."
             raise InputError(self.path, f"line {number} is no row of a sweep", hint=hint)
         return row
@@ -64,7 +121,7 @@ class RowsFile:
     def append(self, row: Row) -> None:
         """Raises UsageError where it cannot be written."""
         try:
-            self._file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            self._file.write(json.dumps(row).encode() + b"\n")
             self._file.flush()
         except OSError as error:
             raise UsageError(f"--rows {self.path}: {error.strerror}") from None

@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
 
 import msgspec
+from corpora import state_corpus
 from mutations import at, mutated, paths
-from subjects import state_corpus
 
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.loading.load import load_sources

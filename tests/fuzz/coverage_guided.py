@@ -17,7 +17,9 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # tests/ is a package, this folder has scripts
+# tests/ is a package, its folders `fuzz` and `oracle` have scripts.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "oracle"))
 
 with atheris.instrument_imports(include=["ksched_cli"]):
     from functions import FUNCTIONS, Function

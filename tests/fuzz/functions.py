@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from corpora import CASES, CONFIGS, EXAMPLES
 from mutations import interesting
-from subjects import CASES, CONFIGS, EXAMPLES
 from texts import mutated_text
 
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver

@@ -22,6 +22,7 @@ from unittest import mock
 
 import jsonschema
 import typer.main
+from runs_here import runs_here
 
 from ksched_cli.commands import main as entry
 
@@ -104,7 +105,7 @@ def _run(arguments: Sequence[str]) -> tuple[int, str, str]:
     before = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["ksched", *arguments], *streams
     try:
-        with mock.patch.object(entry, "application", return_value=COMMANDS):
+        with mock.patch.object(entry, "application", return_value=COMMANDS), runs_here():
             entry.main()
     except SystemExit as exit_:
         code = exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)

@@ -20,11 +20,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # tests/ is a package, this folder has scripts
+# tests/ is a package, its folders `fuzz` and `oracle` have scripts.
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "oracle"))
 
 from functions import FUNCTIONS, Function
+from inputs import Input, Subject
 from judge import Verdict, judged, judged_call
-from subjects import SUBJECTS, Input, Subject
+from subjects import SUBJECTS
 
 
 def mutated_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Verdict]:
@@ -33,6 +36,12 @@ def mutated_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Ver
     path = folder / mutated.name
     path.write_bytes(mutated.data)
     return mutated, judged(mutated.arguments, path)
+
+
+def command_of(mutated: Input) -> str:
+    """As `explain` or `config show`."""
+    count = 2 if mutated.arguments[0] == "config" else 1
+    return " ".join(mutated.arguments[:count])
 
 
 def run(subject: Subject, seeds: range, deadline: float, save: Path | None) -> Counter[str]:
@@ -46,6 +55,7 @@ def run(subject: Subject, seeds: range, deadline: float, save: Path | None) -> C
             mutated, verdict = mutated_input(subject, seed, folder)
             counts["inputs"] += 1
             counts[f"exit {verdict.code}"] += 1
+            counts[command_of(mutated)] += 1
             if verdict.rule:
                 counts[verdict.rule] += 1
                 counts["broken"] += 1

@@ -5,10 +5,12 @@ import time
 from pathlib import Path
 
 import pytest
+from corpora import CHANGES, EXAMPLES, scenario_corpus
 from functions import FUNCTIONS, Function
+from inputs import Subject
 from judge import judged
 from run_fuzz import mutated_input, run_function
-from subjects import CHANGES, EXAMPLES, SUBJECTS, Subject, scenario_corpus
+from subjects import SUBJECTS
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 

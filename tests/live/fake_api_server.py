@@ -168,6 +168,7 @@ class ApiServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # headers and body are written one after the other
 
             def do_GET(self) -> None:
                 after = server.faults.dies_after

@@ -34,7 +34,9 @@ _SOURCE = "the timeline"
 @dataclass(slots=True)
 class Application:
     """makes_pods: changes make the pods that workloads lack
-    removed_nodes: names of those that left otherwise than by the timeline"""
+    removed_nodes: names of those that left otherwise than by the timeline
+    keys: of pods by the UID that their manifest gives them
+    """
 
     world: World
     queue: SchedulingQueue
@@ -42,6 +44,7 @@ class Application:
     log: PodLog
     makes_pods: bool = True
     removed_nodes: set[str] = field(default_factory=set)
+    keys: dict[str, str] = field(default_factory=dict)
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
@@ -63,8 +66,22 @@ class Application:
 
     # -- pods -----------------------------------------------------------------------------------
 
+    def claim_uid(self, pod: PodInfo) -> None:
+        """Pods are told apart by their UIDs. Raises UsageError where a pod that is there has it."""
+        key, uid = pod.key, pod.uid
+        if uid == key:
+            return
+        owner = self.keys.setdefault(uid, key)
+        if owner != key and self._is_there(owner):
+            raise UsageError(f"pod {key} has the UID of pod {owner}")
+        self.keys[uid] = key
+
+    def _is_there(self, key: str) -> bool:
+        return any(key in pods for pods in (self.log.live, self.world.bound, self.world.strays))
+
     def enqueue(self, pod: PodInfo) -> None:
-        """A pod without a node is there from now on."""
+        """A pod without a node is there from now on. Raises UsageError."""
+        self.claim_uid(pod)
         self.log.arrive(pod, self.attempts.clock.now)
         self.world.expect(pod)
         if pod.pod.status.nominated_node_name:
@@ -74,7 +91,7 @@ class Application:
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
-        if any(pod.key in pods for pods in (self.log.live, self.world.bound, self.world.strays)):
+        if self._is_there(pod.key):
             raise UsageError(f"there is a pod {pod.key} already")
         info = self.world.info(pod)
         if pod.node_name:
@@ -89,6 +106,7 @@ class Application:
         if pod.pod.finished:
             self.log.counts.ignored += 1
             return
+        self.claim_uid(pod)
         if not self.world.add(pod):
             self.log.counts.ignored += 1
             self.queue.move(ASSIGNED_POD_ADD, None, pod)

@@ -128,8 +128,11 @@ class Replay:
             self._finish()
 
     def _begin(self) -> None:
-        """The pods of the state without a node come into the queue, by creation."""
+        """The pods of the state without a node come into the queue, by creation. Raises UsageError
+        where two pods have one UID."""
         simulation = self.world.simulation
+        for pod in self.world.bound.values():
+            self._application.claim_uid(pod)
         pending = simulation.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
