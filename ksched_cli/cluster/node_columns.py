@@ -122,6 +122,11 @@ class NodeColumns:
         return amounts
 
     @cached_property
+    def capacity_by_row(self) -> Sequence[Sequence[int]]:
+        """Per row, the amounts of `capacity`: single ones are quicker to read than in an array."""
+        return list(zip(*self.capacity.tolist(), strict=True))
+
+    @cached_property
     def order(self) -> Rows:
         """Rows in the order of visits: round robin over zones, zones by first appearance."""
         zones: defaultdict[tuple[str, str], list[int]] = defaultdict(list)

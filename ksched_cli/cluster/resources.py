@@ -48,6 +48,7 @@ class PodResources:
     scoring: as nonzero_*, for all resources, but without the requests of the pod as a whole: that
              is what upstream's NodeResourcesFit scores by, which forgets to switch them on
     usage:   what it adds to a column of Snapshot.usage; others: the requests that are not in there
+    principal: the requests of cpu and memory
     """
 
     requests: dict[str, int]
@@ -57,10 +58,12 @@ class PodResources:
     huge: bool = False
     usage: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     others: dict[str, int] = field(init=False, repr=False, compare=False)
+    principal: tuple[int, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        requests = (self.requests.get(CPU, 0), self.requests.get(MEMORY, 0))
-        usage = np.array((*requests, 1, self.nonzero_cpu, self.nonzero_memory), dtype=np.int64)
+        principal = (self.requests.get(CPU, 0), self.requests.get(MEMORY, 0))
+        object.__setattr__(self, "principal", principal)
+        usage = np.array((*principal, 1, self.nonzero_cpu, self.nonzero_memory), dtype=np.int64)
         object.__setattr__(self, "usage", usage)
         others = {n: amount for n, amount in self.requests.items() if n not in (CPU, MEMORY)}
         object.__setattr__(self, "others", others)

@@ -14,7 +14,8 @@ import numpy as np
 
 from ksched_cli.cluster.node_columns import COUNTABLE, NodeColumns
 from ksched_cli.cluster.objects import Node
-from ksched_cli.cluster.snapshot import Snapshot, SnapshotContents
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot_contents import SnapshotContents
 from ksched_cli.cluster.topology.label_columns import MISSING, LabelColumn, LabelColumns
 
 

@@ -36,8 +36,6 @@ from ksched_cli.framework.defects import DefectLog
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
-    MAX_NODE_SCORE,
-    MIN_NODE_SCORE,
     Explains,
     FilterPlugin,
     NormalizeScore,
@@ -148,16 +146,11 @@ class PluginCaller:
 
     def has_scalar_filter(self, plugins: Iterable[FilterPlugin]) -> bool:
         """Whether `passes_all` may be used for all of them: others are called in one form only."""
-        return all(self._has_both_forms(plugin, FilterPlugin, "filter") for plugin in plugins)
-
-    def has_scalar_score(self, plugins: Iterable[ScorePlugin]) -> bool:
-        """As `has_scalar_filter`, for `weighted_sums`."""
-        return all(self._has_both_forms(plugin, ScorePlugin, "score") for plugin in plugins)
-
-    def _has_both_forms(self, plugin: Plugin, contract: type[Plugin], form: str) -> bool:
-        return plugin.name not in self.foreign and all(
-            getattr(type(plugin), method) is not getattr(contract, method)
-            for method in (form, f"{form}_nodes")
+        return all(
+            plugin.name not in self.foreign
+            and type(plugin).filter is not FilterPlugin.filter
+            and type(plugin).filter_nodes is not FilterPlugin.filter_nodes
+            for plugin in plugins
         )
 
     # -- PreFilter, Filter, PostFilter ----------------------------------------------------------
@@ -290,25 +283,6 @@ class PluginCaller:
             raise PluginError(
                 f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
-
-    def weighted_sums(
-        self, weights: Mapping[ScorePlugin, int], state: CycleState, pod: PodInfo, nodes: Nodes
-    ) -> dict[int, int] | None:
-        """By row, the plugins' scores, weighted and added up (see `has_scalar_score`). None leaves
-        it open: a failure shows when `score_nodes` is called."""
-        sums = {}
-        try:
-            for row in nodes.indices().tolist():
-                node, weighted = NodeInfo(nodes.snapshot, row), 0
-                for plugin, weight in weights.items():
-                    score = plugin.score(state, pod, node)
-                    if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-                        return None
-                    weighted += score * weight
-                sums[row] = weighted
-        except Exception:
-            return None
-        return sums
 
     # -- points of one shape --------------------------------------------------------------------
 

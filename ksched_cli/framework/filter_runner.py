@@ -29,7 +29,11 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.row_forms import all_pass, row_checks
 from ksched_cli.framework.status import SUCCESS, Status
+
+# Below this many nodes, the array form of the ROW plugins costs more than one by one.
+CHECKED_ROWS_MAX = 12
 
 # In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.
 OwnStates: TypeAlias = Mapping[int, CycleState]
@@ -53,9 +57,8 @@ class FilterRunner(ExtensionsRunner):
         self._all_nodes = Nodes(snapshot)
         self._nominator = nominator
         self._cache = cache
-        # In-tree plugins that may be called node by node, and all the others.
+        # In-tree plugins that may be called node by node.
         self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
-        self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
         # Those whose answers pods of several shapes may share.
         self._shareable = shareable(self.plugins, caller.foreign)
 
@@ -146,7 +149,7 @@ class FilterRunner(ExtensionsRunner):
             return self._run_in_order(cache.uncached, state, pod, nodes, own_states, verdicts)
         plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
         if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(state, pod, nodes):
-            plugins = self._array_plugins
+            plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
         return self._run_in_order(plugins, state, pod, nodes, own_states, verdicts)
 
     def _run_in_order(
@@ -305,7 +308,9 @@ class FilterRunner(ExtensionsRunner):
                 cache.add_row_plugin(position, plugin)
             else:
                 cache.add_static(position, self._node_verdicts(plugin, static_state, pod))
-        cache.scalar = self._caller.has_scalar_filter(cache.row_plugins)
+        cache.row_checks = row_checks(
+            cache.row_plugins, self._caller.foreign, static_state, pod, self._snapshot
+        )
         return cache
 
     def _node_verdicts(
@@ -340,13 +345,13 @@ class FilterRunner(ExtensionsRunner):
         stale = cache.renew(nodes)
         if stale is None:
             return
-        caller, plugins = self._caller, cache.row_plugins
-        may_be_scalar = cache.scalar and not cache.rejected and len(stale) < SCALAR_PATH_MAX
-        if may_be_scalar and caller.passes_all(plugins, static_state, pod, stale):
+        checks = cache.row_checks
+        is_few = checks is not None and len(stale) < CHECKED_ROWS_MAX
+        if checks is not None and is_few and cache.passes(stale) and all_pass(checks, stale):
             return
         codes = static_codes = stale.gather(cache.static_codes)
-        for position, plugin in zip(cache.positions, plugins, strict=True):
-            verdicts = caller.filter_nodes(plugin, static_state, pod, stale)
+        for position, plugin in zip(cache.positions, cache.row_plugins, strict=True):
+            verdicts = self._caller.filter_nodes(plugin, static_state, pod, stale)
             if len(verdicts.statuses) > 1:
                 codes = np.minimum(codes, cache.encode(position, verdicts))
         if codes is not static_codes or cache.rejected:

@@ -29,10 +29,11 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Scores
+from ksched_cli.framework.row_forms import row_scorers
 from ksched_cli.framework.status import SKIP, PluginError
 
 # Below this many nodes, the array forms of the ROW plugins cost more than those for one node.
-SCALAR_SCORES_MAX = 8
+SCALAR_SCORES_MAX = 16
 
 # For so many pods that look the same, ROW plugins score all nodes at once, not those in view.
 ALL_NODES_MIN = 16
@@ -191,7 +192,7 @@ class ScoreRunner:
         cache, entry.score = entry.score, None
         if cache is None:
             cache = self._build_cache(entry.static_state, pod)
-            if cache.scalar and entry.pod_count >= ALL_NODES_MIN:
+            if cache.row_scorers and entry.pod_count >= ALL_NODES_MIN:
                 self._refresh_rows(cache, entry.static_state, pod, Nodes(nodes.snapshot))
         self._refresh(cache, entry.static_state, pod, nodes)
         entry.score = cache
@@ -212,8 +213,11 @@ class ScoreRunner:
                 scores = self._node_scores(plugin, static_state, pod)
                 cache.add_node_plugin(plugin, self.weights[plugin.name], scores)
         plugins = cache.row_plugins
-        cache.scalar = not cache.raw_row_plugins and self._caller.has_scalar_score(plugins)
-        if cache.scalar and cache.row_sums is not None:
+        if not cache.raw_row_plugins:
+            cache.row_scorers = row_scorers(
+                plugins, self._caller.foreign, static_state, pod, cache.snapshot
+            )
+        if cache.row_scorers and cache.row_sums is not None:
             keys = [(plugin.name, self._caller.cache_key(plugin, pod)) for plugin in plugins]
             if all(key is not None for _, key in keys):
                 shared = self._cache.row_sums
@@ -256,7 +260,7 @@ class ScoreRunner:
                 cache.replace_part(normalized, extremes, part)
         if cache.row_sums is not None:
             # Of all nodes, the log says which have changed; in-tree plugins do not mind more.
-            in_view = Nodes(nodes.snapshot) if cache.scalar and nodes.are_most else nodes
+            in_view = Nodes(nodes.snapshot) if cache.row_scorers and nodes.are_most else nodes
             self._refresh_rows(cache, static_state, pod, in_view)
 
     def _refresh_rows(
@@ -267,12 +271,8 @@ class ScoreRunner:
         stale = None if row_sums is None else row_sums.versions.renew(nodes)
         if row_sums is None or stale is None:
             return
-        if cache.scalar and len(stale) < SCALAR_SCORES_MAX:
-            by_row = self._caller.weighted_sums(cache.row_plugins, static_state, pod, stale)
-            if by_row is not None:
-                for row, weighted in by_row.items():
-                    row_sums.sums[row] = weighted
-                return
+        if cache.row_scorers and len(stale) < SCALAR_SCORES_MAX and _add_up(cache, stale):
+            return
         rows = slice(None) if stale.rows is None else stale.rows
         try:
             sums: Scores | None = None
@@ -303,6 +303,24 @@ class ScoreRunner:
             part = None
         scores.store_part(extremes, part)
         return part
+
+
+def _add_up(cache: ScoreCache, nodes: Nodes) -> bool:
+    """Stores the sums of the nodes, computed one by one; False leaves it open."""
+    snapshot, row_sums = nodes.snapshot, cache.row_sums
+    if snapshot.huge or row_sums is None:
+        return False
+    capacity, sums, scorers = snapshot.capacity_by_row, row_sums.sums, cache.row_scorers
+    rows = nodes.indices().tolist()
+    for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
+        weighted = 0
+        for score_row, weight in scorers:
+            score = score_row(usage, capacity[row])
+            if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                return False
+            weighted += score * weight
+        sums[row] = weighted
+    return True
 
 
 def total(scores: Sequence[PluginScores], count: int) -> Scores:

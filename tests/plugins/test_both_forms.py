@@ -8,8 +8,9 @@ from hypothesis import given
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.interface import FilterPlugin, Plugin, ScorePlugin
+from ksched_cli.framework.interface import FilterPlugin, Plugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.row_forms import ScoresRows
 from ksched_cli.testing import simulation
 from tests.clusters import states
 
@@ -49,7 +50,9 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(
     run = simulation(state, configured(strategy))
     (framework,) = run.frameworks.values()
     filters = in_both_forms(framework.filtering.plugins, FilterPlugin, "filter")
-    scores = in_both_forms(framework.scoring.plugins, ScorePlugin, "score")
+    scores: list[Any] = [
+        plugin for plugin in framework.scoring.plugins if isinstance(plugin, ScoresRows)
+    ]
     assert filters
     assert len(scores) == 2
     nodes = Nodes(run.snapshot)
@@ -64,7 +67,8 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(
         for plugin in scores:
             prepared = plugin.pre_score(cycle, pod, nodes)
             assert prepared.is_success or prepared.is_skip
-            raw = [
-                plugin.score(cycle, pod, NodeInfo(run.snapshot, row)) for row in range(len(nodes))
-            ]
-            assert raw == plugin.score_nodes(cycle, pod, nodes).tolist()
+            score = plugin.row_scorer(cycle, pod, run.snapshot)
+            if score is not None:
+                usage = run.snapshot.rows_usage(range(len(nodes)))
+                by_row = map(score, usage, run.snapshot.capacity_by_row)
+                assert list(by_row) == plugin.score_nodes(cycle, pod, nodes).tolist()

@@ -6,6 +6,7 @@ its status, so that the smaller of two codes is the verdict of the earlier plugi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,11 +19,12 @@ from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.row_forms import RowCheck
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
 Codes: TypeAlias = NDArray[np.int32]
 
-PASSES = np.int32(np.iinfo(np.int32).max)
+PASSES = np.iinfo(np.int32).max
 STATUS_BITS = 20
 STATUS_MASK = (1 << STATUS_BITS) - 1
 
@@ -36,7 +38,7 @@ class FilterCache:
     row_plugins:  the ROW plugins that take part; positions: theirs in the profile's order
     uncached:     the plugins whose answers are not cached; uncached_positions: theirs
     is_prefix:    whether these come after all the others that take part
-    scalar:       whether the row plugins may be called node by node
+    row_checks:   those of the row plugins; None where one of them has none
     rejected:     how many rows of `codes` do not pass
     statuses:     by number; numbers: the reverse
     has_error:    whether a plugin has failed, so that the order of visits matters
@@ -51,7 +53,7 @@ class FilterCache:
     uncached: tuple[FilterPlugin, ...] = ()
     uncached_positions: tuple[int, ...] = ()
     is_prefix: bool = True
-    scalar: bool = False
+    row_checks: Sequence[RowCheck] | None = None
     rejected: int = 0
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     numbers: dict[Status, int] = field(default_factory=dict)
@@ -97,6 +99,11 @@ class FilterCache:
         self.column = None
         self.rejected += int(np.count_nonzero(codes != PASSES) - np.count_nonzero(before != PASSES))
         self.codes[rows] = codes
+
+    def passes(self, nodes: Nodes) -> bool:
+        """Whether all the nodes pass, as far as is stored. For a few nodes."""
+        codes = self.codes
+        return not self.rejected or all(codes.item(r) == PASSES for r in nodes.indices().tolist())
 
     def verdicts(self, nodes: Nodes) -> Verdicts:
         """Of nodes that are up to date."""

@@ -31,23 +31,27 @@ class RowVersions:
         """Those of the nodes that changed since they were last renewed, or never were; None where
         there are none. From now on they count as up to date: the caller computes them anew."""
         snapshot, rows, first = self.snapshot, nodes.rows, nodes.first
-        touched, versions = snapshot.touched, self._versions
+        versions = self._versions
         if rows is None:
-            ranks = self._all_stale_ranks()
+            count, ranks = len(versions), self._all_stale_ranks()
         elif first is not None:
-            end = first + len(rows)
-            ranks = (touched[first:end] > versions[first:end]).nonzero()[0]
+            count = len(rows)
+            end = first + count
+            ranks = (snapshot.touched[first:end] > versions[first:end]).nonzero()[0]
+            if len(ranks) == 1:
+                # Mostly it is one; a slice costs less than a selection.
+                first += ranks.item(0)
+                versions[first] = len(snapshot.log)
+                return Nodes(snapshot, snapshot.order[first : first + 1], first)
             ranks += first
         else:
-            ranks = snapshot.rank[rows]
-            ranks = ranks[(touched[ranks] > versions[ranks]).nonzero()[0]]
-        count = len(ranks)
-        if not count:
+            count, ranks = len(rows), snapshot.rank[rows]
+            ranks = ranks[(snapshot.touched[ranks] > versions[ranks]).nonzero()[0]]
+        stale = len(ranks)
+        if not stale:
             return None
         versions[ranks] = len(snapshot.log)
-        if count == (len(versions) if rows is None else len(rows)):
-            return nodes
-        return Nodes(nodes.snapshot, snapshot.order[ranks])
+        return nodes if stale == count else Nodes(snapshot, snapshot.order[ranks])
 
     def _all_stale_ranks(self) -> Rows:
         log = self.snapshot.log

@@ -16,6 +16,7 @@ from ksched_cli.framework.cache.row_versions import RowVersions
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Mask, Scores
+from ksched_cli.framework.row_forms import RowScorers
 
 # The lowest and the highest of some scores.
 Extremes: TypeAlias = tuple[int, int]
@@ -124,7 +125,7 @@ class ScoreCache:
     raw_row_plugins: those among them whose raw scores are computed anew for rows that changed
     raw:         raw scores of all rows, by plugin name
     uncached:    the plugins of which nothing is cached
-    scalar:      whether the row plugins may be called node by node
+    row_scorers: those of the row plugins, where all of them score single rows
     """
 
     snapshot: Snapshot
@@ -136,7 +137,7 @@ class ScoreCache:
     raw_row_plugins: list[ScorePlugin] = field(default_factory=list)
     raw: dict[str, Scores] = field(default_factory=dict)
     uncached: list[ScorePlugin] = field(default_factory=list)
-    scalar: bool = False
+    row_scorers: RowScorers = ()
 
     @classmethod
     def zeros(cls, snapshot: Snapshot) -> ScoreCache:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Floats
+from ksched_cli.cluster.snapshot import Floats, RowUsage, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -20,11 +20,11 @@ from ksched_cli.framework.interface import (
     Explains,
     PreScorePlugin,
     Scope,
-    ScorePlugin,
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
+from ksched_cli.framework.row_forms import RowScorer, ScoresRows
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.balanced_allocation_args import (
@@ -45,7 +45,7 @@ STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
 HALF = MAX_NODE_SCORE // 2
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, Explains):
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Explains):
     name = "NodeResourcesBalancedAllocation"
     scope = Scope.ROW
 
@@ -65,21 +65,22 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, SignPlugin, E
         state.write(STATE_KEY, pod_requests)
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+    def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
         pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        snapshot, row = node.snapshot, node.row
         if pod_requests is None or plain_column(pod_requests, snapshot) is None:
-            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu, memory = pod_requests.by_resource
-        cpu_capacity, memory_capacity = (
-            snapshot.capacity.item(0, row),
-            snapshot.capacity.item(1, row),
-        )
-        # Python divides large integers more exactly than Go divides floats; those that are too
-        # large to be exact as floats are far above any capacity here.
-        cpu_fraction = (snapshot.usage.item(0, row) + cpu) / cpu_capacity
-        memory_fraction = (snapshot.usage.item(1, row) + memory) / memory_capacity
-        return _balance_of(cpu_fraction, memory_fraction)
+            return None
+        requested_cpu, requested_memory = pod_requests.by_resource
+
+        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+            used_cpu, used_memory, _, _, _ = usage
+            cpu, memory, _ = capacity
+            # Python divides large integers more exactly than Go divides floats; those that are too
+            # large to be exact as floats are far above any capacity here.
+            return _balance_of(
+                (used_cpu + requested_cpu) / cpu, (used_memory + requested_memory) / memory
+            )
+
+        return score
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests = self._requests_to_score(state, pod)
@@ -123,22 +124,18 @@ class BalanceChange(NodeResourcesBalancedAllocation):
     """Of minors where the rule is by how much the pod improves the balance of the node: 75 where
     it changes nothing, 50 at worst and 100 at best."""
 
-    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        pod_requests: ScoredRequests | None = state.data.get(STATE_KEY)
-        snapshot, row = node.snapshot, node.row
-        if pod_requests is None or plain_column(pod_requests, snapshot) is None:
-            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        cpu_request, memory_request = pod_requests.by_resource
-        cpu, memory = snapshot.usage.item(0, row), snapshot.usage.item(1, row)
-        cpu_capacity, memory_capacity = (
-            snapshot.capacity.item(0, row),
-            snapshot.capacity.item(1, row),
-        )
-        after = _balance_of(
-            (cpu + cpu_request) / cpu_capacity, (memory + memory_request) / memory_capacity
-        )
-        before = _balance_of(cpu / cpu_capacity, memory / memory_capacity)
-        return HALF + (HALF + after - before) // 2
+    def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
+        score_after = super().row_scorer(state, pod, snapshot)
+        if score_after is None:
+            return None
+
+        def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+            used_cpu, used_memory, _, _, _ = usage
+            cpu, memory, _ = capacity
+            before = _balance_of(used_cpu / cpu, used_memory / memory)
+            return HALF + (HALF + score_after(usage, capacity) - before) // 2
+
+        return score
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests = self._requests_to_score(state, pod)

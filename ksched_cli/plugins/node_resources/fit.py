@@ -12,7 +12,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats
+from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowUsage, Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -22,7 +22,6 @@ from ksched_cli.framework.interface import (
     PreFilterResult,
     PreScorePlugin,
     Scope,
-    ScorePlugin,
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -30,6 +29,7 @@ from ksched_cli.framework.pod_group_plugins import PlacementScorePlugin
 from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Mask, Scores, Verdicts
+from ksched_cli.framework.row_forms import ChecksRows, RowCheck, RowScorer, ScoresRows
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
@@ -42,11 +42,11 @@ from ksched_cli.plugins.node_resources.scoring import (
     ScoredRequests,
     calculate_pod_requests,
     least_allocated,
+    least_allocated_by_row,
     least_allocated_floats,
-    least_allocated_number,
     most_allocated,
+    most_allocated_by_row,
     most_allocated_floats,
-    most_allocated_number,
     plain_column,
     requested_to_capacity_ratio,
     requests_key,
@@ -71,9 +71,10 @@ InsufficientResource: TypeAlias = tuple[str, Mask, Mask | None]
 
 class NodeResourcesFit(
     PreFilterPlugin,
+    ChecksRows,
     ComparesResources,
     PreScorePlugin,
-    ScorePlugin,
+    ScoresRows,
     SignPlugin,
     PlacementScorePlugin,
     Explains,
@@ -88,15 +89,15 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        # In three forms: of columns, of columns as floats, of one node.
+        # In three forms: of columns, of columns as floats, of one row.
         if strategy.type == LEAST_ALLOCATED:
             self._strategy = least_allocated
             self._strategy_of_floats = least_allocated_floats
-            self._strategy_of_node = least_allocated_number
+            self._strategy_of_row = least_allocated_by_row
         else:
             self._strategy = most_allocated
             self._strategy_of_floats = most_allocated_floats
-            self._strategy_of_node = most_allocated_number
+            self._strategy_of_row = most_allocated_by_row
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
@@ -121,21 +122,32 @@ class NodeResourcesFit(
         return None, SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        snapshot, row = node.snapshot, node.row
-        # Huge amounts overflow as in Go only in the array form.
-        if not snapshot.huge and PRE_FILTER_KEY in state.data:
-            usage, capacity = snapshot.usage, snapshot.capacity
-            cpu, memory, *_ = pod.resources.usage.tolist()
-            others = pod.resources.others
-            if (
-                capacity.item(0, row) - usage.item(0, row) >= cpu
-                and capacity.item(1, row) - usage.item(1, row) >= memory
-                and capacity.item(2, row) > usage.item(2, row)
-                and (not others or _has_room(node, others))
-            ):
+        check = self.row_check(state, pod, node.snapshot)
+        if check is not None:
+            (usage,) = node.snapshot.rows_usage((node.row,))
+            if check(node.row, usage, node.snapshot.capacity_by_row[node.row]):
                 return SUCCESS
         verdicts = self.filter_nodes(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids.item(0)]
+
+    def row_check(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowCheck | None:
+        # Huge amounts overflow as in Go only in the array form.
+        if snapshot.huge or PRE_FILTER_KEY not in state.data:
+            return None
+        requested_cpu, requested_memory = pod.resources.principal
+        others = pod.resources.others
+
+        def check(row: int, usage: RowUsage, capacity: Sequence[int]) -> bool:
+            used_cpu, used_memory, pods, _, _ = usage
+            cpu, memory, most_pods = capacity
+            return (
+                cpu - used_cpu >= requested_cpu
+                and memory - used_memory >= requested_memory
+                and pods < most_pods
+                and (not others or _has_room(snapshot, row, others))
+            )
+
+        return check
 
     def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
         try:
@@ -184,21 +196,15 @@ class NodeResourcesFit(
         state.write(PRE_SCORE_KEY, calculate_pod_requests(self._resources, pod, nonzero=True))
         return SUCCESS
 
-    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+    def row_scorer(self, state: CycleState, pod: PodInfo, snapshot: Snapshot) -> RowScorer | None:
         pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
-        snapshot, row = node.snapshot, node.row
         if (
             pod_requests is None
             or self._shape_score is not None
             or plain_column(pod_requests, snapshot) is None
         ):
-            return self.score_nodes(state, pod, Nodes.of(node)).item(0)
-        used, capacity, score = snapshot.nonzero, snapshot.capacity, self._strategy_of_node
-        cpu, memory = pod_requests.by_resource
-        cpu_weight, memory_weight = self._weights
-        points = score(used.item(0, row) + cpu, capacity.item(0, row)) * cpu_weight
-        points += score(used.item(1, row) + memory, capacity.item(1, row)) * memory_weight
-        return points // (cpu_weight + memory_weight)
+            return None
+        return self._strategy_of_row(pod_requests.by_resource, self._weights)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
@@ -261,9 +267,8 @@ class NodeResourcesFit(
         return usage_lines(self._resources, pod_requests, node, nonzero=True)
 
 
-def _has_room(node: NodeInfo, requests: dict[str, int]) -> bool:
+def _has_room(snapshot: Snapshot, row: int, requests: dict[str, int]) -> bool:
     """Whether all of the requests fit on the node, be they ignored or not."""
-    snapshot, row = node.snapshot, node.row
     for resource, amount in requests.items():
         capacity = snapshot.allocatable(resource).item(row)
         if capacity - snapshot.requested(resource).item(row) < amount:

@@ -15,10 +15,11 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
-from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, Snapshot
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowUsage, Snapshot
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
+from ksched_cli.framework.row_forms import RowScorer
 from ksched_cli.kube.int64 import divide
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
@@ -150,16 +151,44 @@ def _plain_quotient(points: Scores, capacity: Scores) -> Scores:
     return (points / capacity).astype(np.int64)
 
 
-def least_allocated_number(requested: int, capacity: int) -> int:
-    """As `least_allocated`, of one node, for amounts that cannot overflow."""
-    return (capacity - requested) * MAX_NODE_SCORE // capacity if requested < capacity else 0
-
-
 def most_allocated_number(requested: int, capacity: int) -> int:
-    """As `most_allocated`, of one node, for amounts that cannot overflow."""
-    if requested >= capacity:
-        return MAX_NODE_SCORE
-    return requested * MAX_NODE_SCORE // capacity
+    """As `most_allocated`, of one amount that cannot overflow."""
+    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
+def least_allocated_by_row(requested: Sequence[int], weights: Sequence[int]) -> RowScorer:
+    """The weighted mean of `least_allocated` of cpu and memory, for amounts that cannot overflow.
+    requested: by the pod; weights: of the two"""
+    requested_cpu, requested_memory = requested
+    cpu_weight, memory_weight = weights
+    weight = cpu_weight + memory_weight
+
+    def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+        _, _, _, used_cpu, used_memory = usage
+        cpu, memory, _ = capacity
+        free_cpu = cpu - used_cpu - requested_cpu
+        free_memory = memory - used_memory - requested_memory
+        points = free_cpu * MAX_NODE_SCORE // cpu * cpu_weight if free_cpu > 0 else 0
+        if free_memory > 0:
+            points += free_memory * MAX_NODE_SCORE // memory * memory_weight
+        return points // weight
+
+    return score
+
+
+def most_allocated_by_row(requested: Sequence[int], weights: Sequence[int]) -> RowScorer:
+    """As `least_allocated_by_row`, of `most_allocated`."""
+    requested_cpu, requested_memory = requested
+    cpu_weight, memory_weight = weights
+
+    def score(usage: RowUsage, capacity: Sequence[int]) -> int:
+        _, _, _, used_cpu, used_memory = usage
+        cpu, memory, _ = capacity
+        points = most_allocated_number(used_cpu + requested_cpu, cpu) * cpu_weight
+        points += most_allocated_number(used_memory + requested_memory, memory) * memory_weight
+        return points // (cpu_weight + memory_weight)
+
+    return score
 
 
 def least_allocated_floats(requested: Floats, capacity: Floats) -> Floats:

@@ -15,9 +15,10 @@ from ksched_cli.plugins.node_resources.scoring import (
     MAX_PLAIN,
     ResourceUsage,
     least_allocated,
+    least_allocated_by_row,
     least_allocated_floats,
-    least_allocated_number,
     most_allocated,
+    most_allocated_by_row,
     most_allocated_floats,
     most_allocated_number,
     requested_to_capacity_ratio,
@@ -88,8 +89,12 @@ def test_plain_division_is_exact_next_to_whole_numbers(amounts: tuple[int, int])
     used, whole = column(requested), column(capacity)
     assert least_allocated(used, whole, True)[0] == least(requested, capacity)
     assert most_allocated(used, whole, True)[0] == most(requested, capacity)
-    assert least_allocated_number(requested, capacity) == least(requested, capacity)
     assert most_allocated_number(requested, capacity) == most(requested, capacity)
+    usage, whole_row = (0, 0, 0, requested - 1, requested), (capacity, capacity, 0)
+    by_row = least_allocated_by_row((1, 0), (1, 2))
+    assert by_row(usage, whole_row) == least(requested, capacity)
+    by_row = most_allocated_by_row((1, 0), (1, 2))
+    assert by_row(usage, whole_row) == most(requested, capacity)
 
 
 @given(st.integers(0, 2**54 - 1), st.integers(1, MAX_PLAIN - 1))

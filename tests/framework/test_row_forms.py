@@ -1,0 +1,92 @@
+"""Answers about single rows: which plugins give them, and that they are those about all nodes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.row_forms import ChecksRows, ScoresRows, row_checks, row_scorers
+from ksched_cli.testing import cluster, find, node, pod, simulation
+
+GPU = "example.com/gpu"
+
+
+def run_of(minor: str = "1.34") -> Simulation:
+    nodes = [
+        node(name, cpu=cpu, memory="8Gi", resources={GPU: gpus})
+        for name, cpu, gpus in (("n1", 8, 1), ("n2", 4, 1), ("n3", 2, 0))
+    ]
+    running = pod("r", cpu=3, node="n2")
+    return simulation(
+        cluster(*nodes, running, pod("p", cpu=1, memory="1Gi", requests={GPU: 1})),
+        kubernetes_version=minor,
+    )
+
+
+def prepared(run: Simulation, plugin: Any) -> CycleState:
+    cycle, info = CycleState(), find(run, "p")
+    plugin.pre_filter(cycle, info, Nodes(run.snapshot)) if hasattr(plugin, "pre_filter") else None
+    plugin.pre_score(cycle, info, Nodes(run.snapshot))
+    return cycle
+
+
+def by_row(run: Simulation, answer: Callable[..., Any], rows: range) -> list[Any]:
+    usage = run.snapshot.rows_usage(rows)
+    return [answer(usage[row], run.snapshot.capacity_by_row[row]) for row in rows]
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.36"])
+def test_the_resource_plugins_score_single_rows_as_they_score_all(minor: str) -> None:
+    run = run_of(minor)
+    (framework,) = run.frameworks.values()
+    plugins = [p for p in framework.scoring.plugins if isinstance(p, ScoresRows)]
+    assert len(plugins) == 2
+    for plugin in plugins:
+        cycle, info = prepared(run, plugin), find(run, "p")
+        scores = plugin.score_nodes(cycle, info, Nodes(run.snapshot)).tolist()
+        scorer = plugin.row_scorer(cycle, info, run.snapshot)
+        assert scorer is not None
+        assert by_row(run, scorer, range(3)) == scores
+        assert len(set(scores)) > 1
+
+
+def test_a_row_is_checked_for_every_resource() -> None:
+    run = run_of()
+    (framework,) = run.frameworks.values()
+    (plugin,) = (p for p in framework.filtering.plugins if isinstance(p, ChecksRows))
+    check = plugin.row_check(prepared(run, plugin), find(run, "p"), run.snapshot)
+    assert check is not None
+    usage, capacity = run.snapshot.rows_usage(range(3)), run.snapshot.capacity_by_row
+    assert [check(row, usage[row], capacity[row]) for row in range(3)] == [True, True, False]
+    for short in ([8000, 0, 0, 0, 0], [0, 8 << 30, 0, 0, 0], [0, 0, 110, 0, 0]):
+        assert not check(0, short, capacity[0])
+
+
+def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> None:
+    run = run_of()
+    (framework,) = run.frameworks.values()
+    info, cycle = find(run, "p"), CycleState()
+    for plugin in framework.scoring.plugins:
+        if isinstance(plugin, ScoresRows):
+            cycle.data.update(prepared(run, plugin).data)
+    weights: dict[ScorePlugin, int] = {
+        plugin: 2 for plugin in framework.scoring.plugins if isinstance(plugin, ScoresRows)
+    }
+    scorers = row_scorers(weights, (), cycle, info, run.snapshot)
+    assert [weight for _, weight in scorers] == [2, 2]
+    assert not row_scorers(weights, ("NodeResourcesFit",), cycle, info, run.snapshot)
+    every_plugin = dict.fromkeys(framework.scoring.plugins, 1)
+    assert not row_scorers(every_plugin, (), cycle, info, run.snapshot)
+    filters: list[FilterPlugin] = [
+        p for p in framework.filtering.plugins if isinstance(p, ChecksRows)
+    ]
+    assert len(row_checks(filters, (), cycle, info, run.snapshot) or ()) == 1
+    assert row_checks(filters, ("NodeResourcesFit",), cycle, info, run.snapshot) is None
+    assert row_checks(framework.filtering.plugins, (), cycle, info, run.snapshot) is None
+    run.snapshot.huge = True
+    assert row_checks(filters, (), cycle, info, run.snapshot) is None
+    assert not row_scorers(weights, (), cycle, info, run.snapshot)
