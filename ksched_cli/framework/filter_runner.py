@@ -32,9 +32,6 @@ from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.row_forms import all_pass, row_checks
 from ksched_cli.framework.status import SUCCESS, Status
 
-# Below this many nodes, the array form of the ROW plugins costs more than one by one.
-CHECKED_ROWS_MAX = 12
-
 # In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.
 OwnStates: TypeAlias = Mapping[int, CycleState]
 
@@ -345,9 +342,7 @@ class FilterRunner(ExtensionsRunner):
         stale = cache.renew(nodes)
         if stale is None:
             return
-        checks = cache.row_checks
-        is_few = checks is not None and len(stale) < CHECKED_ROWS_MAX
-        if checks is not None and is_few and cache.passes(stale) and all_pass(checks, stale):
+        if all_pass(cache.row_checks, stale) and cache.passes(stale):
             return
         codes = static_codes = stale.gather(cache.static_codes)
         for position, plugin in zip(cache.positions, cache.row_plugins, strict=True):

@@ -16,6 +16,9 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 
+# Below this many nodes, array forms cost more than one by one.
+CHECKED_ROWS_MAX = 12
+
 # (row, its usage, its capacity) → whether the node passes; False leaves it open.
 RowCheck: TypeAlias = Callable[[int, RowUsage, Sequence[int]], bool]
 
@@ -80,10 +83,11 @@ def row_scorers(
     return tuple(scorers)
 
 
-def all_pass(checks: Iterable[RowCheck], nodes: Nodes) -> bool:
-    """Whether all the nodes pass; False leaves it open."""
+def all_pass(checks: Sequence[RowCheck] | None, nodes: Nodes) -> bool:
+    """Whether all the nodes pass; False leaves it open, as where they are too many to ask one by
+    one."""
     snapshot = nodes.snapshot
-    if snapshot.huge:
+    if checks is None or snapshot.huge or len(nodes) >= CHECKED_ROWS_MAX:
         return False
     capacity = snapshot.capacity_by_row
     rows = nodes.indices().tolist()

@@ -33,7 +33,7 @@ from ksched_cli.framework.row_forms import row_scorers
 from ksched_cli.framework.status import SKIP, PluginError
 
 # Below this many nodes, the array forms of the ROW plugins cost more than those for one node.
-SCALAR_SCORES_MAX = 16
+SCALAR_SCORES_MAX = 12
 
 # For so many pods that look the same, ROW plugins score all nodes at once, not those in view.
 ALL_NODES_MIN = 16
