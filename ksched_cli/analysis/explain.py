@@ -7,11 +7,13 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct, structs
+from msgspec import field as struct_field
 
 from ksched_cli.analysis.funnel import FilterStep, funnel
 from ksched_cli.analysis.reasons import FITTING, Distance, Reason, distances, reasons
@@ -22,13 +24,13 @@ from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, NodeScore
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Code, Rejection, Status
 
 NEVER_PREEMPTS = "Never"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeExplanation:
+class NodeExplanation(Struct, frozen=True):
     """rejections: empty where the node fits; then scores, total and rank (ties share one).
 
     distance: how far the node is from fitting
@@ -36,7 +38,7 @@ class NodeExplanation:
 
     node: str
     rejections: tuple[Rejection, ...] = ()
-    scores: Mapping[str, NodeScore] = field(default_factory=dict)
+    scores: Mapping[str, NodeScore] = struct_field(default_factory=dict)
     total: int | None = None
     rank: int | None = None
     distance: Distance = FITTING
@@ -102,12 +104,16 @@ class Explanation:
     funnel: tuple[FilterStep, ...] = ()
 
 
-def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Explanation:
+def explain(
+    simulation: Simulation, pod: PodInfo, *, alone: bool = False, all_details: bool = True
+) -> Explanation:
     """Runs the simulation, which must not have run before.
 
     A pod that runs already is evaluated as if it came before all others, on all nodes.
     alone: leave the other pending pods out
+    all_details: of the scores of every node; else of the best and of the one taken, as a table has
     """
+    view = _View(simulation, all_details or simulation.pod_groups is not None)
     profile = pod.spec.scheduler_name
     ignored = why_ignored(pod.pod, simulation.frameworks)
     if ignored:
@@ -115,10 +121,10 @@ def explain(simulation: Simulation, pod: PodInfo, *, alone: bool = False) -> Exp
     if pod.pod.node_name:
         simulation.queue()
         with simulation.without_pod(pod) as (unplaced, _):
-            return _of_running_pod(simulation, unplaced, pod.pod.node_name)
-    turn = take_turn(simulation, pod, lambda info: _of_all_nodes(simulation, info), alone=alone)
+            return _of_running_pod(view, unplaced, pod.pod.node_name)
+    turn = take_turn(simulation, pod, view.look, alone=alone, on_choice=view.add_details)
     attempt = turn.attempts[-1]
-    answer = turn.answers[-1]
+    answer = view.explanation
     return replace(
         answer,
         node=attempt.node,
@@ -153,10 +159,12 @@ def best_first(node: NodeExplanation) -> tuple[float, Distance, str]:
     return rank, node.distance, node.node
 
 
-def _of_running_pod(simulation: Simulation, pod: PodInfo, running_on: str) -> Explanation:
-    defects = simulation.caller.noted
-    answer = _of_all_nodes(simulation, pod)
-    failed = bool(answer.error) and simulation.caller.noted > defects
+def _of_running_pod(view: _View, pod: PodInfo, running_on: str) -> Explanation:
+    caller = view.simulation.caller
+    defects = caller.noted
+    view.look(pod)
+    answer = view.explanation
+    failed = bool(answer.error) and caller.noted > defects
     rank = _rank_of(answer.nodes, running_on)
     return replace(answer, running_on=running_on, rank=rank, undecided=failed)
 
@@ -173,10 +181,40 @@ def _margin(attempt: Attempt) -> int | None:
     return attempt.score - max(below)
 
 
-def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
-    """As if the pod came now, and every node were looked at."""
-    framework = simulation.frameworks[pod.spec.scheduler_name]
-    evaluation = simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+class _View:
+    """The pod's last look at all nodes.
+
+    all_details: see `explain`
+    """
+
+    explanation: Explanation
+
+    def __init__(self, simulation: Simulation, all_details: bool) -> None:
+        self.simulation = simulation
+        self._all_details = all_details
+        self._evaluation: Evaluation | None = None
+
+    def look(self, pod: PodInfo) -> None:
+        """As if the pod came now, and every node were looked at."""
+        framework = self.simulation.frameworks[pod.spec.scheduler_name]
+        evaluation = self.simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
+        self._evaluation = None if self._all_details else evaluation
+        self.explanation = _of_all_nodes(evaluation, framework, all_details=self._all_details)
+        if self._evaluation is not None and self.explanation.node:
+            self.add_details(evaluation.statuses.snapshot.row[self.explanation.node])
+
+    def add_details(self, row: int) -> None:
+        """Asks for what is behind the node's scores, while the cluster is as it was looked at."""
+        evaluation, nodes = self._evaluation, list(self.explanation.nodes)
+        if evaluation is not None and nodes[row].scores:
+            scores = evaluation.with_score_details(nodes[row].scores, row)
+            nodes[row] = structs.replace(nodes[row], scores=scores)
+            self.explanation = replace(self.explanation, nodes=tuple(nodes))
+
+
+def _of_all_nodes(
+    evaluation: Evaluation, framework: Framework, *, all_details: bool
+) -> Explanation:
     percentage = framework.profile.percentage_of_nodes_to_score
     names = evaluation.statuses.snapshot.names
     rows = evaluation.feasible.indices()
@@ -190,7 +228,7 @@ def _of_all_nodes(simulation: Simulation, pod: PodInfo) -> Explanation:
     return Explanation(
         pod=evaluation.pod.key,
         profile=framework.profile.scheduler_name,
-        nodes=_nodes(evaluation),
+        nodes=_nodes(evaluation, all_details),
         node=ties[0] if fits else "",
         node_count=len(names),
         evaluated=len(names),
@@ -223,7 +261,7 @@ def _may_preempt(evaluation: Evaluation) -> bool:
     )
 
 
-def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
+def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, ...]:
     """In order of name. Where the evaluation broke, nodes that fit have neither scores nor rank."""
     names = evaluation.statuses.snapshot.names
     rejections = evaluation.rejections or [[]] * len(names)
@@ -233,7 +271,7 @@ def _nodes(evaluation: Evaluation) -> tuple[NodeExplanation, ...]:
         feasible = evaluation.feasible.names()
         totals = dict(zip(feasible, evaluation.totals.tolist(), strict=True))
     ranks = _ranks(totals)
-    scores = evaluation.scores_by_node() if totals else {}
+    scores = evaluation.scores_by_node(None if all_details else ()) if totals else {}
     return tuple(
         NodeExplanation(name, (), scores[name], totals[name], ranks[totals[name]])
         if name in totals

@@ -37,14 +37,22 @@ class Turn(Generic[Answer]):
 
 
 def take_turn(
-    simulation: Simulation, pod: PodInfo, ask: Callable[[PodInfo], Answer], *, alone: bool = False
+    simulation: Simulation,
+    pod: PodInfo,
+    ask: Callable[[PodInfo], Answer],
+    *,
+    alone: bool = False,
+    on_choice: Callable[[int], None] | None = None,
 ) -> Turn[Answer]:
     """Runs a simulation that has not run yet.
 
     alone: leaves the other pending pods out; without it they are tried too, each in its turn
+    on_choice: called with the row of a node that the pod takes, before it is there
     """
     answers: list[Answer] = []
-    simulation.focus = Focus(frozenset({pod.key}), lambda info: answers.append(ask(info)))
+    simulation.focus = Focus(
+        frozenset({pod.key}), lambda info: answers.append(ask(info)), on_choice
+    )
     run = simulation.run(only=pod if alone else None)
     attempts = [attempt for attempt in run.attempts if attempt.pod == pod.key]
     gated = run.gated.get(pod.key)

@@ -70,12 +70,15 @@ def _explain_pod(
     from ksched_cli.analysis import explain as analysis
     from ksched_cli.commands import named_objects, session
     from ksched_cli.report import explanation as renderer
+    from ksched_cli.report.forms import Form
     from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
     pod = named_objects.find_pod(simulation, name, options.namespace)
     named_objects.check_nodes(simulation, nodes)
-    explanation = analysis.explain(simulation, pod, alone=alone)
+    is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME)
+    all_details = bool(nodes or top) or not is_table
+    explanation = analysis.explain(simulation, pod, alone=alone, all_details=all_details)
     if nodes or top:
         explanation = analysis.select(explanation, nodes, top or 0)
     _show(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.extender_runner import ExtenderScores
@@ -119,25 +120,46 @@ class Evaluation(Struct, eq=False):
         return self.details(answer.plugin, "filter", row)
 
     def _score_details(
-        self, plugin_name: str, nodes: Sequence[NodeInfo]
+        self, plugin_name: str, rows: Sequence[int], detailed: Container[int] | None
     ) -> Sequence[tuple[str, ...]]:
         """What the plugin adds to its scores; nothing where it adds none to any."""
         plugin = self.framework.plugin(plugin_name)
         if not isinstance(plugin, Explains) or type(plugin).explain_score is Explains.explain_score:
             return ()
         details, state, pod = self.framework.details, self.state, self.pod
-        return [details(plugin, "score", state, pod, node) for node in nodes]
+        snapshot = self.feasible.snapshot
+        # A plugin of others is asked about all: it may fail, and that is reported.
+        if detailed is None or plugin_name in self.framework.caller.foreign:
+            detailed = frozenset(rows)
+        return [
+            details(plugin, "score", state, pod, NodeInfo(snapshot, row)) if row in detailed else ()
+            for row in rows
+        ]
 
-    def scores_by_node(self) -> dict[str, dict[str, NodeScore]]:
-        """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode."""
-        names, snapshot = self.feasible.names(), self.feasible.snapshot
-        nodes: list[NodeInfo] = []
+    def with_score_details(self, scores: Mapping[str, NodeScore], row: int) -> dict[str, NodeScore]:
+        """A node's scores with the details of the plugins that have not been asked for them."""
+        return {
+            name: score
+            if score.details or name in self.framework.caller.foreign
+            else replace(score, details=self.details(name, "score", row))
+            for name, score in scores.items()
+        }
+
+    def scores_by_node(
+        self, detailed: Container[int] | None = None
+    ) -> dict[str, dict[str, NodeScore]]:
+        """Per feasible node, by plugin or extender; with details in EXHAUSTIVE mode.
+
+        detailed: in-tree plugins are asked for the details of these rows only; None: of all
+        """
+        names = self.feasible.names()
+        rows: list[int] = []
         if self.mode is Mode.EXHAUSTIVE:
-            nodes = [NodeInfo(snapshot, row) for row in self.feasible.indices().tolist()]
+            rows = self.feasible.indices().tolist()
         by_node: dict[str, dict[str, NodeScore]] = {name: {} for name in names}
         for plugin in self.scores:
             columns = (plugin.raw.tolist(), plugin.normalized.tolist(), plugin.weighted.tolist())
-            details = self._score_details(plugin.plugin, nodes) or [()] * len(names)
+            details = self._score_details(plugin.plugin, rows, detailed) or [()] * len(names)
             for name, raw, normalized, weighted, lines in zip(
                 names, *columns, details, strict=True
             ):

@@ -43,11 +43,15 @@ def random_choice(seed: int | None) -> TieBreak:
 
 @dataclass(slots=True)
 class SchedulingCycle:
-    """Runs attempts, one after the other. Where the pipeline is detailed, so are the records."""
+    """Runs attempts, one after the other. Where the pipeline is detailed, so are the records.
+
+    on_choice: called with the row that a detailed attempt takes, before the pod is there
+    """
 
     pipeline: Pipeline
     binding: BindingCycle
     tie_break: TieBreak = first_by_name
+    on_choice: Callable[[int], None] | None = None
     _rejections: RepeatedRejections = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +128,8 @@ class SchedulingCycle:
         pod, framework = evaluation.pod, evaluation.framework
         if self.pipeline.batching is not None:
             self.pipeline.batching.store(evaluation, row)
+        if detailed and self.on_choice is not None:
+            self.on_choice(row)
         record = Attempt(
             pod.key,
             framework.profile.scheduler_name,

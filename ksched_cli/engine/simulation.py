@@ -65,11 +65,13 @@ class Focus:
 
     pods: their keys
     before_attempt: called before each of their attempts, with the cluster as the attempt sees it
+    on_choice: called with the row of the node that such an attempt takes, before the pod is there
     records_detail: whether their attempts are recorded in detail
     """
 
     pods: frozenset[str]
     before_attempt: Callable[[PodInfo], None] | None = None
+    on_choice: Callable[[int], None] | None = None
     records_detail: bool = True
 
 
@@ -324,6 +326,7 @@ class Simulation:
         """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
         is_in_focus = pod.key in focus.pods
         self.pipeline.detailed = self.options.detailed or (is_in_focus and focus.records_detail)
+        self.cycle.on_choice = focus.on_choice if is_in_focus else None
         if is_in_focus and focus.before_attempt is not None:
             focus.before_attempt(pod)
 

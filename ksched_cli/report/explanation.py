@@ -5,6 +5,7 @@ grouped by reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ksched_cli.analysis.explain import Explanation, NodeExplanation
@@ -196,8 +197,9 @@ def _own_node(explanation: Explanation, limit: Limit) -> str:
 
 def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str:
     """The best nodes. Where that is too wide, without the plugins that score all of them alike."""
-    plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node.scores))
-    shown = fitting if limit.rows is None else fitting[:most]
+    plugins = list(dict.fromkeys(chain.from_iterable(node.scores for node in fitting)))
+    shown_limit = limit.first(most)
+    shown = fitting[: shown_limit.rows]
     scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
     note = ""
     if not fits_width(*_ranking_cells(shown, scores), limit):
@@ -205,8 +207,8 @@ def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str
         scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
         equal = ", ".join(f"{short_name(plugin)} {points}" for plugin, points in alike.items())
         note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
-    headers, rows = _ranking_cells(fitting, {p: [_points(n, p) for n in fitting] for p in scores})
-    text = cut_columns(headers, rows, limit.first(most), "that fit")
+    headers, rows = _ranking_cells(shown, scores)
+    text = cut_columns(headers, rows, shown_limit, "that fit", len(fitting))
     return f"{text}\n{note}" if note else text
 
 

@@ -94,12 +94,17 @@ def cut_columns(
     rows: Sequence[Sequence[object]],
     limit: Limit = EVERYTHING,
     noun: str = "",
+    count: int | None = None,
 ) -> str:
-    """`columns`, with a line that counts the rows left out, where there are any."""
+    """`columns`, with a line that counts the rows left out, where there are any.
+
+    count: of all rows, where `rows` are only those to be shown
+    """
     text = columns(headers, rows, limit)
-    if limit.rows is None or len(rows) <= limit.rows:
+    count = len(rows) if count is None else count
+    if limit.rows is None or count <= limit.rows:
         return text
-    rest = f"{len(rows) - limit.rows:,} more{noun and ' ' + noun}"
+    rest = f"{count - limit.rows:,} more{noun and ' ' + noun}"
     return f"{text}\n… and {rest} ({ALL_HINT})"
 
 

@@ -1,5 +1,7 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 
 from ksched_cli.analysis.explain import explain
@@ -164,3 +166,26 @@ def test_the_answer_is_that_of_schedule_with_several_profiles(state: ClusterStat
         assert (answer.profile, answer.node) == (attempt.profile, attempt.node)
         assert answer.message == attempt.why_not
         assert (answer.score, answer.ties) == (attempt.score, attempt.ties)
+
+
+@settings(max_examples=20)
+@given(crowded_states())
+def test_without_all_details_the_node_taken_and_the_best_have_theirs(state: ClusterState) -> None:
+    for key in simulate(state).last:
+        whole = explanation(state, pod=key)
+        run = simulation(state)
+        brief = explain(run, find(run, key), all_details=False)
+        best = (node for node in whole.nodes if node.rank == 1)
+        shown = {whole.node, next((node.node for node in best), "")}
+        for expected, answered in zip(whole.nodes, brief.nodes, strict=True):
+            if expected.node in shown:
+                assert answered == expected
+        assert replace(brief, nodes=()) == replace(whole, nodes=())
+
+
+def test_without_all_details_most_nodes_have_none_for_their_scores() -> None:
+    state = cluster(*(node(name) for name in "abc"), pod("p", cpu="1"))
+    run = simulation(state)
+    brief = explain(run, find(run, "p"), all_details=False)
+    fit = [explained.scores["NodeResourcesFit"] for explained in brief.nodes]
+    assert [bool(score.details) for score in fit] == [True, False, False]

@@ -41,3 +41,14 @@ def test_detail_is_recorded_of_its_attempts_alone() -> None:
     attempts = {attempt.pod: attempt for attempt in run.run().attempts}
     assert attempts["default/p"].detail.feasible == ("a", "b")
     assert attempts["default/q"].detail is attempts["default/r"].detail is NO_DETAIL
+
+
+def test_the_node_is_told_before_the_pod_is_there() -> None:
+    run = simulation(cluster(node("a"), node("b", cpu=8), pod("p", cpu=1), pod("other")))
+    taken: list[tuple[int, int]] = []
+
+    def note(row: int) -> None:
+        taken.append((row, len(run.snapshot.pods[row])))
+
+    take_turn(run, find(run, "p"), lambda _: None, on_choice=note)
+    assert taken == [(1, 0)]

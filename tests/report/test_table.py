@@ -111,6 +111,8 @@ def test_counts_have_a_plural_and_separators() -> None:
 
 def test_a_whole_list_counts_nothing() -> None:
     assert squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2))) == ["N", "1", "2"]
+    cut = squeezed(cut_columns(("N",), [(1,), (2,)], Limit(rows=2), "nodes", 5))
+    assert cut == ["N", "1", "2", "… and 3 more nodes (--all shows every one)"]
 
 
 def test_where_names_do_not_fit_beside_each_other_the_first_stands_above() -> None:
