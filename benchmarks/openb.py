@@ -2,16 +2,14 @@
 """The openb trace, a production cluster of 1,523 nodes and 8,152 pods, as a cluster state.
 
     openb.py CHECKOUT > state.json
-    openb.py CHECKOUT --timeline pods.jsonl > nodes.json    its pods with their times
+    openb.py CHECKOUT --nodes > nodes.json    its nodes alone, to replay its pods on
     openb.py CHECKOUT --compare [--repeat N] [--percentages P …]    beside the Go loop
 
 CHECKOUT is a checkout of github.com/hkust-adsl/kubernetes-scheduler-simulator, or a folder with its
 data/csv. All pods are pending, in the order in which they were created. A GPU is nvidia.com/gpu; a
 pod that shares one asks for a whole one, for the default scheduler knows no less. The kind of GPU
-that a pod asks for is a node affinity.
-
-In the timeline a pod comes when it was created, and runs as long as it did from when it was
-scheduled; one that was never scheduled is deleted when it was deleted.
+that a pod asks for is a node affinity. Its pods with their own times are a timeline that
+`ksched timeline from-csv` makes; its help has the options.
 """
 
 import argparse
@@ -90,44 +88,19 @@ def state_of(checkout: Path) -> Manifest:
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
-def events_of(checkout: Path) -> list[Manifest]:
-    """The trace's pods as events of a timeline, by time."""
-    events: list[Manifest] = []
-    for row in rows(checkout / "data" / "csv" / PODS):
-        manifest = pod(row)
-        created, deleted = int(row["creation_time"]), row.get("deletion_time")
-        arrival: Manifest = {"at": created, "pod": manifest}
-        events.append(arrival)
-        scheduled = row.get("scheduled_time")
-        if scheduled and deleted:
-            arrival["runsFor"] = int(float(deleted)) - int(float(scheduled))
-        elif deleted:
-            name = {"kind": "Pod", "namespace": "default", "name": row["name"]}
-            events.append({"at": int(float(deleted)), "delete": name})
-    return sorted(events, key=lambda event: int(event["at"]))
-
-
-def write_timeline(checkout: Path, path: Path) -> None:
-    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": START.isoformat()}
-    with path.open("w") as file:
-        for line in (header, *events_of(checkout)):
-            file.write(json.dumps(line) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--timeline", type=Path, help="write the pods there, with their times")
+    parser.add_argument("--nodes", action="store_true", help="without the pods")
     parser.add_argument("--compare", action="store_true")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--percentages", type=int, nargs="+", default=[0, 100])
     options = parser.parse_args()
     if not options.compare:
         state = state_of(options.checkout)
-        if options.timeline is not None:
-            write_timeline(options.checkout, options.timeline)
+        if options.nodes:
             state["items"] = [item for item in state["items"] if item["kind"] == "Node"]
         json.dump(state, sys.stdout)
         return

@@ -132,6 +132,8 @@ def _in_help_order(shared: Sequence[Parameter], own: Sequence[Parameter]) -> lis
             ordered.append(parameter)
         if parameter.name == OWN_OPTIONS_AFTER:
             ordered += [option for option in own if _successor(option) is None]
+    if not any(parameter.name == OWN_OPTIONS_AFTER for parameter in shared):
+        ordered += [option for option in own if _successor(option) is None]
     for parameter in (*shared, *own):
         successor = _successor(parameter)
         if successor is not None:

@@ -42,7 +42,7 @@ COMMANDS = (
     "plugins",
 )
 # The same, of commands that have commands: each has a typer.Typer named `app`.
-GROUPS = ("config",)
+GROUPS = ("config", "timeline")
 
 # Errors of writing to a stream; help and the version are printed by typer.
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)

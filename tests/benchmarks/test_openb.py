@@ -12,10 +12,6 @@ n0,32000,262144,0,
 n1,64000,131072,8,V100M16
 """
 PODS_HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time"
-TIMED = f"""{PODS_HEADER},deletion_time,scheduled_time
-ran,6000,12288,0,0,,LS,Running,100,190.0,130.0
-waited,8000,1024,0,0,,BE,Pending,110,120.0,
-"""
 PODS = f"""{PODS_HEADER}
 p0,6000,12288,1,460,V100M16|V100M32,LS,Running,427061
 p1,8000,1024,0,0,,BE,Pending,427062
@@ -42,20 +38,11 @@ def test_nodes_and_pods_have_what_the_trace_says(tmp_path: Path) -> None:
     assert "affinity" not in without["spec"]
 
 
-def test_a_timeline_has_the_times_of_the_trace(tmp_path: Path) -> None:
+def test_nodes_are_there_without_the_pods(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "csv"
     folder.mkdir(parents=True)
     (folder / "openb_node_list_all_node.csv").write_text(NODES)
-    (folder / "openb_pod_list_default.csv").write_text(TIMED)
-    timeline = tmp_path / "pods.jsonl"
-    command: list[str | Path] = [sys.executable, SCRIPT, tmp_path, "--timeline", timeline]
+    (folder / "openb_pod_list_default.csv").write_text(PODS)
+    command: list[str | Path] = [sys.executable, SCRIPT, tmp_path, "--nodes"]
     output = subprocess.run(command, capture_output=True, check=True)
-    assert {item["kind"] for item in json.loads(output.stdout)["items"]} == {"Node"}
-    header, ran, waited, deletion = map(json.loads, timeline.read_text().splitlines())
-    assert header["kind"] == "Timeline"
-    assert (ran["at"], ran["pod"]["metadata"]["name"], ran["runsFor"]) == (100, "ran", 60)
-    assert (waited["at"], "runsFor" in waited) == (110, False)
-    assert deletion == {
-        "at": 120,
-        "delete": {"kind": "Pod", "namespace": "default", "name": "waited"},
-    }
+    assert [item["kind"] for item in json.loads(output.stdout)["items"]] == ["Node", "Node"]

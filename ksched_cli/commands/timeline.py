@@ -1,0 +1,309 @@
+"""`ksched timeline`: timelines for `ksched replay`, of dumps, of traces and at random."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ksched_cli.commands.command import ExitCode, as_command
+from ksched_cli.commands.command_line import Command, CommandGroup
+from ksched_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.scenario.timelines.event_lines import Plain
+    from ksched_cli.scenario.timelines.generate import PodTemplate
+
+_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+_SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
+
+app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
+
+To = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="FILE.jsonl",
+        help="Write it there, gzipped where the name ends in .gz; else to standard output.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback()
+def timeline() -> None:
+    """Timelines for ksched replay: of a dump, of a trace, at random."""
+
+
+@app.command("from-dump", cls=Command)
+@as_command
+def from_dump(
+    dump: Annotated[
+        list[str], typer.Argument(metavar="DUMP...", help="Files or folders; - is standard input.")
+    ],
+    to: To = "",
+) -> ExitCode:
+    """The pods of a dump: each comes when it was created, and runs as long as it did.
+
+    DUMP is what kubectl get pods -A -o json prints, or any state that holds pods; of a pod that is
+    in several, the last one counts. A finished pod runs from when it got its node to the end of its
+    last container, another one to the end of the replay. The nodes they ran on are left out, and
+    pods that a kubelet made itself.
+    """
+    from ksched_cli.scenario.timelines.dump import timeline_of_dump
+
+    _write(*timeline_of_dump(dump), to)
+    return ExitCode.YES
+
+
+@app.command(cls=Command)
+@as_command
+def generate(  # a parameter per option
+    templates: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE[=WEIGHT]...",
+            help="Manifests of pods, or of workloads with a template of pods.",
+        ),
+    ],
+    pods: Annotated[int, typer.Option("--pods", metavar="N", min=1, help="How many come.")] = 1000,
+    days: Annotated[
+        float, typer.Option("--days", metavar="DAYS", help="In how many days they come.")
+    ] = 7.0,
+    arrivals: Annotated[
+        str,
+        typer.Option(
+            "--arrivals",
+            metavar="PROCESS",
+            help="uniform: at equal distances; poisson: at random, as many at any time; "
+            "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight.",
+        ),
+    ] = "poisson",
+    runs_for: Annotated[
+        str,
+        typer.Option(
+            "--runs-for",
+            metavar="DISTRIBUTION",
+            help="In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN, lognormal:MEDIAN:SIGMA.",
+        ),
+    ] = "exponential:3600",
+    priority: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--priority",
+            metavar="VALUE[=WEIGHT]",
+            help="Of the pods, instead of the templates' own; repeatable.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="The same one draws the same timeline.")
+    ] = 1,
+    to: To = "",
+) -> ExitCode:
+    """A random timeline: pods of given templates come, run and end.
+
+    A FILE with a greater WEIGHT comes more often; its templates share the weight. The annotations
+    ksched/weight and ksched/runs-for of a template say so of it alone. The first day is a Monday.
+    """
+    from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
+    from ksched_cli.scenario.timelines.generate import Generator
+
+    if not 0 < days < 1e5:
+        raise UsageError(f"--days takes a number greater than 0; not {days:g}")
+    generator = Generator(
+        [template for text in templates for template in _templates(text)],
+        arrivals_of(arrivals),
+        run_time_of(runs_for),
+        pods,
+        days * DAY,
+        [_priority(text) for text in priority or ()],
+    )
+    _write(generator.header(), generator.events(seed), to)
+    return ExitCode.YES
+
+
+@app.command("from-csv", cls=Command)
+@as_command
+def from_csv(  # noqa: PLR0913  # a parameter per option
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
+    ],
+    created: Annotated[
+        str,
+        typer.Option("--created", metavar="COLUMN", help="When the pod came.", show_default=False),
+    ],
+    request: Annotated[
+        list[str],
+        typer.Option(
+            "--request",
+            metavar="RESOURCE=COLUMN[:UNIT]",
+            help="What it requests, as cpu=cores, cpu=cpu_milli:m, memory=memory_mib:Mi or "
+            "nvidia.com/gpu=num_gpu; repeatable.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="COLUMN", help="Its name; else pod-0, pod-1, …"),
+    ] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", metavar="COLUMN", help="Its namespace; else default.")
+    ] = "",
+    priority: Annotated[
+        str, typer.Option("--priority", metavar="COLUMN", help="Its priority; else 0.")
+    ] = "",
+    scheduled: Annotated[
+        str,
+        typer.Option(
+            "--scheduled",
+            metavar="COLUMN",
+            help="When it got its node; without the option, when it came.",
+        ),
+    ] = "",
+    ended: Annotated[
+        str,
+        typer.Option(
+            "--ended",
+            metavar="COLUMN",
+            help="When it ended; one that never had a node is deleted then.",
+        ),
+    ] = "",
+    duration: Annotated[
+        str,
+        typer.Option("--duration", metavar="COLUMN", help="How long it ran, instead of --ended."),
+    ] = "",
+    node_label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node-label",
+            metavar="LABEL=COLUMN",
+            help="A label that its node must have; in the column, | separates alternatives, and "
+            "nothing asks for nothing. Repeatable.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="LABEL=COLUMN", help="A label of its own; repeatable."),
+    ] = None,
+    time_unit: Annotated[
+        str,
+        typer.Option("--time-unit", metavar="s|ms|us|ns", help="Of times that are numbers."),
+    ] = "s",
+    start: Annotated[
+        str,
+        typer.Option(
+            "--start",
+            metavar="TIME",
+            help="What the time 0 is, as 2026-01-31T12:00:00Z; else 1970. The timeline starts with "
+            "the first pod.",
+        ),
+    ] = "",
+    to: To = "",
+) -> ExitCode:
+    """A trace in CSV, a pod per row: the options say which column has what.
+
+    Times are numbers or RFC 3339. As the openb trace has it:
+
+    ksched timeline from-csv openb_pod_list_default.csv --name name --created creation_time
+    --scheduled scheduled_time --ended deletion_time --request cpu=cpu_milli:m
+    --request memory=memory_mib:Mi --request nvidia.com/gpu=num_gpu --node-label gpu-model=gpu_spec
+    """
+    from ksched_cli.scenario.timelines.trace_csv import TIME_UNITS, TraceColumns, TraceReader
+
+    if time_unit not in TIME_UNITS:
+        raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{time_unit}"')
+    if duration and (ended or scheduled):
+        raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
+    if scheduled and not ended:
+        raise UsageError("--scheduled says when pods began to run: it needs --ended")
+    columns = TraceColumns(
+        created,
+        {resource: _with_unit(text) for resource, text in _pairs(request, "--request").items()},
+        name,
+        namespace,
+        priority,
+        scheduled,
+        ended,
+        duration,
+        _pairs(node_label or (), "--node-label"),
+        _pairs(label or (), "--label"),
+    )
+    _write(*TraceReader(columns, time_unit, _start(start)).read(trace), to)
+    return ExitCode.YES
+
+
+# -- what options say -----------------------------------------------------------------------------
+
+
+def _pairs(texts: Iterable[str], option: str) -> dict[str, str]:
+    """Of texts as KEY=COLUMN. Raises UsageError."""
+    pairs = {}
+    for text in texts:
+        key, _, column = text.partition("=")
+        if not key or not column:
+            raise UsageError(f'{option} takes KEY=COLUMN; not "{text}"')
+        pairs[key] = column
+    return pairs
+
+
+def _with_unit(text: str) -> tuple[str, str]:
+    """A column and the unit of its numbers."""
+    column, _, unit = text.rpartition(":") if ":" in text else (text, "", "")
+    return column, unit
+
+
+def _start(text: str) -> datetime:
+    if not text:
+        return datetime(1970, 1, 1, tzinfo=UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f'--start takes a time as 2026-01-31T12:00:00Z; not "{text}"') from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _weighted(text: str, option: str) -> tuple[str, float]:
+    """Of VALUE[=WEIGHT]. Raises UsageError."""
+    value, separator, weight = text.rpartition("=")
+    if not separator:
+        return text, 1.0
+    try:
+        number = float(weight)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise UsageError(f'{option}: "{weight}" is no weight: a number greater than 0 is expected')
+    return value, number
+
+
+def _priority(text: str) -> tuple[int, float]:
+    value, weight = _weighted(text, "--priority")
+    try:
+        return int(value), weight
+    except ValueError:
+        raise UsageError(f'--priority takes VALUE[=WEIGHT], a whole number; not "{text}"') from None
+
+
+def _templates(text: str) -> list[PodTemplate]:
+    from ksched_cli.scenario.timelines.generate import read_templates
+
+    return read_templates(*_weighted(text, "FILE[=WEIGHT]"))
+
+
+def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
+    """Raises UsageError where the file cannot be written, or would not be read as lines."""
+    from ksched_cli.commands.output import results
+    from ksched_cli.live.snapshot_file import written_aside
+    from ksched_cli.scenario.timelines.event_lines import lines
+
+    if not path:
+        for line in lines(header, events):
+            results().write(line.decode())
+        return
+    if not path.endswith(_SUFFIXES):
+        raise UsageError(f"--to {path}: the name must end in {', '.join(_SUFFIXES[:2])} or .gz")
+    with written_aside(path) as file:
+        for line in lines(header, events):
+            file.write(line)

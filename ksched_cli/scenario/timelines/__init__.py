@@ -1,0 +1,1 @@
+"""Timelines made of other things: of dumps, of traces, of a generator."""

@@ -1,0 +1,127 @@
+"""The pods of a dump as a timeline: each comes when it was created, and runs as long as it did.
+
+Nodes and statuses are left out: where and when a pod starts is what the replay says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from ksched_cli.cluster.loading.plain_objects import plain_objects
+from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.errors import InputError
+from ksched_cli.scenario.timelines.event_lines import Plain, header, number
+
+_MIRROR = "kubernetes.io/config.mirror"
+_FINISHED = ("Succeeded", "Failed")
+_METADATA = ("name", "namespace", "labels", "annotations", "ownerReferences")
+_HINT = "kubectl get pods -A -o json gives a dump."
+
+
+def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
+    """The header and the events. Of a pod that is in several dumps, the last one counts. Raises
+    InputError."""
+    pods: dict[str, Plain] = {}
+    for item in plain_objects(paths):
+        if item["kind"] != "Pod" or _is_static(item):
+            continue
+        metadata = item.get("metadata") or {}
+        pods[str(metadata.get("uid") or _key(item))] = item
+    if not pods:
+        raise InputError(", ".join(paths), "there are no pods in it", hint=_HINT)
+    created = {uid: _created(pod) for uid, pod in pods.items()}
+    start = min(created.values()).replace(microsecond=0)
+    order = sorted(pods, key=lambda uid: (_key(pods[uid]), created[uid]))
+    events = []
+    for _, uids in groupby(order, key=lambda uid: _key(pods[uid])):
+        for index, uid in enumerate(uids):
+            at = number((created[uid] - start).total_seconds())
+            if index:  # the one before has gone by then, whenever the replay started it
+                events.append({"at": at, "delete": _reference(pods[uid])})
+            events.append(_arrival(pods[uid], at))
+    return header(start), events
+
+
+def _is_static(pod: Plain) -> bool:
+    """The kubelet's own; no scheduler sees it before it runs."""
+    return _MIRROR in ((pod.get("metadata") or {}).get("annotations") or {})
+
+
+def _key(pod: Plain) -> str:
+    metadata = pod.get("metadata") or {}
+    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+
+
+def _reference(pod: Plain) -> Plain:
+    namespace, _, name = _key(pod).partition("/")
+    return {"kind": "Pod", "namespace": namespace, "name": name}
+
+
+def _arrival(pod: Plain, at: float) -> Plain:
+    read = trimmed(pod)
+    metadata = {key: read["metadata"][key] for key in _METADATA if read["metadata"].get(key)}
+    spec = {key: value for key, value in (read.get("spec") or {}).items() if key != "nodeName"}
+    if "volumes" in spec:
+        # Of configuration and tokens nothing but the name is left, which differs from pod to pod.
+        volumes = [volume for volume in spec["volumes"] or () if set(volume) - {"name"}]
+        spec = {**spec, "volumes": volumes} if volumes else _without(spec, "volumes")
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    event: Plain = {"at": at, "pod": manifest}
+    length = _run_time(pod)
+    if length is not None:
+        event["runsFor"] = number(length)
+    return event
+
+
+def _without(spec: Mapping[str, Any], key: str) -> Plain:
+    return {name: value for name, value in spec.items() if name != key}
+
+
+# -- times ----------------------------------------------------------------------------------------
+
+
+def _created(pod: Plain) -> datetime:
+    text = (pod.get("metadata") or {}).get("creationTimestamp")
+    if text is None:
+        raise InputError("", "it has no creationTimestamp", subject=_subject(pod), hint=_HINT)
+    return _moment(text, "metadata.creationTimestamp", pod)
+
+
+def _run_time(pod: Plain) -> float | None:
+    """Seconds from when it had a node to the end of its last container; None where it has not
+    ended."""
+    status = pod.get("status") or {}
+    if status.get("phase") not in _FINISHED:
+        return None
+    ends = [_moment(text, "status.containerStatuses", pod) for text in _end_texts(status)]
+    if not ends:
+        return None
+    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    scheduled = conditions.get("PodScheduled", {})
+    placed = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
+    begin = placed or status.get("startTime")
+    began = _moment(begin, "status.startTime", pod) if begin else _created(pod)
+    return max(0.0, (max(ends) - began).total_seconds())
+
+
+def _end_texts(status: Plain) -> Iterator[str]:
+    for container in status.get("containerStatuses") or ():
+        text = ((container.get("state") or {}).get("terminated") or {}).get("finishedAt")
+        if text:
+            yield text
+
+
+def _moment(text: object, path: str, pod: Plain) -> datetime:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        problem = f'"{text}" is no time as 2026-01-31T12:00:00Z'
+        raise InputError("", problem, subject=f"{_subject(pod)}: {path}") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _subject(pod: Plain) -> str:
+    return f"Pod {_key(pod)}"
