@@ -21,6 +21,8 @@ from generate.preempt import (
 )
 from generate.profiles import gated
 from generate.taints import tolerations
+from generate.volumes import CSI, add_claim, add_claims, add_volume, mounted, storage
+from generate.volumes import add_classes as add_storage
 from generate.world import (
     APPS,
     ZONE,
@@ -54,6 +56,7 @@ class Story:
     events: list[Object] = field(default_factory=list)
     at: float = 0
     arrivals: int = 0
+    claims: int = 20
 
     @property
     def draw(self) -> Draw:
@@ -175,6 +178,120 @@ def node_deletion(story: Story) -> None:
     story.tell(delete={"kind": "Node", "name": name})
 
 
+# -- volumes --------------------------------------------------------------------------------------
+
+
+def put(story: Story, manifest: Object) -> None:
+    """Writes an object to the timeline, as it is now."""
+    story.tell(put=copy.deepcopy(manifest))
+
+
+def stored(story: Story, *kinds: str) -> list[Object]:
+    """The objects of these kinds, as they were last written."""
+    return [item for item in story.world.others if item["kind"] in kinds]
+
+
+def claim_arrival(story: Story) -> None:
+    """A claim comes, with a volume or without, in either order."""
+    others = story.world.others
+    count = len(others)
+    story.claims += 1
+    add_claim(story.world, story.claims)
+    added = others[count:]
+    if story.draw.maybe(0.5):
+        added.reverse()
+    for manifest in added:
+        put(story, manifest)
+
+
+def volume_arrival(story: Story) -> None:
+    story.claims += 1
+    put(story, add_volume(story.world, story.claims, "local", "ReadWriteOnce"))
+
+
+def claim_binding(story: Story) -> None:
+    """The volume controller binds a claim whose class does not wait for a pod."""
+    waiting = [
+        item
+        for item in stored(story, "PersistentVolumeClaim")
+        if item["spec"]["storageClassName"] == "now" and "volumeName" not in item["spec"]
+    ]
+    if not waiting:
+        return
+    claim = story.draw.pick(waiting)
+    story.claims += 1
+    volume = add_volume(story.world, story.claims, "now", claim["spec"]["accessModes"][0])
+    name = claim["metadata"]["name"]
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name}
+    volume["spec"]["claimRef"] = {**reference, "uid": name}
+    volume["status"] = {"phase": "Bound"}
+    put(story, volume)
+    claim["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    claim["spec"]["volumeName"] = volume["metadata"]["name"]
+    claim["status"] = {"phase": "Bound"}
+    put(story, claim)
+
+
+def storage_change(story: Story) -> None:
+    """A node takes more or fewer volumes, a class has other topologies, a pool more room, a volume
+    is of another zone."""
+    draw = story.draw
+    kinds = ("CSINode", "StorageClass", "CSIStorageCapacity", "PersistentVolume", "CSIDriver")
+    items = stored(story, *kinds)
+    if not items:
+        return
+    item = draw.pick(items)
+    if item["kind"] == "CSINode":
+        item["spec"]["drivers"][0]["allocatable"]["count"] = draw.randint(1, 4)
+    elif item["kind"] == "StorageClass":
+        expression = {"key": ZONE, "values": draw.some("abc", 1, 3)}
+        item["allowedTopologies"] = [{"matchLabelExpressions": [expression]}]
+    elif item["kind"] == "CSIStorageCapacity":
+        item["capacity"] = draw.pick(("1Gi", "5Gi", "50Gi", "90Gi"))
+    elif item["kind"] == "CSIDriver":
+        item["spec"]["storageCapacity"] = not item["spec"]["storageCapacity"]
+    else:
+        item["metadata"].setdefault("labels", {})[ZONE] = draw.pick("abc")
+    put(story, item)
+
+
+def storage_arrival(story: Story) -> None:
+    """What a node was missing: its driver, or one more pool of storage."""
+    draw = story.draw
+    present = {item["metadata"]["name"] for item in stored(story, "CSINode")}
+    names = sorted(story.nodes.keys() - present)
+    if not names:
+        return
+    name = draw.pick(names)
+    driver = {"name": CSI, "nodeID": name, "allocatable": {"count": 2}, "topologyKeys": [ZONE]}
+    csi_node = storage("CSINode", name, spec={"drivers": [driver]})
+    story.world.others.append(csi_node)
+    put(story, csi_node)
+
+
+def storage_deletion(story: Story) -> None:
+    kinds = ("PersistentVolumeClaim", "PersistentVolume", "CSIStorageCapacity", "CSINode")
+    items = stored(story, *kinds)
+    if not items:
+        return
+    item = story.draw.pick(items)
+    story.world.others.remove(item)
+    reference = {"kind": item["kind"], "name": item["metadata"]["name"]}
+    if item["kind"] in ("PersistentVolumeClaim", "CSIStorageCapacity"):
+        reference["namespace"] = "default"
+    story.tell(delete=reference)
+
+
+VOLUME_EVENTS: tuple[Callable[[Story], None], ...] = (
+    *[claim_arrival] * 2,
+    volume_arrival,
+    *[claim_binding] * 2,
+    *[storage_change] * 2,
+    storage_arrival,
+    storage_deletion,
+)
+
+
 def spread_by_zone(world: World, pod: Object) -> None:
     rule: Object = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     rule["labelSelector"] = label_selector(world.draw)
@@ -211,16 +328,24 @@ def generate(draw: Draw) -> Draft:
     full_nodes(world)
     add_classes(world)
     features = (amounts, *draw.some(FEATURES, 2, len(FEATURES)))
+    events = EVENTS
+    if draw.maybe(0.4):
+        add_storage(world)
+        add_claims(world)
+        features = (*features, sometimes(0.7, mounted))
+        events = (*EVENTS, *VOLUME_EVENTS)
     world.add_pods(draw.randint(0, 6), draw.randint(0, 3), *features)
     if draw.maybe(0.2):
         add_budgets(world)
     nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
+    objects = copy.deepcopy(world.others)
     story = Story(world, features, nodes)
     for _ in range(draw.randint(10, 60)):
         if draw.maybe(0.75):
             story.at = round(story.at + draw.pick((0.5, 1, 1, 2.25, 5, 10, 10, 30, 0.000001)), 6)
-        draw.pick(EVENTS)(story)
+        draw.pick(events)(story)
     until = story.at + draw.pick((0, 10, 100, 400))
+    world.others = objects
     draft = world.draft(backoff(draw))
     draft.timeline = {"start": START, "until": until, "events": story.events}
     if draw.maybe(0.3):
