@@ -185,8 +185,9 @@ class Autoscaler:
                 self._ask_for(group, missing, Reason.MINIMUM, ())
 
     def _plan(self) -> ScaleUpPlan:
-        pending = self._pending()
         headroom = self._headroom()
+        # Where thousands wait and nothing can grow, they need not be looked at.
+        pending = self._pending() if max(headroom.values()) > 0 else []
         attempts = tuple((queued.pod.uid, queued.attempts) for queued in pending)
         situation = (attempts, tuple(headroom.items()))
         if not pending or situation == self.state.helpless:

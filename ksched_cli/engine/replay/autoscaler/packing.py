@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.cluster.state import ClusterState
@@ -70,25 +69,30 @@ class Packing:
         return None if outcome.row is None else name
 
     def place_each(self, keys: Iterable[str], rows: Rows) -> dict[str, str]:
-        """As `place`, the pods with the largest share of the first row's node before others; the
-        nodes of those that fit. Upstream: estimator/binpacking_estimator.go, with its order."""
-        snapshot, first = self.simulation.snapshot, int(rows[0])
-        capacity = {name: snapshot.allocatable(name).item(first) for name in (CPU, MEMORY)}
-
-        def share(pod: PodInfo) -> float:
-            requests = pod.resources.requests
-            return sum(requests.get(name, 0) / most for name, most in capacity.items() if most)
-
+        """As `place`, one after the other; the nodes of those that fit."""
         placed: dict[str, str] = {}
         misfits: set[int] = set()
-        for pod in sorted((self.pods[key] for key in keys), key=share, reverse=True):
+        for key in keys:
             # What is put on nodes meanwhile does not make a pod fit that did not.
-            node = None if pod.signature in misfits else self.place(pod.key, rows)
+            signature = self.pods[key].signature
+            node = None if signature in misfits else self.place(key, rows)
             if node is None:
-                misfits.add(pod.signature)
+                misfits.add(signature)
             else:
-                placed[pod.key] = node
+                placed[key] = node
         return placed
+
+    def largest_first(self, keys: Iterable[str], row: int) -> list[str]:
+        """By the share of the row's cpu and memory that pods request, added. Upstream: as the
+        cluster-autoscaler's binpacking estimator."""
+        snapshot = self.simulation.snapshot
+        capacity = {name: snapshot.allocatable(name).item(row) for name in (CPU, MEMORY)}
+
+        def share(key: str) -> float:
+            requests = self.pods[key].resources.requests
+            return sum(requests.get(name, 0) / most for name, most in capacity.items() if most)
+
+        return sorted(keys, key=share, reverse=True)
 
     def close(self) -> None:
         self.simulation.close()

@@ -75,14 +75,14 @@ class ScaleUpPlanner:
         base = self._joined(self.world.current_state([]), upcoming)
         packing = Packing(self.world, base, pending)
         rows = packing.rows(node.name for node in base.nodes)
-        placed = {pod.key: packing.place(pod.key, rows) for pod in pending}
+        placed = packing.place_each((pod.key for pod in pending), rows)
         packing.close()
         existing = self.world.snapshot.row
-        used = frozenset(node for node in placed.values() if node is not None and node in existing)
-        rest = [pod for pod in pending if placed[pod.key] is None]
+        used = frozenset(node for node in placed.values() if node in existing)
+        rest = [pod for pod in pending if pod.key not in placed]
         if not rest:
             return ScaleUpPlan((), used)
-        settled = [pod for pod in pending if placed[pod.key] is not None]
+        settled = [pod for pod in pending if pod.key in placed]
         options = (
             self._option(group, base, settled, rest, headroom[group.name])
             for group in self.settings.groups
@@ -127,10 +127,11 @@ class ScaleUpPlanner:
         state = self._joined(base, [(group, name) for name in names])
         packing = Packing(self.world, state, (*settled, *rest))
         old, new = packing.rows(node.name for node in base.nodes), packing.rows(names)
-        for pod in settled:
-            packing.place(pod.key, old)
-        placed = packing.place_each((pod.key for pod in rest), new)
-        option = _option_of(group, packing, int(new[0]), placed) if placed else None
+        packing.place_each((pod.key for pod in settled), old)
+        first = int(new[0])
+        ordered = packing.largest_first((pod.key for pod in rest), first)
+        placed = packing.place_each(ordered, new)
+        option = _option_of(group, packing, first, placed) if placed else None
         packing.close()
         return option
 

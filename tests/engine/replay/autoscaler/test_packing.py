@@ -31,7 +31,10 @@ def test_only_the_rows_that_are_given_count(tmp_path: Path) -> None:
 def test_of_several_the_largest_comes_first(tmp_path: Path) -> None:
     packing = packing_of(tmp_path, "500m", "1500m", "1500m", "500m", "1")
     keys = [f"default/p{index}" for index in range(5)]
-    placed = packing.place_each(keys, packing.rows(["a", "b"]))
+    rows = packing.rows(["a", "b"])
+    ordered = packing.largest_first(keys, int(rows[0]))
+    assert ordered == [f"default/p{index}" for index in (1, 2, 4, 0, 3)]
+    placed = packing.place_each(ordered, rows)
     assert placed == {
         "default/p1": "a",
         "default/p2": "b",
