@@ -91,9 +91,14 @@ class Checkpoints:
 
 
 def check_state(world: World) -> None:
-    """Raises UsageError where a checkpoint would lose something: what plugins assume of claims."""
-    if world.state.persistent_volume_claims or world.state.resource_claims:
-        raise UsageError("--checkpoint does not go with claims of volumes or devices in the state")
+    """Raises UsageError where a checkpoint would lose something: what a plugin assumes."""
+    names = world.unsaved()
+    if names:
+        plugins = ", ".join(names)
+        raise UsageError(
+            f"--checkpoint cannot hold what {plugins} assumes of pods that run: it has carry_over, "
+            "and lacks the methods assumed and assume"
+        )
 
 
 def fingerprint_of(

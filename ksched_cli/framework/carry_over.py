@@ -1,4 +1,5 @@
-"""What plugins assumed when the cluster's nodes or objects change and plugins are made anew."""
+"""What plugins assumed when the cluster's nodes or objects change and plugins are made anew, and
+when a replay is written to a file."""
 
 from __future__ import annotations
 
@@ -12,4 +13,18 @@ class CarriesOver(Protocol):
 
     def carry_over(self, previous: Any) -> None:
         """Takes over what `previous`, its predecessor, assumed, as far as it still holds."""
+        ...
+
+
+@runtime_checkable
+class Checkpointed(Protocol):
+    """What carries over and can be written to a checkpoint of a replay, too."""
+
+    def assumed(self) -> Any:
+        """What it has assumed, as data that can be pickled and consists of builtin types and of
+        objects of the API."""
+        ...
+
+    def assume(self, assumed: Any) -> None:
+        """Takes it up, over the objects that the cluster had then."""
         ...

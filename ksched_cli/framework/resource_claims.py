@@ -25,6 +25,10 @@ from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_
 EXTENDED_RESOURCES = "<extended-resources>"
 
 
+_Key = tuple[str, str]
+_Assumed = tuple[dict[_Key, ResourceClaim], dict[str, _Key], tuple[_Key, ...]]
+
+
 class ClaimError(Exception):
     """A claim of a pod that cannot be used. The text is upstream's."""
 
@@ -119,6 +123,27 @@ class ClaimStore:
                 self._claims[key] = claim
                 self._add(claim)
         self.extended.update(previous.extended)
+
+    def assumed(self) -> _Assumed:
+        """The claims that are not as the API server has them, and those that were made for extended
+        resources."""
+        changed = {
+            key: claim for key, claim in self._claims.items() if claim is not self._stored.get(key)
+        }
+        return changed, dict(self.extended), tuple(self._stored.keys() - self._claims.keys())
+
+    def assume(self, assumed: _Assumed) -> None:
+        """See Checkpointed."""
+        changed, extended, deleted = assumed
+        for key, claim in changed.items():
+            if key in self._stored:
+                self.write(claim)
+            else:
+                self._claims[key] = claim
+                self._add(claim)
+        for key in deleted:
+            self.delete(self._stored[key])
+        self.extended.update(extended)
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         return claim_uid(claim) in self._pending

@@ -15,6 +15,7 @@ from ksched_cli.commands.signals import EndedBySignal
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.plugins.node_name import NodeName
 from ksched_cli.report.replay import document
 from ksched_cli.scenario.timeline import read_timeline
 from ksched_cli.testing import node as a_node
@@ -79,11 +80,14 @@ def test_one_is_written_now_and_then(timeline: Path, monkeypatch: pytest.MonkeyP
     assert path.exists()
 
 
-def test_a_state_whose_claims_would_be_forgotten_is_refused(tmp_path: Path) -> None:
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}}
-    state = state_of(tmp_path, node("n"), claim)
-    with pytest.raises(UsageError, match="claims"):
-        check_state(world_of(state))
+def test_a_plugin_whose_assumptions_would_be_forgotten_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = world_of(state_of(tmp_path, node("n")))
+    check_state(world)
+    monkeypatch.setattr(NodeName, "carry_over", lambda self, previous: None, raising=False)
+    with pytest.raises(UsageError, match="what NodeName assumes"):
+        check_state(world)
 
 
 def test_a_replay_that_ends_leaves_no_checkpoint(

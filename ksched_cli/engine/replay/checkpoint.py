@@ -21,9 +21,10 @@ from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.statistics import UsageCurve
+from ksched_cli.engine.replay.world import Assumptions
 from ksched_cli.errors import InputError
 
-_VERSION = 2
+_VERSION = 3
 _OWN = ("ksched_cli.cluster.", "ksched_cli.engine.replay.", "ksched_cli.kube.quantity")
 _OTHERS = {
     ("msgspec", "Raw"),
@@ -57,6 +58,7 @@ class Checkpoint:
     queued:    key → _QUEUED's values, in the order of the queue
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
+    assumptions: what plugins have assumed of claims and volumes
     records:   of the pods that have left, where they are listed in the end
     """
 
@@ -75,6 +77,7 @@ class Checkpoint:
     usage: UsageCurve
     nodes: NodeCounts
     autoscaler: AutoscalerState | None
+    assumptions: Assumptions
     records: list[PodRecord]
 
 
@@ -100,6 +103,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         replay.usage,
         replay.nodes,
         None if replay.autoscaler is None else replay.autoscaler.state,
+        world.assumptions(),
         records,
     )
     return pickle.dumps(checkpoint, protocol=5)
@@ -140,6 +144,7 @@ def resume(replay: Replay, checkpoint: Checkpoint) -> None:
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
     world.renew(checkpoint.state)
+    world.assume(checkpoint.assumptions)
     world.bound = {key: world.bound[key] for key in checkpoint.bound}
     world.simulation.pipeline.search.next_start = checkpoint.next_start
     queue.use(world.simulation.frameworks)

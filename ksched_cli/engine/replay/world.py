@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from msgspec import structs
 
@@ -17,11 +18,14 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.carry_over import CarriesOver
+from ksched_cli.framework.carry_over import CarriesOver, Checkpointed
+from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.resource_claims import ClaimStore
 
 _NEW = PodStatus()
+Assumptions: TypeAlias = tuple[Any, dict[tuple[str, str], Any]]
 # Answers about all nodes are cached for so many shapes of pods at a time.
 _MAX_SHAPES = 200
 # Upstream: preemption.go (PreemptPod).
@@ -122,6 +126,49 @@ class World:
             status = structs.replace(status, conditions=(*status.conditions, _VICTIM))
         return self.exchange(pod, structs.replace(pod.pod, metadata=metadata, status=status))
 
+    # -- what plugins assumed -------------------------------------------------------------------
+
+    def unsaved(self) -> list[str]:
+        """The plugins and services that assume what a checkpoint cannot hold."""
+        plugins = [
+            plugin.name
+            for framework in self.simulation.frameworks.values()
+            for plugin in framework.plugins
+            if isinstance(plugin, CarriesOver) and not isinstance(plugin, Checkpointed)
+        ]
+        services = self._handle.services.items()
+        return plugins + [
+            getattr(factory, "__name__", str(factory))
+            for factory, service in services
+            if isinstance(service, CarriesOver) and factory is not ClaimStore
+        ]
+
+    @property
+    def _handle(self) -> Handle:
+        """Of any profile: they share their services."""
+        return next(iter(self.simulation.frameworks.values())).handle
+
+    def assumptions(self) -> Assumptions:
+        """Of the claims of devices, and of each plugin by profile and name."""
+        claims = self._handle.services.get(ClaimStore)
+        by_plugin = {
+            (name, plugin.name): plugin.assumed()
+            for name, framework in self.simulation.frameworks.items()
+            for plugin in framework.plugins
+            if isinstance(plugin, Checkpointed)
+        }
+        return None if claims is None else claims.assumed(), by_plugin
+
+    def assume(self, assumptions: Assumptions) -> None:
+        """Takes them up, over the objects of then."""
+        claims, by_plugin = assumptions
+        if claims is not None:
+            self._handle.service(ClaimStore).assume(claims)
+        for (name, plugin_name), assumed in by_plugin.items():
+            plugin = self.simulation.frameworks[name].plugin(plugin_name)
+            if isinstance(plugin, Checkpointed):
+                plugin.assume(assumed)
+
     # -- everything else ------------------------------------------------------------------------
 
     def current_state(self, pending: list[Pod]) -> ClusterState:
@@ -147,9 +194,7 @@ class World:
         after = self.simulation
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
-        _carry_services_over(before, after)
-        for name, framework in after.frameworks.items():
-            framework.carry_over(before.frameworks[name])
+        carry_over(before, after)
         before.close()
         order = self.bound
         self._list_bound()
@@ -178,8 +223,14 @@ def _keep_ports(before: Snapshot, after: Snapshot) -> None:
             after.ports.pop(row, None)
 
 
+def carry_over(before: Simulation, after: Simulation) -> None:
+    """What plugins, and the services that all profiles share, have assumed."""
+    _carry_services_over(before, after)
+    for name, framework in after.frameworks.items():
+        framework.carry_over(before.frameworks[name])
+
+
 def _carry_services_over(before: Simulation, after: Simulation) -> None:
-    """Of all profiles: they share their services."""
     old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
     for factory, service in old.services.items():
         if isinstance(service, CarriesOver):

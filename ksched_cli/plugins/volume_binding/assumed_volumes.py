@@ -17,6 +17,8 @@ from ksched_cli.plugins.volumes.persistent_volumes import (
 )
 from ksched_cli.plugins.volumes.pod_claims import volume_class
 
+Assumed = tuple[dict[str, ObjectReference], dict[Key, str]]
+
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -116,6 +118,18 @@ class AssumedVolumes:
             claim = after.persistent_volume_claims.get(key)
             if claim is not None and claim is before.persistent_volume_claims.get(key):
                 self.selected_nodes[key] = node
+
+    def assumed(self) -> Assumed:
+        """All of it; see Checkpointed."""
+        return dict(self.claim_refs), dict(self.selected_nodes)
+
+    def assume(self, assumed: Assumed, cluster: ClusterState) -> None:
+        """Takes it up, over the same objects. cluster: that has them"""
+        claim_refs, selected_nodes = assumed
+        for name, ref in claim_refs.items():
+            claim = cluster.persistent_volume_claims[ref.namespace, ref.name]
+            self.assume_bound(cluster.persistent_volumes[name], claim)
+        self.selected_nodes.update(selected_nodes)
 
 
 def _key(claim: PersistentVolumeClaim) -> Key:

@@ -35,6 +35,7 @@ from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_binding import hints
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
+from ksched_cli.plugins.volume_binding.assumed_volumes import Assumed
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
 from ksched_cli.plugins.volumes.pod_claims import (
@@ -91,6 +92,13 @@ class VolumeBinding(
         """See CarriesOver."""
         before, after = previous.binder.assumed, self.binder.assumed
         after.carry_over(before, previous._cluster, self._cluster)
+
+    def assumed(self) -> Assumed:
+        """See Checkpointed."""
+        return self.binder.assumed.assumed()
+
+    def assume(self, assumed: Assumed) -> None:
+        self.binder.assumed.assume(assumed, self._cluster)
 
     def scope_for(self, pod: PodInfo) -> Scope:
         return Scope.CLUSTER if any(claim_uses(pod.pod)) else Scope.NODE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,84 @@ SCALING = {
 }
 
 
+LATE = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
+STORAGE_CLASS: Plain = {
+    "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local"}, **LATE
+}  # fmt: skip
+DEVICE_CLASS: Plain = {
+    "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
+    "spec": {},
+}  # fmt: skip
+
+
+def volume(name: str, host: str) -> Plain:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [host]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    spec: Plain = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"]}
+    spec |= {"storageClassName": "local", "local": {"path": "/"}, "nodeAffinity": affinity}
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec,
+        "status": {"phase": "Available"},
+    }  # fmt: skip
+
+
+def volume_claim(name: str) -> Plain:
+    spec: Plain = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    spec |= {"resources": {"requests": {"storage": "1Gi"}}}
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    return {
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec
+    }  # fmt: skip
+
+
+def devices(host: str) -> Plain:
+    pool = {"name": host, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d", "nodeName": host, "pool": pool, "devices": [{"name": "gpu-0"}]}
+    metadata = {"name": host}
+    return {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata,
+        "spec": spec,
+    }  # fmt: skip
+
+
+def device_claim(name: str) -> Plain:
+    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
+    metadata = {"name": name, "namespace": "default", "uid": name}
+    return {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata,
+        "spec": {"devices": {"requests": requests}},
+    }  # fmt: skip
+
+
+def mounting(name: str, claim: str) -> Plain:
+    source = {"persistentVolumeClaim": {"claimName": claim}}
+    return pod(name, "100m", volumes=[{"name": "v", **source}])
+
+
+def claiming(name: str, claim: str) -> Plain:
+    return pod(name, "100m", resourceClaims=[{"name": "r", "resourceClaimName": claim}])
+
+
+HOSTS = [node(name, "4", labels={"kubernetes.io/hostname": name}) for name in "ab"]
+WITH_CLAIMS = [
+    *HOSTS, STORAGE_CLASS, volume("pv-a", "a"), volume("pv-b", "b"),
+    *map(volume_claim, ("c1", "c2", "c3")),
+    DEVICE_CLASS, devices("a"), devices("b"), *map(device_claim, ("d1", "d2", "d3")),
+]  # fmt: skip
+# Both volumes, and both devices, are taken: the third pod of each kind fits nowhere, whatever
+# changes, until there is another.
+CLAIM_EVENTS: list[Plain] = [
+    *({"at": i, "pod": mounting(f"v{i}", f"c{i}"), "runsFor": 30} for i in (1, 2)),
+    *({"at": i, "pod": claiming(f"d{i}", f"d{i}")} for i in (1, 2)),
+    {"at": 5, "pod": mounting("v3", "c3")},
+    {"at": 6, "pod": claiming("d3", "d3")},
+    {"at": 20, "put": node("other", "4")},
+    {"at": 40, "change": "label nodes a x=y"},
+    {"at": 50, "pod": mounting("again", "c1")},
+    {"at": 60, "put": volume("pv-more", "b")},
+]
+
+
 class StopHere(Exception):  # noqa: N818  # no error
     pass
 
@@ -44,12 +123,18 @@ class StopHere(Exception):  # noqa: N818  # no error
 class Bench:
     """Replays the events, and stops after an instant to go on in another replay."""
 
-    def __init__(self, folder: Path, scaling: Plain | None = None) -> None:
-        self.state = state_of(folder, *OBJECTS)
+    def __init__(
+        self,
+        folder: Path,
+        scaling: Plain | None = None,
+        objects: Sequence[Plain] = OBJECTS,
+        events: Sequence[Plain] = EVENTS,
+    ) -> None:
+        self.state = state_of(folder, *objects)
         self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
         self.path = folder / "timeline.json"
         header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 700}
-        self.path.write_text(json.dumps({**header, "events": EVENTS}))
+        self.path.write_text(json.dumps({**header, "events": list(events)}))
 
     def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
         timeline = read_timeline(str(self.path), self.state)
@@ -74,17 +159,35 @@ def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
 def test_a_replay_that_is_interrupted_anywhere_ends_as_one_that_is_not(
     tmp_path: Path, scaling: Plain | None
 ) -> None:
-    bench = Bench(tmp_path, scaling)
-    records: list[PodRecord] = []
-    whole = bench.start(records)
-    whole.run()
-    expected = result(whole, records)
+    expected = interrupted_anywhere(Bench(tmp_path, scaling))
     assert expected["summary"]["evicted"] or scaling
     if scaling is not None:
         assert {event["type"] for event in expected["autoscaler"]["events"]} == {
             "ScaleUp",
             "ScaleDown",
         }
+
+
+def test_what_was_assumed_of_volumes_and_devices_is_gone_on_with(tmp_path: Path) -> None:
+    expected = interrupted_anywhere(Bench(tmp_path, None, WITH_CLAIMS, CLAIM_EVENTS))
+    placed = {each["pod"]: each["node"] for each in expected["pods"]}
+    assert {name: placed[f"default/{name}"] for name in ("v1", "v2", "v3", "d1", "d2", "d3")} == {
+        "v1": "a",
+        "v2": "b",
+        "v3": "b",
+        "d1": "b",
+        "d2": "a",
+        "d3": None,
+    }
+    assert placed["default/again"] == "a"
+
+
+def interrupted_anywhere(bench: Bench) -> dict[str, Any]:
+    """What comes out, which is the same wherever the replay is interrupted."""
+    records: list[PodRecord] = []
+    whole = bench.start(records)
+    whole.run()
+    expected = result(whole, records)
     interrupted = 0
     while True:
         records = []
@@ -103,6 +206,7 @@ def test_a_replay_that_is_interrupted_anywhere_ends_as_one_that_is_not(
         assert result(again, records) == expected
         interrupted += 1
     assert interrupted > 10
+    return expected
 
 
 def test_what_is_no_checkpoint_of_this_replay_is_refused(tmp_path: Path) -> None:

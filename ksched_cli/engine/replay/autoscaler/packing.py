@@ -19,12 +19,13 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.world import World
+from ksched_cli.engine.replay.world import World, carry_over
 from ksched_cli.engine.simulation import Simulation
 
 
 class Packing:
-    """A copy of the cluster, with its nominations. state: whose nodes may be others"""
+    """A copy of the cluster, with its nominations and what plugins have assumed. state: whose nodes
+    may be others"""
 
     def __init__(self, world: World, state: ClusterState, pods: Sequence[Pod]) -> None:
         """pods: that will be put on nodes"""
@@ -33,6 +34,7 @@ class Packing:
         self.simulation = Simulation(
             state, world.configuration, world.registry, options, caller=before.caller
         )
+        carry_over(before, self.simulation)
         nominator = self.simulation.nominator
         own = {pod.uid for pod in pods}
         for node in before.nominator.nodes():
