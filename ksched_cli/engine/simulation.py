@@ -367,7 +367,8 @@ class Simulation:
     ) -> None:
         """The victims leave, those that only wait go back to the queue; lesser promises on their
         node lapse, the pod gets its own. gone: UIDs of victims that have left already"""
-        for victim in preemption.victims:
+        # An extender may name one twice; kube-scheduler deletes it and finds that it is gone.
+        for victim in {victim.uid: victim for victim in preemption.victims}.values():
             if victim.uid not in gone:
                 self._evict(victim, node, pod)
         self.settle()

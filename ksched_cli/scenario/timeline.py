@@ -182,7 +182,7 @@ class Timeline:
                     event = self._event(_decode_line(text), number - 2)
                     if event.at < last:
                         raise EventError("it is earlier than the event before; sort the lines")
-                except (EventError, msgspec.DecodeError, InputError) as error:
+                except (EventError, msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
                     raise self._error(error, number - 2, Position(number, 1)) from None
                 last = event.at
                 yield event
@@ -235,7 +235,9 @@ class Timeline:
         given = manifest.get("metadata") or {}
         if not isinstance(given, dict):
             raise EventError("metadata: expected an object")
-        metadata = {**given, "name": _NAME, "namespace": _NAMESPACE}
+        # The name first, then the namespace, then the rest.
+        metadata = {"name": _NAME, "namespace": _NAMESPACE, **given}
+        metadata |= {"name": _NAME, "namespace": _NAMESPACE}
         own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
         text = msgspec.json.encode(own, enc_hook=float)
         before, _, rest = text.partition(msgspec.json.encode(_NAME))

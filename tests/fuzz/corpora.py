@@ -168,5 +168,10 @@ def tune_corpus() -> list[Any]:
 
 
 @cache
+def autoscaler_corpus() -> list[Any]:
+    return documents_of(EXAMPLES / "replay" / "autoscaler.yaml")
+
+
+@cache
 def timeline_corpus() -> list[Any]:
     return documents_of(EXAMPLES / "replay" / "day.yaml")

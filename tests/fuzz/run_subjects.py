@@ -12,6 +12,7 @@ from typing import Any
 from corpora import (
     EXAMPLES,
     any_case,
+    autoscaler_corpus,
     expectations_corpus,
     sweep_corpus,
     timeline_corpus,
@@ -101,6 +102,19 @@ def timeline(rng: random.Random, folder: Path) -> Input:
     return Input(name, data, arguments)
 
 
+def autoscaler(rng: random.Random, folder: Path) -> Input:
+    document = mutated(rng.choice(autoscaler_corpus()), rng, [rng.choice(autoscaler_corpus())])
+    name, data = written([document], rng)
+    example = EXAMPLES / "replay"
+    files = ("--state", str(example / "cluster.yaml"), "--autoscaler", str(folder / name))
+    day = str(example / "day.yaml")
+    commands = (
+        ("replay", day), ("replay", day, "-o", "json"), ("replay", day, "-o", "csv", "--usage"),
+        ("replay", day, "-o", "html"), ("compare", "--timeline", day, "-o", "json"),
+    )  # fmt: skip
+    return Input(name, data, (*rng.choice(commands), *files))
+
+
 def _random_timeline(rng: random.Random, folder: Path) -> tuple[str, bytes, str]:
     """Name and bytes of JSON lines, and the path of the state at its start."""
     case = any_case(rng, "replay")
@@ -119,4 +133,5 @@ SUBJECTS = (
     Subject("rows", rows),
     Subject("tune", tune),
     Subject("timeline", timeline),
+    Subject("autoscaler", autoscaler),
 )

@@ -12,7 +12,7 @@ from ksched_cli.sweep.materials import Materials, Run
 from ksched_cli.sweep.outcome import Outcome, perform
 
 # More runs of a sweep than so many are not made, but have the outcome of the last.
-RUNS_MAX = 12
+RUNS_MAX = 3
 
 
 class RunHere:

@@ -14,6 +14,7 @@ from judge import Verdict, judged
 from run_subjects import rows_corpus
 
 from ksched_cli.testing import Manifest, node, pod
+from tests.extenders.fixtures import Serve
 
 DIGITS = "9" * 5000
 KIND = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
@@ -302,6 +303,13 @@ def test_what_is_no_yaml_is_not_migrated(text: str, tmp_path: Path) -> None:
     assert judge_file(tmp_path, "c.yaml", text, "config", "migrate", "{}").code == 2
 
 
+def test_what_a_terminal_takes_amiss_is_escaped_in_a_migrated_file(tmp_path: Path) -> None:
+    kind = {**KIND, "apiVersion": "kubescheduler.config.k8s.io/v1beta3"}
+    profile = {"schedulerName": "\x7f\x9b", "plugins": {"score": {"disabled": [{"name": "*"}]}}}
+    old = json.dumps({**kind, "profiles": [profile]}, ensure_ascii=False)
+    assert judge_file(tmp_path, "c.json", old, "config", "migrate", "{}").code in (0, 1)
+
+
 def test_an_object_that_is_not_valid_is_not_redacted(tmp_path: Path) -> None:
     named = {**node("a"), "metadata": {"name": True}}
     out = tmp_path / "out.json"
@@ -322,3 +330,50 @@ def test_a_pod_that_was_given_to_another_scheduler_is_not_audited(tmp_path: Path
         0,
         1,
     )
+
+
+# -- answers of extenders -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["schedule", "replay"])
+def test_a_victim_that_an_extender_names_twice_leaves_once(
+    command: str, serve: Serve, tmp_path: Path
+) -> None:
+    victim = {"Pods": [{"UID": "default/low"}] * 2, "NumPDBViolations": 0}
+    server = serve({"/preempt": {"NodeNameToMetaVictims": {"a": victim}}})
+    extender = {"urlPrefix": server.url, "preemptVerb": "preempt", "nodeCacheCapable": True}
+    config, timeline = tmp_path / "config.json", tmp_path / "timeline.jsonl"
+    config.write_text(json.dumps({**KIND, "extenders": [extender]}))
+    timeline.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline"}) + "\n")
+    objects = [node("a", cpu=1), pod("low", cpu=1, node="a"), pod("high", cpu=1, priority=5)]
+    state = "\n".join(map(json.dumps, objects))
+    arguments = [command, *[str(timeline)][: int(command == "replay")], "--config", str(config)]
+    assert judge_state(tmp_path, state, *arguments, name="x.json").code == 0
+
+
+# -- what is written ------------------------------------------------------------------------------
+
+
+def test_a_pod_of_a_template_with_a_namespace_is_written(tmp_path: Path) -> None:
+    template = {
+        "metadata": {"namespace": "batch", "labels": {"a": "b"}},
+        "spec": {"containers": []},
+    }
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "templates": {"t": template}}
+    timeline = {**header, "events": [{"at": 1, "pod": "p", "template": "t"}]}
+    state, end = tmp_path / "state.json", tmp_path / "end.json"
+    state.write_text(json.dumps(node("a")))
+    arguments = ("replay", "{}", "--state", str(state), "--save-state", str(end))
+    assert judge_file(tmp_path, "t.json", timeline, *arguments).code == 0
+    (written,) = [item for item in json.loads(end.read_text())["items"] if item["kind"] == "Pod"]
+    assert written["metadata"]["name"] == "p"
+    assert written["metadata"]["namespace"] == "batch"
+    assert written["metadata"]["labels"] == {"a": "b"}
+
+
+def test_bytes_that_are_no_text_in_a_line_of_a_timeline_are_refused(tmp_path: Path) -> None:
+    path, state = tmp_path / "t.jsonl", tmp_path / "state.json"
+    path.write_bytes(b'{"apiVersion": "ksched/v1", "kind": "Timeline"}\n{"at": "\xff"}\n')
+    state.write_text(json.dumps(node("a")))
+    verdict = judged(["replay", str(path), "--state", str(state)], path)
+    assert (verdict.rule, verdict.code) == ("", 2)

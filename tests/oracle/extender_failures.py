@@ -64,6 +64,7 @@ ANSWERS: dict[str, Answer] = {
     "victims of a node that was not sent": {"NodeNameToMetaVictims": {"z": {"Pods": []}}},
     "victims that are not there": {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}]}}},
     "no victims": {"NodeNameToMetaVictims": {"a": {"Pods": []}}},
+    "a victim twice": {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "default/low"}] * 2}}},
     "more victims": {"NodeNameToMetaVictims": {"b": {"Pods": [{"UID": "default/low2"}]}}},
 }
 

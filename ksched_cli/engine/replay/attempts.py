@@ -213,7 +213,8 @@ class Attempts:
 
     def _make_room(self, pod: PodInfo, node: str, victims: tuple[PodInfo, ...]) -> None:
         # Those that are being deleted already go when their time comes.
-        evicted = [each for each in victims if self.evicts_at_once or not each.pod.deleting]
+        unique = {victim.uid: victim for victim in victims}.values()  # an extender may repeat one
+        evicted = [each for each in unique if self.evicts_at_once or not each.pod.deleting]
         if not evicted:
             return
         for other in self.world.simulation.nominator.on_node(node):
