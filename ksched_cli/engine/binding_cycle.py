@@ -123,7 +123,8 @@ class BindingCycle:
             return replace(undone, activated=activated)
         framework.post_bind(state, pod, node)
         record = assumed.record
-        claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
+        services = framework.handle.services
+        claims: ClaimStore | None = services.get(ClaimStore) if services else None
         if claims is not None and (
             pod.spec.resource_claims or (claims.extended and claims.extended_of(pod))
         ):

@@ -105,11 +105,12 @@ class NodeSearch:
         all_nodes = candidates is snapshot.order
         visits = self._visits(candidates, start, all_nodes)
         rate = USUAL_RATE if cached is None else cached.rate
-        while done < len(visits) and count < limit:
+        total = len(candidates)
+        while done < total and count < limit:
             missing = limit - count
             chunk = visits[done : done + _chunk_size(missing, rate)]
             first = start + done
-            side_by_side = all_nodes and first + len(chunk) <= len(candidates)
+            side_by_side = all_nodes and first + len(chunk) <= total
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
             if len(chunk) == limit and filtering.passes_by_cache(state, pod, nodes, cached):
                 return SearchResult(nodes)

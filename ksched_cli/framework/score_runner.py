@@ -281,7 +281,7 @@ class ScoreRunner:
                 part = scores if weight == 1 else scores * weight
                 sums = part if sums is None else sums + part
             if sums is not None:
-                row_sums.sums[rows] = sums
+                row_sums.store_all(stale, sums)
             for plugin in cache.raw_row_plugins:
                 cache.raw[plugin.name][rows] = self._raw_scores(plugin, static_state, pod, stale)
         except PluginError:
@@ -310,7 +310,7 @@ def _add_up(cache: ScoreCache, nodes: Nodes) -> bool:
     snapshot, row_sums = nodes.snapshot, cache.row_sums
     if snapshot.huge or row_sums is None:
         return False
-    capacity, sums, scorers = snapshot.capacity_by_row, row_sums.sums, cache.row_scorers
+    capacity, scorers = snapshot.capacity_by_row, cache.row_scorers
     rows = nodes.indices().tolist()
     for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
         weighted = 0
@@ -319,7 +319,7 @@ def _add_up(cache: ScoreCache, nodes: Nodes) -> bool:
             if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
                 return False
             weighted += score * weight
-        sums[row] = weighted
+        row_sums.store(row, weighted)
     return True
 
 

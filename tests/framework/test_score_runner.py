@@ -199,4 +199,4 @@ def test_nothing_of_a_failed_refresh_counts_as_up_to_date() -> None:
         record = run.run()
     assert "not now" in record.attempts[0].error
     assert record.placements.keys() == before.keys()
-    assert sums_by_app(run)["a"].sums.all()
+    assert sums_by_app(run)["a"].gather(Nodes(run.snapshot)).all()

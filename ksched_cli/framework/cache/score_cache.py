@@ -102,11 +102,33 @@ class RowSums:
     versions: of its rows
     """
 
-    __slots__ = ("sums", "versions")
+    __slots__ = ("_in_order", "_sums", "versions")
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.sums: Scores = np.zeros(len(snapshot), dtype=np.int64)
+        self._sums: Scores = np.zeros(len(snapshot), dtype=np.int64)
+        # The same in the order of visits, once somebody has asked for a part of that.
+        self._in_order: Scores | None = None
         self.versions = RowVersions(snapshot)
+
+    def store(self, row: int, weighted: int) -> None:
+        self._sums[row] = weighted
+        if self._in_order is not None:
+            self._in_order[self.versions.snapshot.rank.item(row)] = weighted
+
+    def store_all(self, nodes: Nodes, sums: Scores) -> None:
+        """One sum per node."""
+        rows = slice(None) if nodes.rows is None else nodes.rows
+        self._sums[rows] = sums
+        if self._in_order is not None:
+            self._in_order[self.versions.snapshot.rank[rows]] = sums
+
+    def gather(self, nodes: Nodes) -> Scores:
+        """Do not write to it: it may be a part of the column itself."""
+        if nodes.first is None or nodes.rows is None:
+            return nodes.gather(self._sums)
+        if self._in_order is None:
+            self._in_order = self._sums[self.versions.snapshot.order]
+        return self._in_order[nodes.first : nodes.first + len(nodes.rows)]
 
     def forget(self) -> None:
         """None of the rows is up to date."""
@@ -138,6 +160,8 @@ class ScoreCache:
     raw: dict[str, Scores] = field(default_factory=dict)
     uncached: list[ScorePlugin] = field(default_factory=list)
     row_scorers: RowScorers = ()
+    # static_sums in the order of visits, once somebody has asked for a part of that.
+    _static_in_order: Scores | None = None
 
     @classmethod
     def zeros(cls, snapshot: Snapshot) -> ScoreCache:
@@ -165,15 +189,21 @@ class ScoreCache:
             self.normalized_plugins.append(plugin)
 
     def totals(self, nodes: Nodes) -> Scores:
-        """The sums of the nodes. Do not write to it: it may be a column itself."""
-        static = nodes.gather(self.static_sums)
-        return static if self.row_sums is None else static + nodes.gather(self.row_sums.sums)
+        """The sums of the nodes. Do not write to it: it may be a part of a column itself."""
+        if nodes.first is None or nodes.rows is None:
+            static = nodes.gather(self.static_sums)
+        else:
+            if self._static_in_order is None:
+                self._static_in_order = self.static_sums[self.snapshot.order]
+            static = self._static_in_order[nodes.first : nodes.first + len(nodes.rows)]
+        return static if self.row_sums is None else static + self.row_sums.gather(nodes)
 
     def replace_part(
         self, normalized: NormalizedPart, extremes: Extremes, part: Scores | None
     ) -> None:
         """Puts another normalization into the sums. part: see NodeScores.store_part; None leaves
         the plugin to be normalized in every cycle from now on."""
+        self._static_in_order = None
         if normalized.part is not None:
             self.static_sums -= normalized.part
         if part is not None:

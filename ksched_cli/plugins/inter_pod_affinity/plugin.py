@@ -128,9 +128,12 @@ class InterPodAffinity(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> tuple[PreFilterResult | None, Status]:
         incoming = self._index.derived(self._incoming_terms, pod)
+        avoiding: Iterable[TermCounter] = self._index.group(pod).terms[TermKind.AVOIDS]
+        if incoming is NO_INCOMING_TERMS and not avoiding:
+            return None, SKIP
         if incoming.error:
             return None, Status.unresolvable(f"parsing pod: {incoming.error}")
-        avoiding = [t for t in self._index.group(pod).terms[TermKind.AVOIDS] if t.total]
+        avoiding = [term for term in avoiding if term.total]
         if not avoiding and not incoming.required and not incoming.required_anti:
             return None, SKIP
         filter_state = PreFilterState(

@@ -87,9 +87,34 @@ def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight() -> Non
     cache.add_node_plugin(plugin, 3, scores_of(Plain, [0, 1, 2, 3, 4]))
     assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 3, 6, 9, 12]
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
-    present(cache.row_sums).sums[1] = 50
+    present(cache.row_sums).store(1, 50)
     assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 53, 6, 9, 12]
     assert cache.static_sums[1] == 3
+
+
+def test_a_window_in_the_order_of_visits_has_the_sums_of_its_rows() -> None:
+    zones = [node(f"n{i}", labels={"topology.kubernetes.io/zone": "ab"[i // 3]}) for i in range(5)]
+    nodes = Snapshot(cluster(*zones).nodes)
+    assert nodes.order.tolist() == [0, 3, 1, 4, 2]
+    cache = ScoreCache.zeros(nodes)
+    cache.add_node_plugin(ByExtremes(None, NO_HANDLE), 1, scores_of(ByExtremes, range(COUNT)))
+    cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
+    (part,), sums = cache.normalized_parts, present(cache.row_sums)
+
+    def totals(first: int, end: int) -> list[int]:
+        rows = nodes.order[first:end]
+        in_order = cache.totals(Nodes(nodes, rows, first)).tolist()
+        assert in_order == cache.totals(Nodes(nodes, rows)).tolist()
+        return [int(total) for total in in_order]
+
+    assert totals(0, 5) == [0, 0, 0, 0, 0]
+    sums.store(4, 50)
+    sums.store_all(Nodes(nodes, np.array([2, 0])), np.array([7, 5]))
+    assert totals(1, 5) == [0, 0, 50, 7]
+    cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
+    assert totals(0, 3) == [5, 75, 25]
+    sums.store_all(Nodes(nodes), np.array([1, 1, 1, 1, 1]))
+    assert totals(0, 3) == [1, 76, 26]
 
 
 def test_scores_normalized_with_all_nodes_in_view_are_stored_raw() -> None:
