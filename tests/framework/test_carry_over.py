@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.framework.carry_over import CarriesOver
-from ksched_cli.plugins.node_name import NodeName
+from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from tests.replays import node, state_of, world_of
 
 
@@ -28,8 +28,6 @@ def test_a_framework_gives_each_plugin_its_predecessor(
     state = state_of(tmp_path, node("a"))
     before, after = (world_of(state).simulation.frameworks["default-scheduler"] for _ in "ab")
     given: list[object] = []
-    monkeypatch.setattr(
-        NodeName, "carry_over", lambda self, previous: given.append(previous), raising=False
-    )
+    monkeypatch.setattr(VolumeBinding, "carry_over", lambda self, previous: given.append(previous))
     after.carry_over(before)
-    assert given == [before.plugin("NodeName")]
+    assert given == [before.plugin("VolumeBinding")]
