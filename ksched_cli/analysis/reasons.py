@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.analysis.shortfall import shortfalls
@@ -31,8 +31,7 @@ class Distance(NamedTuple):
 FITTING = Distance()
 
 
-@dataclass(frozen=True, slots=True)
-class Distances:
+class Distances(Struct, frozen=True):
     """The columns of `Distance`, an element per row of the snapshot."""
 
     obstacles: Scores
@@ -49,8 +48,7 @@ class Distances:
         return np.lexsort((self.shortfall, self.unresolvable, self.obstacles))
 
 
-@dataclass(frozen=True, slots=True)
-class NearestNode:
+class NearestNode(Struct, frozen=True):
     """detail: the numbers and names that the plugin adds to its reason there, or "".
     ties: the other nodes that are as near, by name."""
 
@@ -59,8 +57,7 @@ class NearestNode:
     ties: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """nodes: how many have the reason, be it beside others; alone: how many have no other.
     nearest: of these the node nearest to fitting, the first by name."""
 

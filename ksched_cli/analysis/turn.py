@@ -6,8 +6,9 @@ One run answers both, so that no question about a pod contradicts `schedule`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.records import Attempt
@@ -17,8 +18,7 @@ from ksched_cli.framework.status import Status
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Turn(Generic[Answer]):
+class Turn(Struct, Generic[Answer], frozen=True):
     """The attempts of one pod, at least one, and an answer for each.
 
     answers:    from the cluster as the attempt of the same index found it

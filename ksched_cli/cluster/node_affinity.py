@@ -8,7 +8,8 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     NodeSelector,
@@ -34,8 +35,7 @@ FIELD_OPERATORS = (IN, NOT_IN)
 NODE_NAME_FIELD = "metadata.name"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerm:
+class NodeTerm(Struct, frozen=True):
     """One term of a node selector.
 
     labels, fields: requirements on the node's labels, and on its name (In or NotIn, one value)
@@ -58,8 +58,7 @@ class NodeTerm:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTerms:
+class NodeTerms(Struct, frozen=True):
     """Terms of which one must match; none at all match no node.
 
     Upstream: nodeaffinity.LazyErrorNodeSelector.
@@ -140,8 +139,7 @@ def _field_errors(expression: NodeSelectorRequirement, path: str) -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredNodeAffinity:
+class RequiredNodeAffinity(Struct, frozen=True):
     """What a pod requires of a node: its nodeSelector, and its required node affinity if any."""
 
     labels: Selector
@@ -163,8 +161,7 @@ def required_node_affinity(spec: PodSpec) -> RequiredNodeAffinity:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PreferredTerm:
+class PreferredTerm(Struct, frozen=True):
     weight: int
     term: NodeTerm
 

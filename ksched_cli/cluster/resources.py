@@ -13,6 +13,7 @@ from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.objects import (
@@ -110,8 +111,7 @@ def is_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRequests:
+class ContainerRequests(Struct, frozen=True):
     """What one container asks for, and whether it is a sidecar."""
 
     amounts: Amounts

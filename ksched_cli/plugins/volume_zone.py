@@ -6,10 +6,10 @@ Upstream: plugins/volumezone/volume_zone.go and cloud-provider/volume/helpers/zo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
 from ksched_cli.cluster.pod_info import PodInfo
@@ -61,8 +61,7 @@ LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 SUCCESSORS = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeTopology:
+class VolumeTopology(Struct, frozen=True):
     """One label of a volume: the zones or regions that it can be used from."""
 
     claim: str

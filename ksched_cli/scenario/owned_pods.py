@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from ksched_cli.cluster.objects import LabelSelector, Pod
 from ksched_cli.kube.selectors import SelectorError, label_selector
@@ -31,8 +32,7 @@ def deployment_of(pod: Pod) -> str:
     return name if end == template_hash else ""
 
 
-@dataclass(slots=True)
-class OwnedPods:
+class OwnedPods(Struct):
     """A state's pods by what they belong to, each group in the order of the state. Read-only.
 
     active:  neither finished nor being deleted; a deployment's too
@@ -120,8 +120,7 @@ class _Index:
         )
 
 
-@dataclass(slots=True)
-class _Regrouping:
+class _Regrouping(Struct):
     """pods: of the state after; leaving_ids: identities of those that it does not have any more"""
 
     pods: tuple[Pod, ...]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.state_warnings import state_warnings
@@ -46,8 +47,7 @@ MAX_PODS = 200_000
 _MAX_LISTED = 3
 
 
-@dataclass(slots=True)
-class _Plan:
+class _Plan(Struct):
     """What has been made so far. by_owner: pod manifest → the workload it is made for, as text."""
 
     state: ClusterState

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.cluster.loading.field_tables import field_tables, has_valid_fields
 from ksched_cli.cluster.loading.kinds import Kind
@@ -38,8 +38,7 @@ _MAX_LOCATED_YAML = 4_000_000
 _MAX_DUPLICATES_JSON = 250_000
 
 
-@dataclass(slots=True)
-class _UnknownField:
+class _UnknownField(Struct):
     """An unknown field. path: in the first object that has it; similar: a field of that place."""
 
     kind: str

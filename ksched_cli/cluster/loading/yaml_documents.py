@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from ksched_cli.kube import yaml_blocks
 from ksched_cli.kube.documents import read_documents
@@ -24,8 +25,7 @@ _SEPARATOR = "---"
 _ITEMS = re.compile(r"^items:\n( *)- ", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonDocument:
+class JsonDocument(Struct, frozen=True):
     """A document that is not empty, as JSON, and the keys that are written twice in it."""
 
     data: msgspec.Raw

@@ -6,16 +6,16 @@ Upstream: k8s.io/kube-scheduler/framework/types.go (AffinityTerm.Matches).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from ksched_cli.kube.selectors import IN, Requirement, Selector
 
 LabelPair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Namespaces:
+class Namespaces(Struct, frozen=True):
     """The namespaces of these names; with `others`, every namespace but these."""
 
     names: frozenset[str]
@@ -31,8 +31,7 @@ class Namespaces:
         return f"any namespace but {names}" if names else "any namespace"
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
+class Clause(Struct, frozen=True):
     """Pods of some namespaces whose labels match."""
 
     namespaces: Namespaces
@@ -45,8 +44,7 @@ class Clause:
         return f"{selector_text(self.selector)} in {self.namespaces}"
 
 
-@dataclass(frozen=True)
-class PodSelection:
+class PodSelection(Struct, frozen=True, dict=True):
     """Pods that every clause is true of. terminating: whether pods being deleted count."""
 
     clauses: tuple[Clause, ...]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.framework.preemption import Victims
@@ -26,8 +26,7 @@ from ksched_cli.plugins.default_preemption.victims import NO_VICTIMS
 MIN_BATCH_SIZE = 16
 
 
-@dataclass(slots=True)
-class CandidateSearch:
+class CandidateSearch(Struct):
     """The nodes tried so far.
 
     columns:         the results

@@ -6,9 +6,9 @@ Upstream: pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_columns import Column, Mask, Rows
@@ -26,8 +26,7 @@ from ksched_cli.plugins.default_preemption.lower_pods import (
 PRIORITY_SHIFT = 1 << 31
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """ties: the nodes equal in all criteria, where more than one; steps: the criteria applied."""
 
     node: str

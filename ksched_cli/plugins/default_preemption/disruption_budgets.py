@@ -6,9 +6,9 @@ Upstream: plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViol
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.cluster.objects import PodDisruptionBudget
@@ -17,8 +17,7 @@ from ksched_cli.kube.selectors import Selector, SelectorError, label_selector
 from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """A PodDisruptionBudget that can match pods. disrupted: the names in its disruptedPods."""
 
     key: str

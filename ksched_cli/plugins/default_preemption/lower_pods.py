@@ -7,10 +7,10 @@ pods have changed, or another priority leaves other pods below it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_columns import Column, Rows
 from ksched_cli.cluster.pod_info import PodInfo
@@ -26,8 +26,7 @@ NEVER = -1
 _NO_PODS: Rows = np.empty(0, dtype=np.intp)
 
 
-@dataclass(frozen=True, slots=True)
-class LowerPods:
+class LowerPods(Struct, frozen=True):
     """Pods of several nodes, node after node, those of a node in the order they are added back.
 
     numbers: of the pods, in PodColumns

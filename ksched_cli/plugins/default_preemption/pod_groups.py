@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -23,8 +24,7 @@ NEVER = Status.unschedulable("not eligible due to preemptionPolicy=Never.")
 NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming preemptor")
 
 
-@dataclass(slots=True)
-class _Victim:
+class _Victim(Struct):
     """What is evicted together: a pod, or the pods of a group. start: of the first pod; a pod of
     any group counts as one of a group, as upstream counts it"""
 
@@ -42,8 +42,7 @@ class _Victim:
         return -self.priority, not self.is_group, -count, start_time(self.pods[0][0])
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPreemption:
+class GroupPreemption(Struct, frozen=True):
     """Finds the victims of groups."""
 
     snapshot: Snapshot

@@ -5,9 +5,8 @@ The victims themselves are listed only where somebody reads them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.framework.preemption import Victims
@@ -15,8 +14,7 @@ from ksched_cli.plugins.default_preemption.importance import sort_by_importance
 from ksched_cli.plugins.default_preemption.lower_pods import LowerPods, PodColumns
 
 
-@dataclass(frozen=True, slots=True)
-class Reprieve:
+class Reprieve(Struct, frozen=True):
     """The pods put back on several nodes, and those that may not stay.
 
     lower:    in the order they are put back
@@ -42,8 +40,7 @@ class Reprieve:
         return Victims(tuple(pods), int(np.count_nonzero(violates & evicted)))
 
 
-@dataclass(slots=True)
-class NodeReprieve:
+class NodeReprieve(Struct):
     """One node of a Reprieve; a VictimsSource."""
 
     reprieve: Reprieve

@@ -10,10 +10,10 @@ Upstream: plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.pod_usage import PodUsageColumns
@@ -37,8 +37,7 @@ def no_victim(node: str) -> Rejection:
     return Rejection(Status.error(f'expected at least one victim pod on node "{node}"'))
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Struct, frozen=True):
     """Selects one pod's victims on the nodes of a snapshot. Upstream: DryRunPreemption.
 
     explain:  the details of a rejection, given the plugin's name and the state and the node as they

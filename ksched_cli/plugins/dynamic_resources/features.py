@@ -7,13 +7,14 @@ Upstream: dynamic-resource-allocation/structured/internal/types.go (Features), a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from msgspec import Struct, structs
 
 from ksched_cli.kube.versions import Release, Rules
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatorFeatures:
+class AllocatorFeatures(Struct, frozen=True):
     """consumable_capacity: devices may be shared by capacity
     device_taints:           devices may have taints
     partitionable_devices:   devices may take from counters of their pool, and be of some nodes only
@@ -56,7 +57,7 @@ def features_of(release: Release) -> AllocatorFeatures:
     )
     rules = release.rules
     shows_sharing = features.needs_incubating if rules.picks_allocator else rules.shows_sharing
-    return replace(features, shows_sharing=shows_sharing)
+    return structs.replace(features, shows_sharing=shows_sharing)
 
 
 def allocator_rules(release: Release) -> Rules:

@@ -6,11 +6,11 @@ Upstream: plugins/dynamicresources (dynamicresources.go, claims.go).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.node_affinity import node_terms
 from ksched_cli.cluster.objects import AllocationResult, ResourceClaim
@@ -63,8 +63,7 @@ STILL_NOT_SCHEDULABLE = "still not schedulable"
 NANOSECONDS = 1e9
 
 
-@dataclass(slots=True)
-class ClaimsState:
+class ClaimsState(Struct):
     """The pod's claims in one scheduling attempt. Upstream: stateData.
 
     claims:      all of them, in the pod's order; PreBind replaces those it writes

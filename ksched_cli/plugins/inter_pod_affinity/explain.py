@@ -6,9 +6,9 @@ Nothing here runs in a cycle, so it may visit every pod.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
@@ -22,8 +22,7 @@ MOST_NAMED = 3
 MOST_DOMAINS = 8
 
 
-@dataclass(slots=True)
-class PodNames:
+class PodNames(Struct):
     """The names of the first pods, and the number of all."""
 
     names: list[str] = field(default_factory=list)

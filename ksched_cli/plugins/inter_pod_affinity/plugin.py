@@ -9,9 +9,9 @@ Upstream: plugins/interpodaffinity (plugin.go, filtering.go, scoring.go).
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.topology.domain_counts import DomainCounter, Tally
@@ -64,8 +64,7 @@ EXISTING_NOT_MATCH = Status.unschedulable(
 Tallies = dict[str, Tally]
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterState:
+class PreFilterState(Struct, frozen=True):
     """Counts of pods by topology key.
 
     affinity:      pods that match all affinity terms
@@ -84,8 +83,7 @@ class PreFilterState:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PreScoreState:
+class PreScoreState(Struct, frozen=True):
     """scores: per topology key, the score of a node in each domain; the last, in none."""
 
     scores: Mapping[str, Scores]

@@ -7,7 +7,8 @@ plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import Namespace, PodAffinity, PodAffinityTerm
 from ksched_cli.cluster.pod_info import PodInfo
@@ -22,8 +23,7 @@ NO_AFFINITY = PodAffinity()
 EVERY_NAMESPACE = Namespaces(frozenset(), others=True)
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
+class AffinityTerm(Struct, frozen=True):
     """weight: of a preferred term; negative for anti-affinity.
 
     matchLabelKeys and mismatchLabelKeys are not read: the API server merges them into the label
@@ -63,8 +63,7 @@ class AffinityTerm:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CountedTerm:
+class CountedTerm(Struct, frozen=True):
     """A term with the count of the pods it selects. weight: as in AffinityTerm."""
 
     selection: PodSelection
@@ -76,8 +75,7 @@ class CountedTerm:
         return self.counter.domains
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingTerms:
+class IncomingTerms(Struct, frozen=True):
     """The terms of the pod being scheduled, with their counters.
 
     required:      of the pods that match all required affinity terms, one per topology key
@@ -97,8 +95,7 @@ class IncomingTerms:
 NO_INCOMING_TERMS = IncomingTerms()
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityTerms:
+class AffinityTerms(Struct, frozen=True):
     """All terms of a pod. preferred: of affinity, then of anti-affinity.
 
     error: why terms do not parse; as upstream leaves it, a list with such a term is empty

@@ -6,9 +6,9 @@ Upstream: plugins/noderesources/balanced_allocation.go.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo

@@ -8,10 +8,10 @@ requested_to_capacity_ratio.go, plugins/helper/shape_score.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
@@ -34,8 +34,7 @@ MAX_CUSTOM_PRIORITY_SCORE = 10
 MAX_PLAIN = 2**46
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUsage:
+class ResourceUsage(Struct, frozen=True):
     """One resource on some nodes: requested with the pod there, and allocatable; 0 does not count.
 
     everywhere: allocatable is above 0 on all nodes of the snapshot, and no product can overflow
@@ -85,8 +84,7 @@ def is_counted(resource: str, pod_request: int) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ScoredRequests:
+class ScoredRequests(Struct, frozen=True):
     """A pod's requests of the configured resources.
 
     by_resource: in the order of the configuration

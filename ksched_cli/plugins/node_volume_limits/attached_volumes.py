@@ -7,9 +7,9 @@ getNodeVolumeAttachmentInfo) and utils.go (isCSIMigrationOn).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     PersistentVolume,
@@ -52,8 +52,7 @@ class ClaimMissingError(Exception):
     """A pod to be scheduled names a claim that does not exist. The text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """Which in-tree volumes count as volumes of a CSI driver on a node.
 
     has_csi_node: the node has a CSINode; without one, none do
@@ -81,8 +80,7 @@ def migrations(nodes: CSINodes) -> Iterator[tuple[Migration, Mask]]:
             yield kind, mask
 
 
-@dataclass(frozen=True, slots=True)
-class RunningPodVolumes:
+class RunningPodVolumes(Struct, frozen=True):
     """The volumes of a running pod; error: why they cannot be determined, or ""."""
 
     volumes: DriverByVolume

@@ -6,9 +6,9 @@ Upstream: plugins/podtopologyspread/common.go, and getConstraints in plugin.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.node_affinity import RequiredNodeAffinity, required_node_affinity
 from ksched_cli.cluster.objects import Toleration, TopologySpreadConstraint
@@ -26,8 +26,7 @@ HOSTNAME = "kubernetes.io/hostname"
 ANY_NODE = RequiredNodeAffinity(EVERYTHING, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """honors_affinity, honors_taints: whether nodes that these exclude for the pod do not count."""
 
     max_skew: int
@@ -65,8 +64,7 @@ def _selector(constraint: TopologySpreadConstraint, labels: Mapping[str, str]) -
     return combined(selector_of_map(own), selector) if own and selector.selectable else selector
 
 
-@dataclass(frozen=True, slots=True)
-class CountedConstraint:
+class CountedConstraint(Struct, frozen=True):
     """A constraint with its counter.
 
     node_domains: the domain of each node, whether it counts or not

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.pod_info import PodInfo
@@ -71,8 +72,7 @@ NODE_LABEL_NOT_MATCH = Status.unresolvable(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterState:
+class PreFilterState(Struct, frozen=True):
     """One tally per constraint."""
 
     constraints: tuple[CountedConstraint, ...]
@@ -82,8 +82,7 @@ class PreFilterState:
         return PreFilterState(self.constraints, tuple(tally.clone() for tally in self.tallies))
 
 
-@dataclass(frozen=True, slots=True)
-class SoftConstraints:
+class SoftConstraints(Struct, frozen=True):
     """A pod's constraints that score.
 
     node_domains:           per constraint, the domain of each node, "" where it may lack the label
@@ -115,8 +114,7 @@ class SoftConstraints:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PreScoreState:
+class PreScoreState(Struct, frozen=True):
     """weights: per constraint, of one matching pod; grows with the number of domains."""
 
     soft: SoftConstraints

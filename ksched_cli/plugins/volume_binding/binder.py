@@ -5,9 +5,8 @@ Upstream: plugins/volumebinding/binder.go (GetPodVolumeClaims, FindPodVolumes, A
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import allowed_topologies
@@ -60,8 +59,7 @@ VOLUME_MISSING = "node(s) unavailable due to one or more pvc(s) bound to non-exi
 REASONS = (NODE_CONFLICT, BIND_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING)
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaims:
+class PodClaims(Struct, frozen=True):
     """A pod's claims, in the order of its volumes.
 
     bound:             fully bound to a volume
@@ -76,8 +74,7 @@ class PodClaims:
     unbound_immediate: tuple[PersistentVolumeClaim, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StaticBinding:
+class StaticBinding(Struct, frozen=True):
     """A claim and, per row, the volume of its class that it gets: an index, or NO_VOLUME.
 
     Upstream: BindingInfo.
@@ -88,8 +85,7 @@ class StaticBinding:
     chosen: ChosenVolumes
 
 
-@dataclass(slots=True)
-class PodVolumes:
+class PodVolumes(Struct):
     """The volumes for a pod's claims on every node. Upstream: PodVolumes.
 
     reason_bits:        per row, a bit for each of REASONS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     PersistentVolume,
@@ -40,8 +40,7 @@ from ksched_cli.plugins.volumes.persistent_volumes import (
 from ksched_cli.plugins.volumes.pod_claims import claim_class
 
 
-@dataclass(frozen=True, slots=True)
-class MismatchCounts:
+class MismatchCounts(Struct, frozen=True):
     """Why the volumes of a claim's class do not match it.
 
     everywhere: reason → how many volumes it excludes on every node

@@ -8,9 +8,9 @@ default: PreScore skips Score.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.cluster_events import Registration
@@ -49,8 +49,7 @@ STATE_KEY = "VolumeBinding"
 UNBOUND_IMMEDIATE = Status.unresolvable("pod has unbound immediate PersistentVolumeClaims")
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
+class FilterResult(Struct, frozen=True):
     """The volumes for the pod's claims on every node, and the resulting verdicts."""
 
     volumes: PodVolumes
@@ -58,8 +57,7 @@ class FilterResult:
     statuses: list[Status]
 
 
-@dataclass(slots=True)
-class BindingState:
+class BindingState(Struct):
     """The claims of one attempt's pod. Upstream: stateData.
 
     filter_result: set by Filter, where not every node passes; explanation: set by explain. Clones

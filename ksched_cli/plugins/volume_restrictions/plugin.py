@@ -7,10 +7,10 @@ Upstream: plugins/volumerestrictions/volume_restrictions.go.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import PersistentVolumeClaim
 from ksched_cli.cluster.pod_info import PodInfo
@@ -51,8 +51,7 @@ CLAIM_IN_USE = Status.unschedulable(
 STATE_MISSING = Status.error(f'cannot read "{STATE_KEY}" from cycleState')
 
 
-@dataclass(slots=True)
-class SinglePodClaims:
+class SinglePodClaims(Struct):
     """claims: names of the pod's ReadWriteOncePod claims; conflicts: how many other pods use them.
 
     Upstream: preFilterState.

@@ -8,9 +8,9 @@ Upstream: k8s.io/csi-translation-lib (translate.go, plugins/*.go).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.objects import (
@@ -40,8 +40,7 @@ class TranslationError(ValueError):
     """A volume that cannot be translated. The text is upstream's."""
 
 
-@dataclass(frozen=True, slots=True)
-class InTreePlugin:
+class InTreePlugin(Struct, frozen=True):
     """source: the field that holds its volumes; name: in-tree; driver: the CSI driver's.
 
     topology_key: the driver's zone label; "" where the topology stays as it is

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.node_affinity import NodeTerms, node_terms
@@ -62,8 +63,7 @@ class Reach:
         return matches_any(self._snapshot, NodeTerms(labels_only))
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityGroups:
+class AffinityGroups(Struct, frozen=True):
     """Volumes grouped by equal node affinity.
 
     of:     per volume, its group

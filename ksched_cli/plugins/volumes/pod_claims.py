@@ -6,7 +6,8 @@ Upstream: component-helpers/storage/ephemeral/ephemeral.go and storage/volume/he
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from ksched_cli.cluster.objects import (
     KubeObject,
@@ -26,8 +27,7 @@ VOLUME = "persistentvolume"
 CLASS = "storageclass.storage.k8s.io"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimUse:
+class ClaimUse(Struct, frozen=True):
     """One volume of a pod that refers to a claim.
 
     ephemeral: the claim is made from the pod's own template, and must belong to the pod
