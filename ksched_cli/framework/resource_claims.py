@@ -7,7 +7,7 @@ dynamic-resource-allocation/resourceclaim (resourceclaim.go, pod.go).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 
 from msgspec.structs import replace
@@ -23,10 +23,6 @@ from ksched_cli.framework.shared_devices import DeviceID, SharedDevices, device_
 
 # The name, in this pod's scheduling, of the claim for its extended resources.
 EXTENDED_RESOURCES = "<extended-resources>"
-
-
-_Key = tuple[str, str]
-_Assumed = tuple[dict[_Key, ResourceClaim], dict[str, _Key], tuple[_Key, ...]]
 
 
 class ClaimError(Exception):
@@ -51,6 +47,8 @@ class ClaimStore:
         self._allocated: set[DeviceID] = set()
         self.shared = SharedDevices()
         self.log: list[DeviceID] = []
+        self._changes: list[tuple[ResourceClaim, ResourceClaim]] = []
+        self._is_changed = False
         for claim in self._claims.values():
             self._add(claim)
 
@@ -85,6 +83,8 @@ class ClaimStore:
         key = claim.namespace, claim.name
         previous = self._claims[key]
         self._claims[key] = claim
+        self._is_changed = True
+        self._changes.append((previous, claim))
         if previous.status.allocation is None:
             self._add(claim)
             self.log += allocated_devices(claim)
@@ -99,6 +99,7 @@ class ClaimStore:
         created = replace(claim, metadata=replace(claim.metadata, name=name, uid=""))
         self.extended[pod_uid] = created.namespace, name
         self._claims[created.namespace, name] = created
+        self._is_changed = True
         return created
 
     def extended_of(self, pod: PodInfo) -> ResourceClaim | None:
@@ -109,6 +110,7 @@ class ClaimStore:
         """Frees its devices. Does nothing if the claim is not there."""
         stored = self._claims.pop((claim.namespace, claim.name), None)
         if stored is not None:
+            self._is_changed = True
             self._remove(stored)
 
     def carry_over(self, previous: ClaimStore) -> None:
@@ -119,31 +121,21 @@ class ClaimStore:
             if stored is not None and stored is previous._stored.get(key):
                 if claim is not stored:
                     self.write(claim)
-            elif key in previous.extended.values():
+            elif stored is None and key in previous.extended.values():
                 self._claims[key] = claim
+                self._is_changed = True
                 self._add(claim)
         self.extended.update(previous.extended)
+        self._changes = []
 
-    def assumed(self) -> _Assumed:
-        """The claims that are not as the API server has them, and those that were made for extended
-        resources."""
-        changed = {
-            key: claim for key, claim in self._claims.items() if claim is not self._stored.get(key)
-        }
-        return changed, dict(self.extended), tuple(self._stored.keys() - self._claims.keys())
+    def current(self) -> Mapping[tuple[str, str], ResourceClaim]:
+        """The claims as the API server has them after what was written here."""
+        return dict(self._claims) if self._is_changed else self._stored
 
-    def assume(self, assumed: _Assumed) -> None:
-        """See Checkpointed."""
-        changed, extended, deleted = assumed
-        for key, claim in changed.items():
-            if key in self._stored:
-                self.write(claim)
-            else:
-                self._claims[key] = claim
-                self._add(claim)
-        for key in deleted:
-            self.delete(self._stored[key])
-        self.extended.update(extended)
+    def take_changes(self) -> list[tuple[ResourceClaim, ResourceClaim]]:
+        """What was written since it was called last: claims before and after."""
+        changes, self._changes = self._changes, []
+        return changes
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         return claim_uid(claim) in self._pending

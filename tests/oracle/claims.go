@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,6 +30,11 @@ func (c *cluster) reactToClaims() {
 		claim.ResourceVersion = "1"
 		if err := c.client.Tracker().Create(action.GetResource(), claim, claim.Namespace); err != nil {
 			return true, nil, err
+		}
+		if informer := c.still[reflect.TypeFor[*resourceapi.ResourceClaim]()]; informer != nil {
+			if err := informer.deliver(nil, claim); err != nil {
+				return true, nil, err
+			}
 		}
 		// Upstream looks for it in its cache once, and then every second.
 		return true, claim, c.awaitClaim(claim)

@@ -21,6 +21,7 @@ import (
 var replayed = []runtime.Object{
 	&v1.Namespace{}, &v1.PersistentVolume{}, &v1.PersistentVolumeClaim{}, &storagev1.StorageClass{}, &storagev1.CSINode{},
 	&storagev1.CSIDriver{}, &storagev1.CSIStorageCapacity{}, &storagev1.VolumeAttachment{},
+	&resourceapi.ResourceClaim{}, &resourceapi.ResourceSlice{}, &resourceapi.DeviceClass{},
 }
 
 // replay drives the scheduler's own queue and cycles along a timeline, on a clock of ours. It plays the API

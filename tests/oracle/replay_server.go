@@ -9,12 +9,16 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 )
 
-var podsResource = v1.SchemeGroupVersion.WithResource("pods")
+var (
+	podsResource   = v1.SchemeGroupVersion.WithResource("pods")
+	claimsResource = resourceapi.SchemeGroupVersion.WithResource("resourceclaims")
+)
 
 // store writes an object to the API server and tells the scheduler. Without old it is a new one.
 func (r *replay) store(old, now metav1.Object) error {
@@ -30,6 +34,11 @@ func (r *replay) store(old, now metav1.Object) error {
 			return err
 		}
 	}
+	if claim, ok := now.(*resourceapi.ResourceClaim); ok {
+		if err := r.storeClaim(old, claim); err != nil {
+			return err
+		}
+	}
 	informer := r.still[reflect.TypeOf(now)]
 	if informer == nil {
 		return fmt.Errorf("the oracle does not replay changes of %T", now)
@@ -40,11 +49,66 @@ func (r *replay) store(old, now metav1.Object) error {
 	return informer.deliver(old, now)
 }
 
+// storeClaim writes a claim, in a version that is newer than those that the scheduler wrote.
+func (r *replay) storeClaim(old metav1.Object, claim *resourceapi.ResourceClaim) error {
+	tracker := r.client.Tracker()
+	if old == nil {
+		return tracker.Create(claimsResource, claim, claim.Namespace)
+	}
+	version, err := strconv.ParseInt(old.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return err
+	}
+	claim.ResourceVersion = strconv.FormatInt(max(r.version, version+1), 10)
+	return tracker.Update(claimsResource, claim, claim.Namespace)
+}
+
+// deliverClaims brings the claims that the scheduler wrote back to it, in order of their keys.
+func (r *replay) deliverClaims() error {
+	claims, err := r.claims()
+	if err != nil {
+		return err
+	}
+	informer := r.still[reflect.TypeFor[*resourceapi.ResourceClaim]()]
+	present := map[string]bool{}
+	for i := range claims {
+		claim := &claims[i]
+		present[claim.Namespace+"/"+claim.Name] = true
+		old, found, err := informer.GetIndexer().Get(claim)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			err = informer.deliver(nil, claim)
+		case old.(*resourceapi.ResourceClaim).ResourceVersion != claim.ResourceVersion:
+			err = informer.deliver(old, claim)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	keys := informer.GetIndexer().ListKeys()
+	slices.Sort(keys)
+	for _, key := range keys {
+		if old, found, _ := informer.GetIndexer().GetByKey(key); found && !present[key] {
+			if err := informer.deliver(old, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // remove takes an object from the API server and tells the scheduler.
 func (r *replay) remove(obj metav1.Object) error {
 	if pod, ok := obj.(*v1.Pod); ok {
 		delete(r.lives, key(pod))
 		if err := r.client.Tracker().Delete(podsResource, pod.Namespace, pod.Name); err != nil {
+			return err
+		}
+	}
+	if claim, ok := obj.(*resourceapi.ResourceClaim); ok {
+		if err := r.client.Tracker().Delete(claimsResource, claim.Namespace, claim.Name); err != nil {
 			return err
 		}
 	}
@@ -197,9 +261,12 @@ func (r *replay) binds(action clienttesting.Action) (bool, runtime.Object, error
 	return true, binding, nil
 }
 
-// deliverTrial brings what the attempt wrote to the API server back to the scheduler: first what it wrote
-// of the pod itself, then of others, then its victims.
+// deliverTrial brings what the attempt wrote to the API server back to the scheduler: first claims, then what
+// it wrote of the pod itself, then of others, then its victims.
 func (r *replay) deliverTrial() error {
+	if err := r.deliverClaims(); err != nil {
+		return err
+	}
 	tried := r.trial.told.Pod
 	slices.SortStableFunc(r.trial.written, func(a, b *v1.Pod) int {
 		return boolToInt(key(a) != tried) - boolToInt(key(b) != tried)

@@ -29,6 +29,7 @@ from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     ASSIGNED_POD_UPDATE,
+    RESOURCE_CLAIM_UPDATE,
 )
 from ksched_cli.framework.status import Code, Status
 
@@ -144,6 +145,7 @@ class Attempts:
             end = End(now + record.runs_for, pod.key, PodOutcome.ENDED)
             self.ends.schedule(pod.uid, end)
         self._trace(outcome, "scheduled")
+        self._hear_of_claims()
         self.queue.done(pod.uid)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)
         rules = self.world.simulation.configuration.release.rules
@@ -151,6 +153,13 @@ class Attempts:
             # For the handler of pods without a node, the bound pod is a deleted one.
             old = self.world.info(before)
             self.queue.move(ASSIGNED_POD_DELETE, old, None, most_important=pod.priority)
+
+    def _hear_of_claims(self) -> None:
+        """The API server tells the scheduler of the claims that it has written."""
+        claims = self.world.claims
+        if claims is not None:
+            for old, new in claims.take_changes():
+                self.queue.move(RESOURCE_CLAIM_UPDATE, old, new)
 
     # -- a pod that fits nowhere, or whose attempt broke ------------------------------------------
 
@@ -165,6 +174,7 @@ class Attempts:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None)
         repeats = is_rejected and self.world.simulation.cycle.repeats_rejection(pod)
         self.queue.put_back(queued, unschedulable, pending, record.message, repeats=repeats)
+        self._hear_of_claims()
         if outcome.nomination is not None:
             self._nominate(pod, outcome.nomination)
         if was_assumed and is_rejected:

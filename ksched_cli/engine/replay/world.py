@@ -25,7 +25,7 @@ from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.resource_claims import ClaimStore
 
 _NEW = PodStatus()
-Assumptions: TypeAlias = tuple[Any, dict[tuple[str, str], Any]]
+Assumptions: TypeAlias = tuple[dict[str, tuple[str, str]], dict[tuple[str, str], Any]]
 # Answers about all nodes are cached for so many shapes of pods at a time.
 _MAX_SHAPES = 200
 # Upstream: preemption.go (PreemptPod).
@@ -45,6 +45,7 @@ class World:
     simulation: Simulation = field(init=False)
     bound: dict[str, PodInfo] = field(init=False)
     strays: dict[str, Pod] = field(init=False)
+    _services: Mapping[Any, object] = field(init=False)
     _started: PodStatus = _NEW
 
     def __post_init__(self) -> None:
@@ -52,6 +53,7 @@ class World:
         self.simulation = Simulation(self.state, self.configuration, self.registry, self.options)
         if self.simulation.pod_groups is not None:
             raise UsageError("--feature-gates: a replay does not schedule pods in groups")
+        self._services = self._handle.services
         self._list_bound()
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
         self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
@@ -148,22 +150,29 @@ class World:
         """Of any profile: they share their services."""
         return next(iter(self.simulation.frameworks.values())).handle
 
+    @property
+    def claims(self) -> ClaimStore | None:
+        """The claims of devices as the scheduler has written them; None before it looked at any."""
+        store = self._services.get(ClaimStore)
+        return store if isinstance(store, ClaimStore) else None
+
     def assumptions(self) -> Assumptions:
-        """Of the claims of devices, and of each plugin by profile and name."""
-        claims = self._handle.services.get(ClaimStore)
+        """Which claims were made for pods' extended resources, and what each plugin assumed, by
+        profile and name."""
+        claims = self.claims
         by_plugin = {
             (name, plugin.name): plugin.assumed()
             for name, framework in self.simulation.frameworks.items()
             for plugin in framework.plugins
             if isinstance(plugin, Checkpointed)
         }
-        return None if claims is None else claims.assumed(), by_plugin
+        return {} if claims is None else dict(claims.extended), by_plugin
 
     def assume(self, assumptions: Assumptions) -> None:
         """Takes them up, over the objects of then."""
-        claims, by_plugin = assumptions
-        if claims is not None:
-            self._handle.service(ClaimStore).assume(claims)
+        extended, by_plugin = assumptions
+        if extended:
+            self._handle.service(ClaimStore).extended.update(extended)
         for (name, plugin_name), assumed in by_plugin.items():
             plugin = self.simulation.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):
@@ -175,7 +184,10 @@ class World:
         """The objects as they are now. pending: the pods without a node. Those of a node stay in
         their order, which plugins see."""
         running = [pod.pod for pods in self.snapshot.pods for pod in pods]
-        return replace(self.state, pods=(*running, *self.strays.values(), *pending))
+        pods = (*running, *self.strays.values(), *pending)
+        store = self.claims
+        claims = self.state.resource_claims if store is None else store.current()
+        return replace(self.state, pods=pods, resource_claims=claims)
 
     def renew(self, state: ClusterState) -> None:
         """Makes it anew, of these objects. Nominations are to be made again."""
@@ -195,6 +207,7 @@ class World:
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         carry_over(before, after)
+        self._services = self._handle.services
         before.close()
         order = self.bound
         self._list_bound()

@@ -10,6 +10,7 @@ from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.attempts import ReplayClock, rejectors
 from ksched_cli.framework.status import Code, Status
+from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
 from tests.replays import node, pod, replay, tries
 
 FIT = frozenset({"NodeResourcesFit"})
@@ -86,3 +87,38 @@ def test_without_nodes_pods_wait_for_one(tmp_path: Path) -> None:
     assert tries(run)[0] == (0.0, "a", "unschedulable")
     assert tries(run)[-1][2] == "n"
     assert run.log.attempts[0].message == "no nodes available to schedule pods"
+
+
+def test_a_pod_hears_of_a_claim_that_another_pod_gave_back(tmp_path: Path) -> None:
+    """PostFilter deallocates a claim whose devices its pod cannot reach. Upstream: the informer
+    tells of it."""
+    far, own = device_claim("far"), device_claim("own")
+    result = {"request": "r", "driver": "d", "pool": "a", "device": "gpu-0"}
+    field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    far["status"] = {"allocation": {"devices": {"results": [result]}, "nodeSelector": selector}}
+    pinned = claiming("pinned", "far")
+    pinned["spec"]["nodeSelector"] = {"x": "y"}
+    events = [{"at": 0, "pod": claiming("waits", "own")}, {"at": 1, "pod": pinned}]
+    nodes = [node("a"), node("b", labels={"x": "y"})]
+    run = replay(tmp_path, [*nodes, DEVICE_CLASS, devices("a"), far, own], events)
+    assert (1.0, "waits", "a") in tries(run)
+    claims = run.state().resource_claims
+    assert claims["default", "far"].status.allocation is None
+    assert [user.name for user in claims["default", "own"].status.reserved_for] == ["waits"]
+
+
+def test_devices_of_a_claim_that_is_taken_back_are_free(tmp_path: Path) -> None:
+    claims = [device_claim("c1"), device_claim("c2")]
+    events = [
+        {"at": 0, "pod": claiming("first", "c1"), "runsFor": 5},
+        {"at": 1, "pod": claiming("second", "c2")},
+        # The controller deallocates the claim: it is again as it was written.
+        {"at": 20, "put": claims[0]},
+    ]
+    run = replay(tmp_path, [node("a"), DEVICE_CLASS, devices("a"), *claims], events)
+    assert tries(run) == [
+        (0.0, "first", "a"),
+        (1.0, "second", "unschedulable"),
+        (20.0, "second", "a"),
+    ]

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from generate.claims import GPU, add_devices, claiming, gpus
 from generate.inter_pod import label_selector
 from generate.preempt import (
     add_budgets,
@@ -69,7 +70,7 @@ class Story:
 def arrival(story: Story) -> None:
     """A pod comes, which may end of its own accord."""
     world, draw = story.world, story.draw
-    before = world.pods
+    before, count = world.pods, len(world.others)
     world.pods = []
     story.arrivals += 1
     world.add_pod(f"t{story.arrivals:02d}", 0, story.features, None)
@@ -82,7 +83,14 @@ def arrival(story: Story) -> None:
     event: Object = {"pod": copy.deepcopy(pod)}
     if draw.maybe(0.7):
         event["runsFor"] = draw.pick(LENGTHS)
-    story.tell(**event)
+    claims = world.others[count:]
+    is_first = draw.maybe(0.3)
+    if is_first:
+        story.tell(**event)
+    for claim in claims:
+        put(story, claim)
+    if not is_first:
+        story.tell(**event)
 
 
 def burst(story: Story) -> None:
@@ -292,6 +300,47 @@ VOLUME_EVENTS: tuple[Callable[[Story], None], ...] = (
 )
 
 
+# -- devices --------------------------------------------------------------------------------------
+
+
+def device_claim_change(story: Story) -> None:
+    """A claim is as it was written, without devices, and without users: its controller took it
+    back; or it is not there any more."""
+    items = stored(story, "ResourceClaim")
+    if not items:
+        return
+    item = story.draw.pick(items)
+    if story.draw.maybe(0.7):
+        put(story, item)
+        return
+    story.world.others.remove(item)
+    name = item["metadata"]["name"]
+    story.tell(delete={"kind": "ResourceClaim", "namespace": "default", "name": name})
+
+
+def device_change(story: Story) -> None:
+    """A driver publishes other devices of a node, or none; a class comes or goes."""
+    draw = story.draw
+    items = stored(story, "ResourceSlice", "DeviceClass")
+    if not items:
+        return
+    item = draw.pick(items)
+    if draw.maybe(0.25):
+        story.world.others.remove(item)
+        story.tell(delete={"kind": item["kind"], "name": item["metadata"]["name"]})
+        return
+    if item["kind"] == "ResourceSlice" and item["spec"]["driver"] == GPU:
+        item["spec"]["devices"] = gpus(draw)
+        item["spec"]["pool"]["generation"] += draw.pick((0, 1))
+    put(story, item)
+
+
+DEVICE_EVENTS: tuple[Callable[[Story], None], ...] = (
+    *[device_claim_change] * 3,
+    *[device_change] * 2,
+)
+
+
 def spread_by_zone(world: World, pod: Object) -> None:
     rule: Object = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     rule["labelSelector"] = label_selector(world.draw)
@@ -338,6 +387,10 @@ def generate(draw: Draw) -> Draft:
     if draw.maybe(0.2):
         add_budgets(world)
     nodes = {node["metadata"]["name"]: copy.deepcopy(node) for node in world.nodes}
+    if draw.maybe(0.3):
+        add_devices(world)
+        features = (*features, sometimes(0.6, claiming))
+        events = (*events, *DEVICE_EVENTS)
     objects = copy.deepcopy(world.others)
     story = Story(world, features, nodes)
     for _ in range(draw.randint(10, 60)):
