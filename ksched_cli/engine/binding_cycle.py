@@ -123,8 +123,7 @@ class BindingCycle:
             return replace(undone, activated=activated)
         framework.post_bind(state, pod, node)
         record = assumed.record
-        services = framework.handle.services
-        claims: ClaimStore | None = services.get(ClaimStore) if services else None
+        claims: ClaimStore | None = framework.handle.services.get(ClaimStore)
         if claims is not None and (
             pod.spec.resource_claims or (claims.extended and claims.extended_of(pod))
         ):

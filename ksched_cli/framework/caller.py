@@ -110,10 +110,9 @@ class PluginCaller:
     def scope_for(self, plugin: Plugin, pod: PodInfo) -> Scope:
         """CLUSTER where the plugin fails to tell, so that its answers are not cached."""
         try:
-            if self.limit is None:
-                scope = plugin.scope_for(pod)
-            else:
-                scope = self._limited(plugin, plugin.scope_for, pod)
+            if plugin.name not in self.foreign:
+                return plugin.scope_for(pod)
+            scope = self._limited(plugin, plugin.scope_for, pod)
             expect(scope, Scope, "scope_for")
             return scope
         except FAILURES as error:

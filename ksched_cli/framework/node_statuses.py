@@ -54,13 +54,11 @@ class AddedVerdicts(NamedTuple):
     """Verdicts on some rows, None for all.
 
     ids:        0 passes; the others, with the offset, are indexes into the attempt's statuses
-    rejections: how many of them reject
     """
 
     rows: Rows | None
     ids: Ids
     offset: int
-    rejections: int
 
 
 class NodeStatuses(Mapping[str, Status]):
@@ -73,6 +71,7 @@ class NodeStatuses(Mapping[str, Status]):
     __slots__ = (
         "_added",
         "_ids",
+        "_rejections",
         "_shared",
         "absent",
         "foreign",
@@ -90,6 +89,7 @@ class NodeStatuses(Mapping[str, Status]):
         self._ids: Ids | None = None
         # What is not in `_ids` yet: mostly nobody asks for more than how many there are.
         self._added: list[AddedVerdicts] = []
+        self._rejections = 0
         # Of all rows, until one of them changes or they are read one by one.
         self._shared: StatusColumn | None = None
 
@@ -116,7 +116,8 @@ class NodeStatuses(Mapping[str, Status]):
             self.ids  # noqa: B018  # from here on they are this attempt's own
         rejections = int(np.count_nonzero(ids))
         if rejections:
-            self._added.append(AddedVerdicts(rows, ids, len(self.statuses) - 1, rejections))
+            self._added.append(AddedVerdicts(rows, ids, len(self.statuses) - 1))
+            self._rejections += rejections
             self.statuses += statuses[1:]
 
     def share(self, column: StatusColumn) -> None:
@@ -148,7 +149,7 @@ class NodeStatuses(Mapping[str, Status]):
         if self._shared is not None:
             rows = len(self.snapshot)
         elif self._ids is None:
-            rows = sum(added.rejections for added in self._added)
+            rows = self._rejections
         else:
             rows = int(np.count_nonzero(self.has_status))
         return rows + len(self.foreign)

@@ -51,10 +51,9 @@ class LabelColumns:
         return column
 
     def _make(self, key: str) -> LabelColumn:
-        index: dict[str, int] = {}
-        codes = np.full(len(self._nodes), MISSING, dtype=np.intp)
-        for row, node in enumerate(self._nodes):
-            value = node.metadata.labels.get(key)
-            if value is not None:
-                codes[row] = index.setdefault(value, len(index))
-        return LabelColumn(codes, tuple(index), index)
+        values = [node.metadata.labels.get(key) for node in self._nodes]
+        present = (value for value in dict.fromkeys(values) if value is not None)
+        index = {value: code for code, value in enumerate(present)}
+        coded = (MISSING if value is None else index[value] for value in values)
+        column = np.fromiter(coded, np.intp, len(values))
+        return LabelColumn(column, tuple(index), index)

@@ -35,10 +35,10 @@ from ksched_cli.plugins.node_resources.scoring import (
     ScoredRequests,
     calculate_pod_requests,
     plain_column,
+    principal_amounts,
     requests_key,
     resource_usages,
     usage_lines,
-    used_cpu_and_memory,
 )
 
 STATE_KEY = "PreScoreNodeResourcesBalancedAllocation"
@@ -94,10 +94,10 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Ex
             return _balance(standard_deviation(usages))
         if nodes.are_most:
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
-        used = used_cpu_and_memory(nodes, nonzero=False)
+        used, capacity, ids = principal_amounts(nodes, nonzero=False)
         used += column
-        capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
-        return _balance(_deviation_of_two(used, capacity))
+        scores = _balance(_deviation_of_two(used, capacity))
+        return scores if ids is None else scores[ids]
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
         """Those of PreScore, or worked out where it did not run; None where there are none.
@@ -151,12 +151,13 @@ class BalanceChange(NodeResourcesBalancedAllocation):
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
         else:
             # Both at once: with few nodes, a call costs more than what it computes.
-            used = used_cpu_and_memory(nodes, nonzero=False)
-            both = np.empty((2, 2, len(nodes)))
+            used, capacity, ids = principal_amounts(nodes, nonzero=False)
+            both = np.empty((2, *used.shape))
             np.add(used, column, out=both[:, 0])
             both[:, 1] = used
-            capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
             after, before = _balance(_deviation_of_two(both, capacity[:, None]))
+            if ids is not None:
+                after, before = after[ids], before[ids]
         return HALF + (HALF + after - before) // 2
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:

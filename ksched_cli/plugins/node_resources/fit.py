@@ -12,6 +12,7 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.row_kinds import kind_amounts
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowUsage, Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
@@ -48,11 +49,11 @@ from ksched_cli.plugins.node_resources.scoring import (
     most_allocated_by_row,
     most_allocated_floats,
     plain_column,
+    principal_amounts,
     requested_to_capacity_ratio,
     requests_key,
     resource_usages,
     usage_lines,
-    used_cpu_and_memory,
     weighted_mean,
 )
 
@@ -157,9 +158,14 @@ class NodeResourcesFit(
         snapshot = nodes.snapshot
         if not pod.resources.others:
             countable = pod.resources.usage[: len(COUNTABLE), None]
-            used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
+            kinds = kind_amounts(snapshot) if nodes.rows is None else None
+            if kinds is None:
+                used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
+                free = nodes.gather_columns(snapshot.capacity) - used
+            else:
+                free = kinds.capacity - kinds.usage[: len(COUNTABLE)]
             # Otherwise a node may still fit: one overcommitted by what the pod does not request.
-            if not np.count_nonzero(nodes.gather_columns(snapshot.capacity) - used < countable):
+            if not np.count_nonzero(free < countable):
                 return Verdicts.passing(len(nodes))
         columns = {name: nodes.gather(snapshot.requested(name)) for name in requested}
         columns[PODS] = nodes.gather(snapshot.pod_count)
@@ -223,9 +229,8 @@ class NodeResourcesFit(
         """column: see ScoredRequests"""
         if nodes.are_most:
             return nodes.gather(self._plain_scores(column, Nodes(nodes.snapshot)))
-        requested = used_cpu_and_memory(nodes, nonzero=True)
+        requested, capacity, ids = principal_amounts(nodes, nonzero=True)
         requested += column
-        capacity = nodes.gather_columns(nodes.snapshot.principal_floats)
         # 0 to 100 each: narrow integers are added and divided faster.
         cpu, memory = self._strategy_of_floats(requested, capacity).astype(np.int32)
         cpu_weight, memory_weight = self._weights
@@ -237,7 +242,8 @@ class NodeResourcesFit(
             memory *= memory_weight
             cpu += memory
             cpu //= cpu_weight + memory_weight
-        return cpu.astype(np.int64)
+        scores = cpu.astype(np.int64)
+        return scores if ids is None else scores[ids]
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, nonzero=True)

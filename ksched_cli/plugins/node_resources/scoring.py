@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import HUGE, is_scalar_resource
-from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, RowUsage, Snapshot
+from ksched_cli.cluster.row_kinds import kind_amounts
+from ksched_cli.cluster.snapshot import PRINCIPAL, Column, Floats, Rows, RowUsage, Snapshot
 from ksched_cli.framework.interface import MAX_NODE_SCORE
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
@@ -122,11 +123,18 @@ def plain_column(pod_requests: ScoredRequests, snapshot: Snapshot) -> Floats | N
     return pod_requests.column if lowest > 0 and highest < MAX_PLAIN else None
 
 
-def used_cpu_and_memory(nodes: Nodes, nonzero: bool) -> Floats:
-    """What the pods on the nodes request of cpu and of memory, with shape (2, nodes)."""
-    snapshot = nodes.snapshot
-    used = snapshot.nonzero if nonzero else snapshot.usage[: len(PRINCIPAL)]
-    return nodes.gather_columns(used).astype(np.float64)
+def principal_amounts(nodes: Nodes, nonzero: bool) -> tuple[Floats, Floats, Rows | None]:
+    """What the pods on the nodes request of cpu and of memory, and what is allocatable, each with
+    shape (2, columns): one per node, or, with the third, one per value of that, which has one for
+    each node. The first may be written to."""
+    snapshot, count = nodes.snapshot, len(PRINCIPAL)
+    kinds = kind_amounts(snapshot) if nodes.rows is None else None
+    if kinds is None:
+        used = snapshot.nonzero if nonzero else snapshot.usage[:count]
+        capacity = nodes.gather_columns(snapshot.principal_floats)
+        return nodes.gather_columns(used).astype(np.float64), capacity, None
+    used = kinds.usage[-count:] if nonzero else kinds.usage[:count]
+    return used.astype(np.float64), kinds.capacity[:count].astype(np.float64), kinds.ids
 
 
 def least_allocated(requested: Scores, capacity: Scores, plain: bool = False) -> Scores:
