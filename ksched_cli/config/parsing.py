@@ -29,7 +29,7 @@ from ksched_cli.errors import Position
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import Document, position_at, read_documents
 from ksched_cli.kube.formatting import json_text, quote
-from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 _META_TYPE = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\"";'

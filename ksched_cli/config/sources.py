@@ -22,7 +22,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube import yaml_tree
 from ksched_cli.kube.documents import Path, decode_text, read_file
 from ksched_cli.kube.file_paths import expand_paths
-from ksched_cli.kube.yaml_tree import YamlError
+from ksched_cli.kube.yaml_errors import YamlError
 
 _MENTION = re.compile(rf"""^[\s{{,-]*["']?kind["']?\s*:\s*["']?{KIND}\b""", re.M)
 _ANYWHERE = re.compile(rf"""["']?kind["']?\s*:\s*["']?{KIND}\b""".encode())

@@ -1,7 +1,7 @@
 """Text of a file to plain data, and from a path in the data to its line and column in the text.
 
-JSON never goes through the YAML parser. Positions are not recorded while reading: `locate` composes
-the text again when there is an error to report.
+JSON never goes through the YAML parser, which is not even imported for it. Positions are not
+recorded while reading: `locate` composes the text again when there is an error to report.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import codecs
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from typing import TYPE_CHECKING, Any
 
 from ksched_cli.errors import InputError, Position
-from ksched_cli.kube import json_tree, yaml_tree
-from ksched_cli.kube.yaml_tree import Builder, Duplicate, YamlError
+from ksched_cli.kube import json_tree
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
 
 Path = tuple[str | int, ...]
 
@@ -99,6 +100,8 @@ def load_documents(text: str, source_name: str) -> Iterator[Any]:
 
 
 def _reads_as_yaml(text: str) -> bool:
+    from ksched_cli.kube import yaml_tree
+
     try:
         return sum(1 for _ in yaml_tree.compose(text)) > 0
     except YamlError:
@@ -107,9 +110,11 @@ def _reads_as_yaml(text: str) -> bool:
 
 def read_documents(text: str) -> Iterator[Document]:
     """Every YAML document with its duplicates. Raises YamlError."""
+    from ksched_cli.kube import yaml_tree
+
     aliased = "*" in text and "&" in text
     for node in yaml_tree.compose(text):
-        builder = Builder(aliased=aliased)
+        builder = yaml_tree.Builder(aliased=aliased)
         try:
             data = builder.build(node)
         except RecursionError:
@@ -169,10 +174,12 @@ class Locator:
         return None if self._node is None else _locate_node(self._node, path)
 
     def _compose(self) -> Node | None:
+        from ksched_cli.kube import yaml_tree
+
         index = -1
         try:
             for node in yaml_tree.compose(self._text):
-                index += not (isinstance(node, ScalarNode) and yaml_tree.scalar(node) is None)
+                index += not yaml_tree.is_null(node)
                 if index == self._index:
                     return node
         except YamlError:
@@ -200,6 +207,8 @@ def _locate_node(node: Node, path: Path) -> Position:
 
 def _child(node: Node, step: str | int) -> tuple[Any, Node] | None:
     """The mark of a key or item and the node under it."""
+    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
     if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
         item = node.value[step]
         return item.start_mark, item

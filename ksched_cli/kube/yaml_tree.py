@@ -12,7 +12,6 @@ import base64
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +19,9 @@ import yaml
 from yaml._yaml import CParser
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ksched_cli.kube.formatting import json_text, quote
+from ksched_cli.kube.formatting import json_text
 from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN, _STRING = "", _TAG + "str"
@@ -51,28 +51,6 @@ _ANCHOR = re.compile(r"&([\w-]+)")
 
 MAX_DEPTH = 500
 _SUSPICIOUS_DEPTH = 5_000  # libyaml's composer overruns the C stack at some 50,000
-
-
-class YamlError(Exception):
-    """The text is not YAML as go-yaml reads it. message: Go's; line and column count from 1."""
-
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        self.message, self.line, self.column = message, line, column
-        super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicate:
-    """A key that its mapping already has. line, column: of its value, counted from 1."""
-
-    key: Any
-    line: int
-    column: int
-
-    def text(self) -> str:
-        """The message of go-yaml's strict mode."""
-        key = quote(self.key) if isinstance(self.key, str) else json_text(self.key)
-        return f"line {self.line}: key {key} already set in map"
 
 
 class _Loader(CParser):
@@ -302,6 +280,11 @@ def scalar(node: ScalarNode) -> Any:
     if tag == _STRING or tag not in _RESOLVABLE:
         return _binary(node) if tag == _TAG + "binary" else value
     return _tagged(node, tag.removeprefix(_TAG), plain(value))
+
+
+def is_null(node: Node) -> bool:
+    """Whether a document is empty, or null. Raises YamlError."""
+    return isinstance(node, ScalarNode) and scalar(node) is None
 
 
 def _binary(node: ScalarNode) -> str:

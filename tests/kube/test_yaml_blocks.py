@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.kube.documents import read_documents
 from ksched_cli.kube.yaml_blocks import UnsupportedYamlError, parse
-from ksched_cli.kube.yaml_tree import YamlError
+from ksched_cli.kube.yaml_errors import YamlError
 
 POD = """\
 # from kubectl

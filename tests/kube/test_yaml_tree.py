@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ksched_cli.kube.yaml_tree import Builder, YamlError, compose, plain
+from ksched_cli.kube.yaml_errors import YamlError
+from ksched_cli.kube.yaml_tree import Builder, compose, plain
 
 SCALARS = yaml.safe_load((Path(__file__).parent / "data" / "scalars.yaml").read_text())
 

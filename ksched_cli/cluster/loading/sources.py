@@ -12,10 +12,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.loading.yaml_documents import json_documents
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, position_at, yaml_failure
-from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 STDIN_NAME = "standard input"
 
@@ -158,6 +157,9 @@ def _check_utf8(source: Source) -> None:
 
 
 def _yaml_documents(source: Source) -> Iterator[Document]:
+    # Brings the YAML parsers along, which JSON need not wait for.
+    from ksched_cli.cluster.loading.yaml_documents import json_documents
+
     text = decode_text(source.data, source.name)
     index = -1
     try:

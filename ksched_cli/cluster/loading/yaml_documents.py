@@ -17,7 +17,7 @@ from msgspec import Struct
 from ksched_cli.kube import yaml_blocks
 from ksched_cli.kube.documents import read_documents
 from ksched_cli.kube.yaml_blocks import UnsupportedYamlError
-from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 # Lines that libyaml may take for the end of a document, or for a directive.
 _BOUNDARY = re.compile(r"^(?:---|\.\.\.|%).*$", re.MULTILINE)

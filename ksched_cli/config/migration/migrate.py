@@ -44,7 +44,7 @@ from ksched_cli.kube.document_edits import EditableDocument
 from ksched_cli.kube.documents import json_failure, yaml_failure
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.json_tree import JsonError, parse
-from ksched_cli.kube.yaml_tree import YamlError
+from ksched_cli.kube.yaml_errors import YamlError
 
 _POLICY_VERSIONS = ("v1", f"{GROUP}/v1")
 _OLD_KEYS = (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ksched_cli.cluster.loading import yaml_documents
 from ksched_cli.cluster.loading.yaml_documents import json_documents
 from ksched_cli.kube.documents import read_documents
-from ksched_cli.kube.yaml_tree import Duplicate, YamlError
+from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 Outcome: TypeAlias = list[tuple[bytes, tuple[Duplicate, ...]] | str]
 
