@@ -49,9 +49,10 @@ def state_of(folder: Path, *objects: Plain) -> ClusterState:
     return load_state([str(path)])
 
 
-def world_of(state: ClusterState, gates: str = "") -> World:
+def world_of(state: ClusterState, gates: str = "", options: Options | None = None) -> World:
     registry = registry_of(release_of("1.34", gates), [])
-    return World(state, load_configuration(None, "", registry), registry, Options())
+    configuration = load_configuration(None, "", registry)
+    return World(state, configuration, registry, options or Options())
 
 
 def autoscaler_of(folder: Path, state: ClusterState, document: Plain) -> AutoscalerSettings:

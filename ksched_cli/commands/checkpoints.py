@@ -69,7 +69,8 @@ class Checkpoints:
 
     def after_instant(self, run: Replay) -> None:
         """Raises EndedBySignal."""
-        if run.attempts.waiting or not (self._signal or monotonic() - self._written > INTERVAL):
+        is_between = not (run.attempts.waiting or run.world.has_ranking)
+        if not is_between or not (self._signal or monotonic() - self._written > INTERVAL):
             return
         self._write(run)
         if self._signal:

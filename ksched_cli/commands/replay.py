@@ -25,6 +25,57 @@ if TYPE_CHECKING:
     from ksched_cli.scenario.timeline import Timeline
 
 
+Summary = Annotated[
+    bool, typer.Option("--summary", help="Leave the single pods out of -o json and -o yaml.")
+]
+Trace = Annotated[
+    bool, typer.Option("--trace", help="With -o json or yaml: every attempt with its time.")
+]
+SaveState = Annotated[
+    str,
+    typer.Option(
+        "--save-state",
+        metavar="FILE.json",
+        help="Write the cluster as it is at the end, for --state.",
+        show_default=False,
+    ),
+]
+EvictAtOnce = Annotated[
+    bool,
+    typer.Option(
+        "--evict-at-once",
+        help="Victims have no grace period, and the pod that they make room for is tried again "
+        "at once, as in schedule.",
+    ),
+]
+AutoscalerFile = Annotated[
+    str,
+    typer.Option(
+        "--autoscaler",
+        metavar="FILE",
+        help="Of kind Autoscaler: node groups, of which nodes join for pods that fit nowhere "
+        "and leave when nobody needs them.",
+        show_default=False,
+    ),
+]
+Usage = Annotated[
+    bool,
+    typer.Option(
+        "--usage", help="With -o csv: a line per sample of the cluster over time, not per pod."
+    ),
+]
+CheckpointFile = Annotated[
+    str,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Write the replay here every minute and when it is interrupted; the same command "
+        "goes on with it.",
+        show_default=False,
+    ),
+]
+
+
 def replay(  # noqa: PLR0913  # a parameter per option
     options: StateOptions,
     timeline: Annotated[
@@ -32,55 +83,13 @@ def replay(  # noqa: PLR0913  # a parameter per option
     ],
     tie_break: TieBreak = "name",
     seed: Seed = None,
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Leave the single pods out of -o json and -o yaml.")
-    ] = False,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="With -o json or yaml: every attempt with its time.")
-    ] = False,
-    save_state: Annotated[
-        str,
-        typer.Option(
-            "--save-state",
-            metavar="FILE.json",
-            help="Write the cluster as it is at the end, for --state.",
-            show_default=False,
-        ),
-    ] = "",
-    evict_at_once: Annotated[
-        bool,
-        typer.Option(
-            "--evict-at-once",
-            help="Victims have no grace period, and the pod that they make room for is tried again "
-            "at once, as in schedule.",
-        ),
-    ] = False,
-    autoscaler: Annotated[
-        str,
-        typer.Option(
-            "--autoscaler",
-            metavar="FILE",
-            help="Of kind Autoscaler: node groups, of which nodes join for pods that fit nowhere "
-            "and leave when nobody needs them.",
-            show_default=False,
-        ),
-    ] = "",
-    usage: Annotated[
-        bool,
-        typer.Option(
-            "--usage", help="With -o csv: a line per sample of the cluster over time, not per pod."
-        ),
-    ] = False,
-    checkpoint: Annotated[
-        str,
-        typer.Option(
-            "--checkpoint",
-            metavar="FILE",
-            help="Write the replay here every minute and when it is interrupted; the same command "
-            "goes on with it.",
-            show_default=False,
-        ),
-    ] = "",
+    summary: Summary = False,
+    trace: Trace = False,
+    save_state: SaveState = "",
+    evict_at_once: EvictAtOnce = False,
+    autoscaler: AutoscalerFile = "",
+    usage: Usage = False,
+    checkpoint: CheckpointFile = "",
 ) -> ExitCode:
     """A cluster over time: pods come, run and end, nodes join and leave.
 
@@ -101,8 +110,6 @@ def replay(  # noqa: PLR0913  # a parameter per option
     _check(save_state, "--trace" if trace else "--summary" if summary else "", as_data)
     if usage and options.output is not Form.CSV:
         raise UsageError("--usage does nothing without -o csv")
-    if checkpoint and tie_break == "random":
-        raise UsageError("--checkpoint does not go with --tie-break random")
     world = session.open_world(options, Options(tie_break=session.tie_break(tie_break, seed)))
     changes = world.state.changes
     events = read_timeline(timeline, world.state, options.namespace)
@@ -111,7 +118,7 @@ def replay(  # noqa: PLR0913  # a parameter per option
     records: list[PodRecord] | None = [] if lists_pods else None
     run = _Run(world, events, options, trace, evict_at_once, records, scaling)
     if checkpoint:
-        run.use_checkpoints(checkpoint, timeline, autoscaler)
+        run.use_checkpoints(checkpoint, (timeline, autoscaler), (tie_break, seed))
     replay = run.run()
     session.report_defects(world.simulation, options.debug)
     if save_state:
@@ -146,16 +153,19 @@ class _Run:
     autoscaler: AutoscalerSettings | None = None
     _checkpoints: Checkpoints | None = None
 
-    def use_checkpoints(self, path: str, timeline: str, autoscaler: str) -> None:
-        """timeline, autoscaler: their paths; none: "". Raises UsageError."""
+    def use_checkpoints(
+        self, path: str, inputs: tuple[str, ...], tie_break: tuple[str, int | None]
+    ) -> None:
+        """inputs: paths, of what there is none: "". tie_break: with its seed. Raises UsageError."""
         from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 
         check_state(self.world)
         lists_pods = self.records is not None
         fingerprint = fingerprint_of(
             self.world,
-            (timeline, autoscaler),
+            inputs,
             self.options,
+            tie_break=tie_break,
             trace=self.trace,
             lists_pods=lists_pods,
             evicts_at_once=self.evicts_at_once,

@@ -361,6 +361,6 @@ def tie_break(name: str, seed: int | None) -> TieBreak:
         from ksched_cli.engine.scheduling_cycle import first_by_name
 
         return first_by_name
-    from ksched_cli.engine.scheduling_cycle import random_choice
+    from ksched_cli.engine.scheduling_cycle import RandomChoice
 
-    return random_choice(seed)
+    return RandomChoice(seed)

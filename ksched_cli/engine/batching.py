@@ -2,7 +2,7 @@
 one ranking, without Filter and Score on all nodes.
 
 A batch is used for the pod of the very next attempt, of equal signature, where the node that was
-taken last has no room for it. Upstream drops a batch after 500 ms, too; here no time passes.
+taken last has no room for it, and the ranking is not older than 500 ms of simulated time.
 
 Upstream: pkg/scheduler/framework/runtime/batch.go (GetNodeHint, StoreScheduleResults).
 """
@@ -15,11 +15,13 @@ import numpy as np
 
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.results import Scores
 from ksched_cli.framework.runtime import Framework
 
+_MAX_AGE = 500_000  # microseconds
 _TAKEN = np.iinfo(np.int64).min
 
 
@@ -28,10 +30,20 @@ class Batch:
 
     signature:    None where there is no ranking to use
     rows, totals: the ranked nodes, `left` of which are not taken
+    ranked_at:    seconds since 1970
     last_row:     the node taken last, in attempt number `last_attempt`
     """
 
-    __slots__ = ("last_attempt", "last_row", "left", "rows", "signature", "signer", "totals")
+    __slots__ = (
+        "last_attempt",
+        "last_row",
+        "left",
+        "ranked_at",
+        "rows",
+        "signature",
+        "signer",
+        "totals",
+    )
 
     def __init__(self, signer: PodSigner) -> None:
         self.signer = signer
@@ -39,12 +51,17 @@ class Batch:
         self.rows: Rows = np.empty(0, dtype=np.intp)
         self.totals: Scores = np.empty(0, dtype=np.int64)
         self.left = 0
+        self.ranked_at = 0.0
         self.last_row = 0
         self.last_attempt = 0
 
-    def rank(self, evaluation: Evaluation, row: int) -> None:
+    def is_too_old(self, now: float) -> bool:
+        return round((now - self.ranked_at) * 1e6) > _MAX_AGE
+
+    def rank(self, evaluation: Evaluation, row: int, now: float) -> None:
         """Replaces the ranking by that of an evaluation whose pod took `row`."""
         self.signature, totals = None, evaluation.totals
+        self.ranked_at = now
         if totals is not None and len(totals) > 1:
             self.signature = self.signer.sign(evaluation.pod)
         if self.signature is not None and totals is not None:
@@ -71,17 +88,20 @@ class Batching:
     hint:     the row that the attempt under way was given, or None
     """
 
-    __slots__ = ("_batches", "_tie_break", "attempts", "hint")
+    __slots__ = ("_batches", "_clock", "_tie_break", "attempts", "hint")
 
-    def __init__(self, batches: dict[str, Batch], tie_break: Callable[[Rows], int]) -> None:
+    def __init__(
+        self, batches: dict[str, Batch], tie_break: Callable[[Rows], int], clock: Clock
+    ) -> None:
         self._batches = batches
+        self._clock = clock
         self._tie_break = tie_break
         self.attempts = 0
         self.hint: int | None = None
 
     @classmethod
     def of(
-        cls, frameworks: Iterable[Framework], tie_break: Callable[[Rows], int]
+        cls, frameworks: Iterable[Framework], tie_break: Callable[[Rows], int], clock: Clock
     ) -> Batching | None:
         """None where no profile signs pods."""
         batches = {
@@ -89,7 +109,18 @@ class Batching:
             for framework in frameworks
             if framework.signer is not None
         }
-        return cls(batches, tie_break) if batches else None
+        return cls(batches, tie_break, clock) if batches else None
+
+    @property
+    def has_ranking(self) -> bool:
+        """Whether the next attempt may use one, if it is made now."""
+        return any(
+            batch.signature is not None
+            and batch.left > 0
+            and batch.last_attempt == self.attempts
+            and not batch.is_too_old(self._clock.now)
+            for batch in self._batches.values()
+        )
 
     def begin(self, attempts: int = 1) -> None:
         """An attempt begins; of several, the last, and there is no node for the others."""
@@ -108,7 +139,7 @@ class Batching:
         pod = evaluation.pod
         if batch.signature is None or not batch.left or self.attempts != batch.last_attempt + 1:
             return False
-        if batch.signer.sign(pod) != batch.signature:
+        if batch.signer.sign(pod) != batch.signature or batch.is_too_old(self._clock.now):
             return False
         # If the pod fitted on the node taken last, that node's place in the ranking were unknown.
         last_node = Nodes(evaluation.statuses.snapshot, np.array([batch.last_row], dtype=np.intp))
@@ -122,4 +153,4 @@ class Batching:
             return
         batch.last_row, batch.last_attempt = row, self.attempts
         if row != self.hint:
-            batch.rank(evaluation, row)
+            batch.rank(evaluation, row, self._clock.now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -31,14 +32,27 @@ def first_by_name(ties: Rows) -> int:
     return ties.item(ties.argmin())
 
 
-def random_choice(seed: int | None) -> TieBreak:
-    """A draw among the ties, as kube-scheduler makes it; the same draws for the same seed."""
-    draw = random.Random(seed)
+class RandomChoice:
+    """Draws among the ties, as kube-scheduler does; the same draws for the same seed.
 
-    def drawn(ties: Rows) -> int:
-        return int(sorted(ties.tolist())[draw.randrange(len(ties))])
+    state: from which on the same draws follow
+    """
 
-    return drawn
+    __slots__ = ("_draw",)
+
+    def __init__(self, seed: int | None) -> None:
+        self._draw = random.Random(seed)
+
+    def __call__(self, ties: Rows) -> int:
+        return int(sorted(ties.tolist())[self._draw.randrange(len(ties))])
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        return self._draw.getstate()
+
+    @state.setter
+    def state(self, state: tuple[Any, ...]) -> None:
+        self._draw.setstate(state)
 
 
 @dataclass(slots=True)

@@ -137,7 +137,9 @@ class Simulation:
             self.nominator,
             self.extenders,
             self.options.detailed,
-            batching=Batching.of(self.frameworks.values(), self.options.tie_break),
+            batching=Batching.of(
+                self.frameworks.values(), self.options.tie_break, self.waiting.clock
+            ),
         )
         binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
         self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)

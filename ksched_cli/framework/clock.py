@@ -23,6 +23,11 @@ class Clock:
         """The earliest time asked for that is still to come."""
         return min(self._alarms, default=None)
 
+    @property
+    def alarms(self) -> tuple[float, ...]:
+        """All times asked for that are still to come."""
+        return tuple(sorted(self._alarms))
+
     def jump(self, to: float) -> None:
         """Time never goes back. Alarms up to then have rung."""
         self.now = max(self.now, to)

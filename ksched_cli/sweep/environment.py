@@ -16,7 +16,7 @@ from ksched_cli.config.effective import Configuration
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.engine.extender_runner import ExtenderOptions
-from ksched_cli.engine.scheduling_cycle import first_by_name, random_choice
+from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.discovery import discover
@@ -152,7 +152,7 @@ class RunEnvironment:
         state = self.state(run.state, run.changes)
         registry = self.registry(run.plugins, self.release(run.minor, state))
         configuration = self.configuration(run, registry)
-        tie_break = first_by_name if run.seed is None else random_choice(run.seed)
+        tie_break = first_by_name if run.seed is None else RandomChoice(run.seed)
         extenders = ExtenderOptions(used=self.materials.extenders)
         options = Options(tie_break, retries=self.materials.retries, extenders=extenders)
         return Simulation(state, configuration, registry, options)

@@ -101,5 +101,18 @@ def test_a_replay_that_ends_leaves_no_checkpoint(
     path.write_bytes(b"else")
     code, _, err = ksched(*command)
     assert (code, "this is no checkpoint" in err) == (2, True)
-    code, _, err = ksched(*command, "--tie-break", "random")
-    assert (code, "does not go with --tie-break random" in err) == (2, True)
+
+
+def test_a_checkpoint_is_of_one_seed(
+    ksched: Ksched, write_state: WriteState, timeline: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint"
+    saved = Checkpoints(str(path), "of another seed", [])
+    with pytest.raises(EndedBySignal), saved.signals():
+        Bench(timeline).start(saved, interrupt_at=8_000_000).run()
+    command = ("replay", timeline, "--state", write_state(a_node("n")), "--checkpoint", path)
+    code, _, err = ksched(*command, "--tie-break", "random", "--seed", 3)
+    assert (code, "a checkpoint of another timeline" in err) == (2, True)
+    path.unlink()
+    code, out, _ = ksched(*command, "--tie-break", "random", "--seed", 3)
+    assert (code, "6 pods placed" in out) == (0, True)

@@ -117,3 +117,17 @@ def test_a_plugin_that_does_not_sign_pods_switches_batches_off() -> None:
     state = cluster(*NODES, *same(2))
     record = simulate(state, config, [Foreign], kubernetes_version="1.36")
     assert [attempt.evaluated for attempt in record.attempts] == [3, 3]
+
+
+@pytest.mark.parametrize(("passed", "evaluated"), [(0.5, 1), (0.500001, 3)])
+def test_a_ranking_is_dropped_after_half_a_second(passed: float, evaluated: int) -> None:
+    attempts = simulation(cluster(*NODES, *same(2)), BATCHED, kubernetes_version="1.36")
+    first, second = attempts.pending()
+    attempts.waiting.clock.jump(1_000_000.0)
+    attempts.try_pod(first)
+    batching = attempts.pipeline.batching
+    assert batching is not None
+    assert batching.has_ranking
+    attempts.waiting.clock.jump(1_000_000.0 + passed)
+    assert batching.has_ranking is (evaluated == 1)
+    assert attempts.try_pod(second)[0].evaluated == evaluated

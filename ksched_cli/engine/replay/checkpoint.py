@@ -12,6 +12,7 @@ from io import BytesIO
 from itertools import islice
 from typing import Any
 
+from ksched_cli.cluster.pod_info import HostPort
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
@@ -22,9 +23,10 @@ from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.statistics import UsageCurve
 from ksched_cli.engine.replay.world import Assumptions
+from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.errors import InputError
 
-_VERSION = 3
+_VERSION = 4
 _OWN = ("ksched_cli.cluster.", "ksched_cli.engine.replay.", "ksched_cli.kube.quantity")
 _OTHERS = {
     ("msgspec", "Raw"),
@@ -59,6 +61,10 @@ class Checkpoint:
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
     assumptions: what plugins have assumed of claims and volumes
+    failed:    see Attempts
+    ports:     host ports in use, by node
+    draws:     the state of a random tie-break
+    alarms:    of plugins; seconds since 1970
     records:   of the pods that have left, where they are listed in the end
     """
 
@@ -78,13 +84,17 @@ class Checkpoint:
     nodes: NodeCounts
     autoscaler: AutoscalerState | None
     assumptions: Assumptions
+    failed: set[str]
+    ports: dict[str, set[HostPort]]
+    draws: tuple[Any, ...] | None
+    alarms: tuple[float, ...]
     records: list[PodRecord]
 
 
 def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
     """A replay between two instants, while no pod waits in Permit."""
     world, queue = replay.world, replay.queue
-    nominator = world.simulation.nominator
+    nominator, tie_break = world.simulation.nominator, world.options.tie_break
     log = {each.name: getattr(replay.log, each.name) for each in fields(PodLog)}
     del log["on_record"]
     checkpoint = Checkpoint(
@@ -104,6 +114,10 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         replay.nodes,
         None if replay.autoscaler is None else replay.autoscaler.state,
         world.assumptions(),
+        replay.attempts.failed,
+        world.ports(),
+        tie_break.state if isinstance(tie_break, RandomChoice) else None,
+        world.simulation.waiting.clock.alarms,
         records,
     )
     return pickle.dumps(checkpoint, protocol=5)
@@ -135,7 +149,6 @@ class _Reader(pickle.Unpickler):
 
 def resume(replay: Replay, checkpoint: Checkpoint) -> None:
     """Makes a replay that has not begun the one that the checkpoint is of."""
-    world, queue = replay.world, replay.queue
     replay.clock.now = checkpoint.now
     replay.changed, replay.length = checkpoint.changed
     for name, value in checkpoint.log.items():
@@ -143,10 +156,33 @@ def resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.usage, replay.nodes = checkpoint.usage, checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
-    world.renew(checkpoint.state)
+    replay.attempts.failed |= checkpoint.failed
+    _resume_world(replay, checkpoint)
+    _resume_queue(replay, checkpoint)
+    for uid, end in checkpoint.ends:
+        replay.ends.schedule(uid, end)
+    replay.events = islice(replay.events, checkpoint.log["counts"].events, None)
+    replay.is_resumed = True
+
+
+def _resume_world(replay: Replay, checkpoint: Checkpoint) -> None:
+    world = replay.world
+    world.restore(checkpoint.state, checkpoint.ports)
     world.assume(checkpoint.assumptions)
     world.bound = {key: world.bound[key] for key in checkpoint.bound}
     world.simulation.pipeline.search.next_start = checkpoint.next_start
+    clock = world.simulation.waiting.clock
+    clock.jump(replay.clock.seconds)
+    for alarm in checkpoint.alarms:
+        clock.wake(alarm)
+    tie_break = world.options.tie_break
+    if isinstance(tie_break, RandomChoice) and checkpoint.draws is not None:
+        tie_break.state = checkpoint.draws
+
+
+def _resume_queue(replay: Replay, checkpoint: Checkpoint) -> None:
+    """With the nominations of its pods."""
+    world, queue = replay.world, replay.queue
     queue.use(world.simulation.frameworks)
     pods = {pod.key: pod for pod in checkpoint.state.pods if pod.key in checkpoint.queued}
     for key, values in checkpoint.queued.items():
@@ -159,7 +195,3 @@ def resume(replay: Replay, checkpoint: Checkpoint) -> None:
     by_uid = {queued.pod.uid: queued.pod for queued in queue}
     for node, uid in checkpoint.nominated:
         world.simulation.nominator.nominate(by_uid[uid], node)
-    for uid, end in checkpoint.ends:
-        replay.ends.schedule(uid, end)
-    replay.events = islice(replay.events, checkpoint.log["counts"].events, None)
-    replay.is_resumed = True

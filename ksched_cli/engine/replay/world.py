@@ -12,7 +12,7 @@ from msgspec import structs
 from ksched_cli.cluster.node_columns import zone_key
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PodCondition, PodStatus
-from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
@@ -54,6 +54,10 @@ class World:
         if self.simulation.pod_groups is not None:
             raise UsageError("--feature-gates: a replay does not schedule pods in groups")
         self._services = self._handle.services
+        self._list_pods()
+
+    def _list_pods(self) -> None:
+        """Those of the state."""
         self._list_bound()
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
         self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
@@ -177,6 +181,36 @@ class World:
             plugin = self.simulation.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):
                 plugin.assume(assumed)
+
+    def ports(self) -> dict[str, set[HostPort]]:
+        """The host ports in use, by node; see Snapshot.free_ports."""
+        names = self.snapshot.names
+        return {names[row]: set(ports) for row, ports in self.snapshot.ports.items()}
+
+    @property
+    def has_ranking(self) -> bool:
+        """Whether the next attempt may take a node of the last one's ranking."""
+        batching = self.simulation.pipeline.batching
+        return batching is not None and batching.has_ranking
+
+    def restore(self, state: ClusterState, ports: Mapping[str, set[HostPort]]) -> None:
+        """Becomes the world that had these, whatever was in this one."""
+        before = self.simulation
+        self.state = state
+        self.simulation = Simulation(
+            state,
+            self.configuration,
+            self.registry,
+            self.options,
+            caller=before.caller,
+            waiting=before.waiting,
+        )
+        self._services = self._handle.services
+        before.close()
+        self._list_pods()
+        row_of = self.snapshot.row
+        self.snapshot.ports.clear()
+        self.snapshot.ports.update({row_of[node]: set(held) for node, held in ports.items()})
 
     # -- everything else ------------------------------------------------------------------------
 
