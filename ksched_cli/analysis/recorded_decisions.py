@@ -27,7 +27,7 @@ from ksched_cli.analysis.promises import Promises
 from ksched_cli.analysis.sampling import may_be_sampled
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
@@ -371,6 +371,6 @@ class FollowedCluster:
     def _is_movable(self, placement: Placement) -> bool:
         """Whether it takes nothing but room on its node, so that it can be taken back."""
         pod = self.info(placement.pod)
-        has_claims = any(v.persistent_volume_claim or v.ephemeral for v in pod.spec.volumes)
+        has_claims = has_volume_claims(pod.spec)
         handle = next(iter(self.simulation.frameworks.values())).handle
         return not (has_claims or may_allocate_devices(pod, handle))

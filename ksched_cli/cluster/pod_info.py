@@ -36,6 +36,11 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     )
 
 
+def has_volume_claims(spec: PodSpec) -> bool:
+    """Whether a volume is a claim's, of the pod's own or another."""
+    return any(volume.persistent_volume_claim or volume.ephemeral for volume in spec.volumes)
+
+
 class Template(Struct, frozen=True, eq=False):
     """What every pod of one spec has in common. Compared by identity.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct, structs
 
-from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.evaluation import Evaluation
@@ -63,14 +63,15 @@ class RepeatedRejections:
     def store(self, evaluation: Evaluation, outcome: Outcome) -> None:
         """Where the outcome depends on nothing but what `find` compares.
 
-        Volumes and claims change without a pod that comes or goes, and are named after their pod.
+        Claims of volumes and devices change without a pod that comes or goes, and are named after
+        their pod.
         """
         pod, spec = evaluation.pod, evaluation.pod.spec
         post_filter = outcome.attempt.post_filter
         if (
             evaluation.framework.answer_cache.entry_for(pod) is not None
             and evaluation.framework.rejects_in_tree
-            and not spec.volumes
+            and not has_volume_claims(spec)
             and not may_allocate_devices(pod, evaluation.framework.handle)
             and not (outcome.preemption or outcome.nomination or outcome.afterwards)
             and (post_filter is None or post_filter.status.is_rejected)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.pod_info import HostPort, PodCatalog, host_ports
+from ksched_cli.cluster.objects import Pod, PodSpec, Volume
+from ksched_cli.cluster.objects.volumes import PersistentVolumeClaimSource
+from ksched_cli.cluster.pod_info import HostPort, PodCatalog, has_volume_claims, host_ports
 from ksched_cli.cluster.state import ClusterState
 from tests.cluster.build import pod, state
 from tests.clusters import states
@@ -96,3 +97,9 @@ def test_a_pod_without_a_priority_has_zero() -> None:
     info = PodCatalog().info(pod(priority=7))
     assert (info.priority, info.key, info.uid) == (7, "default/p", "default/p")
     assert repr(info) == "PodInfo(default/p)"
+
+
+def test_claims_of_volumes_are_named_or_the_pods_own() -> None:
+    claimed = Volume(name="v", persistent_volume_claim=PersistentVolumeClaimSource("c"))
+    assert has_volume_claims(PodSpec(volumes=(claimed,)))
+    assert not has_volume_claims(PodSpec(volumes=(Volume(name="v"),)))

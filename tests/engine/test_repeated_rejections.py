@@ -89,11 +89,19 @@ def test_a_nomination_makes_the_attempt_be_computed_anew(evaluations: list[str])
     assert evaluations == ["default/p0", "default/p1"]
 
 
-def test_pods_with_volumes_are_computed_each(evaluations: list[str]) -> None:
+def test_pods_with_claims_of_volumes_are_computed_each(evaluations: list[str]) -> None:
     volumes = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]}
     run = simulation(cluster(node("a"), *twins(spec=volumes)))
     attempts(run, ["p0", "p1"])
     assert evaluations == ["default/p0", "default/p1"]
+
+
+def test_pods_with_volumes_of_their_own_are_looked_up(evaluations: list[str]) -> None:
+    volumes = {"volumes": [{"name": "v", "emptyDir": {}}]}
+    run = simulation(cluster(node("a", cpu="1"), *twins(cpu="2", spec=volumes)))
+    first, second = attempts(run, ["p0", "p1"])
+    assert evaluations == ["default/p0"]
+    assert first.attempt.message == second.attempt.message
 
 
 def test_with_a_plugin_from_outside_each_attempt_is_computed(evaluations: list[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count
 
+from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.engine.replay.cohort import Cohort, OnRejections
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 
@@ -21,7 +22,7 @@ Group = dict[Hashable, QueuedPodInfo]
 
 class UnschedulablePods:
     """Groups by pod signature and by the plugins that rejected: hints say the same of all pods of
-    a group, but of the pod that an event is about. A pod with volumes or claims has its own.
+    a group, but of the pod that an event is about. A pod with claims has its own.
 
     longest_after: after so many rejections the backoff does not grow any more
     forms_cohorts: whether pods become members of cohorts
@@ -113,7 +114,8 @@ class UnschedulablePods:
 
 
 def _is_alone(queued: QueuedPodInfo) -> bool:
-    return bool(queued.pod.spec.volumes or queued.pod.spec.resource_claims)
+    spec = queued.pod.spec
+    return bool(spec.resource_claims) or has_volume_claims(spec)
 
 
 def _may_join(queued: QueuedPodInfo) -> bool:
