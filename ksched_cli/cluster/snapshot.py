@@ -114,8 +114,8 @@ class Snapshot:
         self.huge = contents.huge
         self.sealed = False
         self._rows_usage: list[RowUsage | None] = [None] * len(self.nodes)
-        # Columns of requests as lists, for callers that read single rows; valid until a pod moves.
-        self.requested_lists: dict[str, list[int]] = {}
+        # Per row, what was read of its requests, for plugins that ask nodes one by one; or empty.
+        self.amounts_read: Sequence[dict[str, int]] = ()
         self._watchers: list[PodWatcher] = []
         self._indexes: dict[Callable[[Snapshot], Any], Any] = {}
 
@@ -243,7 +243,8 @@ class Snapshot:
         self.log.append(row)
         self.touched[self.rank.item(row)] = len(self.log)
         self._rows_usage[row] = None
-        self.requested_lists.clear()
+        if self.amounts_read:
+            self.amounts_read[row].clear()
 
     # -- what follows the pods ------------------------------------------------------------------
 

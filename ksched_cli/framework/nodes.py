@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster import objects
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
 from ksched_cli.framework.deprecation import warn_renamed
-
-# Columns as lists, by resource: their elements are quicker to read one by one.
-AsLists: TypeAlias = dict[str, list[int]]
 
 # Iterating over fewer nodes than this, reading the columns' own elements is quicker.
 MANY_ROWS = 64
@@ -27,8 +24,6 @@ class NodeInfo(Struct, frozen=True, eq=False):
 
     snapshot: Snapshot
     row: int
-    _allocatable: AsLists | None = None
-    _requested: AsLists | None = None
 
     def __repr__(self) -> str:
         return f"Node({self.name})"
@@ -50,21 +45,32 @@ class NodeInfo(Struct, frozen=True, eq=False):
     def pods(self) -> tuple[PodInfo, ...]:
         return tuple(self.snapshot.pods[self.row])
 
-    def allocatable(self, resource: str) -> int:
-        if self._allocatable is not None:
-            try:
-                return self._allocatable[resource][self.row]
-            except KeyError:
-                self._allocatable[resource] = self.snapshot.allocatable(resource).tolist()
+    def allocatable(self, resource: str, /) -> int:
         return int(self.snapshot.allocatable(resource).item(self.row))
 
-    def requested(self, resource: str) -> int:
-        if self._requested is not None:
-            try:
-                return self._requested[resource][self.row]
-            except KeyError:
-                self._requested[resource] = self.snapshot.requested(resource).tolist()
+    def requested(self, resource: str, /) -> int:
         return int(self.snapshot.requested(resource).item(self.row))
+
+
+class _Amounts(dict[str, int]):
+    """A row's amounts by resource: those read so far, the others when they are asked for."""
+
+    __slots__ = ("_column", "_row")
+
+    def __init__(self, column: Callable[[str], Column], row: int) -> None:
+        self._column = column
+        self._row = row
+
+    def __missing__(self, resource: str) -> int:
+        amount = self[resource] = int(self._column(resource).item(self._row))
+        return amount
+
+
+class _NodeOfMany(NodeInfo, frozen=True, eq=False):
+    """One of many nodes that are asked one by one: to look up an amount is a call of C."""
+
+    allocatable: Callable[[str], int]
+    requested: Callable[[str], int]
 
 
 class Nodes(Struct, frozen=True, eq=False):
@@ -120,7 +126,15 @@ class Nodes(Struct, frozen=True, eq=False):
 
 
 def _node_infos(snapshot: Snapshot) -> list[NodeInfo]:
-    """One per node, sharing their columns as lists."""
-    allocatable: AsLists = {}
-    requested = snapshot.requested_lists
-    return [NodeInfo(snapshot, row, allocatable, requested) for row in range(len(snapshot))]
+    """One per node; the snapshot empties the requests that were read when a pod moves."""
+    rows = range(len(snapshot))
+    requests = snapshot.amounts_read = [_Amounts(snapshot.requested, row) for row in rows]
+    return [
+        _NodeOfMany(
+            snapshot,
+            row,
+            _Amounts(snapshot.allocatable, row).__getitem__,
+            requests[row].__getitem__,
+        )
+        for row in rows
+    ]

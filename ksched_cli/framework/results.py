@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from ksched_cli.framework.status import SUCCESS, Status
 
+# So many distinct statuses are looked for among all nodes; those of nodes with others, one by one.
+LOOKED_UP_MAX = 8
+
 Mask: TypeAlias = NDArray[np.bool_]
 Ids: TypeAlias = NDArray[np.int32]
 Scores: TypeAlias = NDArray[np.int64]
@@ -58,13 +61,21 @@ class Verdicts:
         table: dict[Status, int] = {SUCCESS: 0}
         # Most nodes get one of a few statuses, and hashing each costs more than all the rest.
         keys = np.fromiter(map(id, answers), np.int64, len(answers))
-        _, first, kinds = np.unique(keys, return_index=True, return_inverse=True)
-        ids = np.zeros(len(first), dtype=np.int32)
-        for kind in np.argsort(first).tolist():
-            answer = answers[first[kind]]
+        ids = np.zeros(len(keys), dtype=np.int32)
+        left = (keys != id(SUCCESS)).nonzero()[0]
+        for _ in range(LOOKED_UP_MAX):
+            if not len(left):
+                break
+            answer = answers[left[0]]
+            is_same = keys[left] == id(answer)
             if not answer.is_success:
-                ids[kind] = table.setdefault(answer, len(table))
-        return cls(ids[kinds], list(table))
+                ids[left[is_same]] = table.setdefault(answer, len(table))
+            left = left[~is_same]
+        for index in left.tolist():
+            answer = answers[index]
+            if not answer.is_success:
+                ids[index] = table.setdefault(answer, len(table))
+        return cls(ids, list(table))
 
     def reject(self, rejected: Mask, status: Status) -> None:
         """Sets `status` for the nodes where `rejected` is true and that passed so far."""

@@ -50,12 +50,26 @@ def test_the_plain_form_calls_the_plugin_once_per_node_and_nothing_else() -> Non
     run = simulation(cluster(*nodes, pod("p", cpu=4)))
     pod_info, all_nodes, state = find(run, "p"), Nodes(run.snapshot), CycleState()
     plugin = Plain(None, NO_HANDLE)
-    list(all_nodes)  # the node objects are made once per snapshot
+    # The node objects are made once per snapshot, and amounts are read once.
+    plugin.filter_nodes(state, pod_info, all_nodes)
+    plugin.score_nodes(state, pod_info, all_nodes)
     assert calls_per_node(lambda: plugin.filter_nodes(state, pod_info, all_nodes)) == {
         "Plain.filter": 1,
-        "NodeInfo.allocatable": 1,
+        "__getitem__": 1,
     }
     assert calls_per_node(lambda: plugin.score_nodes(state, pod_info, all_nodes)) == {
         "Plain.score": 1,
-        "NodeInfo.requested": 1,
+        "__getitem__": 1,
     }
+
+
+def test_amounts_that_were_read_follow_the_pods() -> None:
+    nodes = [node(f"n{i:03}", cpu=8) for i in range(NODES)]
+    run = simulation(cluster(*nodes, pod("p", cpu=4)))
+    first, second, *_ = Nodes(run.snapshot)
+    assert [first.requested("cpu"), second.requested("cpu"), first.requested("gpu")] == [0, 0, 0]
+    run.snapshot.add(find(run, "p"), 1)
+    assert [first.requested("cpu"), second.requested("cpu")] == [0, 4000]
+    assert [first.allocatable("cpu"), first.allocatable("gpu")] == [8000, 0]
+    run.snapshot.remove(find(run, "p"), 1)
+    assert second.requested("cpu") == 0

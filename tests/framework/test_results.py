@@ -46,7 +46,11 @@ def test_reasons_make_the_message() -> None:
     assert SUCCESS.message == ""
 
 
-@given(st.lists(STATUSES))
+# Each of its own, though some are equal: as plugins make them anew for every node.
+NEW_STATUSES = st.integers(0, 20).map(lambda i: Status.unschedulable(f"{i}") if i else Status())
+
+
+@given(st.lists(STATUSES | NEW_STATUSES, max_size=60))
 def test_verdicts_say_what_they_were_made_of(statuses: list[Status]) -> None:
     verdicts = Verdicts.of(statuses)
     assert answers(verdicts) == statuses
