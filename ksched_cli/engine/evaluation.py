@@ -64,7 +64,7 @@ class Evaluation(Struct, eq=False):
     cached:     what is cached for pods like this one, or None
     visited:    how many nodes the sampled search came to a verdict about
     pre_filter: PreFilter's rejection of the pod, or None
-    narrowed_by: the plugins that left only some nodes to look at
+    narrowed_by: the plugins that left only some nodes to look at, and EXTENDER for extenders
     error:      what broke the evaluation, or ""
     totals:     per feasible node, the weighted sum; None where nodes are not scored
     scores, extender_scores: behind the totals; scores only where detail is asked for

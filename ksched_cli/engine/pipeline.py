@@ -16,7 +16,7 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.engine.batching import Batching
-from ksched_cli.engine.evaluation import Evaluation, Mode
+from ksched_cli.engine.evaluation import EXTENDER, Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
@@ -127,7 +127,11 @@ class Pipeline:
         if result.error:
             raise PluginError(result.error)
         if self.extenders.filters:
-            feasible = self.extenders.filter(evaluation.pod, feasible, statuses)
+            passing = self.extenders.filter(evaluation.pod, feasible, statuses)
+            if len(passing) < len(feasible):
+                # Some may have been left out without a reason.
+                evaluation.narrowed_by = (*evaluation.narrowed_by, EXTENDER)
+            feasible = passing
         evaluation.feasible = feasible
 
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:

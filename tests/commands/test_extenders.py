@@ -159,3 +159,27 @@ def test_the_example_runs_as_its_first_lines_say(
     _, out, _ = ksched("schedule", "--state", state, "--config", config, "-o", "json")
     assert json.loads(out)["placements"] == {"default/render": "cedar", "default/web": "apple"}
     assert [request.path for request in server.calls] == ["/filter", "/prioritize"]
+
+
+def test_in_a_replay_a_pod_that_an_extender_rejected_is_tried_again_after_every_event(
+    run: Ksched, serve: Serve, tmp_path: Path
+) -> None:
+    """Upstream: the name Extender is registered for every event."""
+
+    def from_the_third_call_on(data: dict[str, Any]) -> dict[str, Any]:
+        if len(server.calls) < 3:
+            return {"NodeNames": []}
+        return everything(data)
+
+    server = serve({"/filter": from_the_third_call_on})
+    extender = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
+    path = tmp_path / "timeline.json"
+    change = {"at": 60, "change": "label nodes a x=y"}
+    header = {"apiVersion": "ksched/v1", "kind": "Timeline", "events": [change]}
+    path.write_text(json.dumps(header))
+    code, out, _ = run("replay", path, "-o", "json", "--trace", extenders=[extender])
+    assert code == 0
+    result = json.loads(out)
+    assert [each["rejectedBy"] for each in result["attempts"]] == [["Extender"]] * 2 + [[]] * 2
+    pods = result["pods"]
+    assert [(each["firstTried"], each["placed"]) for each in pods] == [(0, 60), (0, 60)]
