@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.config.defaults import profile_with_plugins
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ksched_cli.engine.replay.world import World
     from ksched_cli.engine.scheduling_cycle import TieBreak
     from ksched_cli.engine.simulation import Options, Simulation
+
+T = TypeVar("T")
 
 DEBUG_HINT = "--debug prints the traceback"
 MAX_PODS = 3  # that a warning of a plugin's failure names
@@ -220,10 +222,7 @@ def make_world(
     """Without warnings. Raises KschedError where a plugin cannot be made."""
     from ksched_cli.engine.replay.world import World
 
-    try:
-        return World(state, configuration, registry, run)
-    except PluginDefectError as defect:
-        raise _with_traceback(defect, options.debug) from None
+    return _instance(lambda: World(state, configuration, registry, run), options)
 
 
 def _materials(options: StateOptions) -> tuple[ClusterState, Configuration, Registry]:
@@ -258,8 +257,13 @@ def make_simulation(
     """Without warnings. Raises KschedError where a plugin cannot be made."""
     from ksched_cli.engine.simulation import Simulation
 
+    return _instance(lambda: Simulation(state, configuration, registry, run), options)
+
+
+def _instance(make: Callable[[], T], options: StateOptions) -> T:
+    """With what --debug adds to the error where a plugin cannot be made."""
     try:
-        return Simulation(state, configuration, registry, run)
+        return make()
     except PluginDefectError as defect:
         raise _with_traceback(defect, options.debug) from None
 
