@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from ksched_cli.kube.selectors import parse_int64
+
 
 class LogEvent(Enum):
     """What a line tells of a pod.
@@ -107,7 +109,7 @@ def read_log(lines: Iterable[str]) -> list[LogLine]:
                     fields.get("node", ""),
                     fields.get("preemptor", "") if event is not LogEvent.EVICTION else "",
                     _message(fields) if event is LogEvent.REFUSAL else "",
-                    int(fields.get("numVictims", 0)),
+                    parse_int64(fields.get("numVictims")) or 0,
                 )
             )
     return answer

@@ -57,6 +57,8 @@ LOG = (
     'I0101 00:00:00.0 1 preemption.go:1] "the target node for the preemption is determined" '
     'node="n0" preemptor="default/p0"',
     'I0101 00:00:00.0 1 eventhandlers.go:1] "Delete event for scheduled pod" pod="default/p1"',
+    'I0101 00:00:00.0 1 preemption.go:1] "Start the preemption asynchronously" '
+    'preemptor="default/p0" node="n0" numVictims=1',
     '{"ts":1,"msg":"Attempting to schedule pod","v":3,"pod":{"name":"p0","namespace":"default"}}',
 )
 

@@ -38,11 +38,28 @@ def documents_of(file: Path) -> list[Any]:
     return [item for item in objects if item is not None]
 
 
+class Files(Sequence[list[Any]]):
+    """The objects of files, which are read when they are asked for."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = files
+        self._read: dict[Path, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: Any) -> Any:
+        file = self._files[index]
+        if file not in self._read:
+            self._read[file] = documents_of(file)
+        return self._read[file]
+
+
 @cache
-def state_corpus() -> list[list[Any]]:
+def state_corpus() -> Files:
     files = sorted(CASES.glob("*/*/state.yaml")) + sorted(EXAMPLES.glob("*/cluster.yaml"))
     small = [file for file in files if file.stat().st_size < SIZE_MAX]
-    return [documents_of(file) for file in small if "127.0.0.1" not in file.read_text()]
+    return Files([file for file in small if "127.0.0.1" not in file.read_text()])
 
 
 @cache

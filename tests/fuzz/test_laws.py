@@ -12,17 +12,27 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
+from unittest import mock
 
 import pytest
 from generate import FAMILIES, Case
 from generate import case as random_case
 from subject import call
 
+from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.redact import redacted
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import FilterPlugin
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.results import Verdicts
+from ksched_cli.plugins import IN_TREE
 
 SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
 # Configurations are no states; extenders need a server.
@@ -63,6 +73,66 @@ def test_the_state_may_be_split_over_files_and_objects_but_pods_shuffled(
     random.Random(seed).shuffle(others)
     half = len(others) // 2
     assert decided(case, tmp_path, [others[:half], pods, others[half:]]) == whole
+
+
+def created_one_by_one(objects: Iterable[Object]) -> list[Object]:
+    """Every pod a second after the one before, so that nothing is left to their order."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    return [
+        {**item, "metadata": {**item["metadata"], "creationTimestamp": moment.isoformat()}}
+        for index, item in enumerate(objects)
+        for moment in (start + timedelta(seconds=index),)
+    ]
+
+
+# Claims of one time are taken in the order of the state, and the plugin's own queue has no times.
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_the_order_of_objects_changes_nothing_where_no_two_are_of_one_time(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    objects = created_one_by_one(case.objects)
+    whole = decided(case, tmp_path, [objects])
+    random.Random(seed).shuffle(objects)
+    assert decided(case, tmp_path, [objects]) == whole
+
+
+def plugins_of_both_forms() -> Iterator[type]:
+    """Those that answer for one node and for many."""
+    for plugin in (resolve_name(str(entry.target)) for entry in IN_TREE):
+        if {"filter", "filter_nodes"} <= vars(plugin).keys():
+            yield plugin
+
+
+def node_by_node(plugin: Any) -> Callable[..., Verdicts]:
+    """The array form that asks the plain form about each node, which may ask the plugin's own array
+    form about one."""
+    own = plugin.filter_nodes
+
+    def filter_nodes(self: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes) -> Verdicts:
+        form = own if len(nodes) == 1 else FilterPlugin.filter_nodes
+        answer: Verdicts = form(self, state, pod, nodes)
+        return answer
+
+    return filter_nodes
+
+
+def test_some_plugins_have_both_forms() -> None:
+    names = {plugin.__name__ for plugin in plugins_of_both_forms()}
+    assert names >= {"NodeResourcesFit", "NodeAffinity", "TaintToleration"}
+
+
+@pytest.mark.parametrize(("family", "seed"), CASES)
+def test_one_node_after_the_other_is_answered_as_all_at_once(
+    family: str, seed: int, tmp_path: Path
+) -> None:
+    case = random_case(family, seed)
+    whole = decided(case, tmp_path, [case.objects])
+    with ExitStack() as patches:
+        for plugin in plugins_of_both_forms():
+            patch = mock.patch.object(plugin, "filter_nodes", node_by_node(plugin))
+            patches.enter_context(patch)
+        assert decided(case, tmp_path, [case.objects], "--no-memory") == whole
 
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
