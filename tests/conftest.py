@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,6 +32,13 @@ def hundred_columns() -> None:
     """Tables are as wide as in a pipe, and the oldest minor decides, wherever the tests run."""
     os.environ["COLUMNS"] = "100"
     os.environ["KSCHED_KUBERNETES_VERSION"] = "1.34"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_plugins_of_others() -> Iterator[None]:
+    """Distributions that are installed here have plugins that read kinds of their own."""
+    with mock.patch("ksched_cli.framework.discovery.entry_points", return_value=[]):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -64,6 +64,7 @@ def test_only_the_module_of_the_command_that_is_named_is_imported(
 @pytest.mark.parametrize("args", [["--help"], ["validate", "/dev/null"], ["plugins"]])
 def test_nothing_slow_is_loaded(args: list[str]) -> None:
     script = (
+        "from importlib import metadata; metadata.entry_points = lambda group: ()\n"
         "import sys; sys.argv[1:] = " + repr(args) + "\n"
         "from ksched_cli.commands.main import main\n"
         "try: main()\n"

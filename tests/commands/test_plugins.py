@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.commands.main import main
+
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "plugins" / "template" / "packing.py"
 STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
@@ -192,10 +194,14 @@ def test_a_plugin_that_cannot_be_made_is_a_defect(tmp_path: Path, state: Path) -
     assert f'File "{file}", line 8, in __init__' in debugged.stderr
 
 
-def test_a_known_plugin_that_is_not_installed_has_a_hint() -> None:
+def test_a_known_plugin_that_is_not_installed_has_a_hint(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = ROOT / "examples" / "coscheduling" / "scheduler.yaml"
-    result = ksched("validate", config)
-    assert result.returncode == 1
-    stdout = " ".join(result.stdout.split())
+    monkeypatch.setattr(sys, "argv", ["ksched", "validate", str(config)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    stdout = " ".join(capsys.readouterr().out.split())
     assert "Coscheduling is known but not installed" in stdout
     assert "pip install ./plugins/ksched-coscheduling" in stdout
