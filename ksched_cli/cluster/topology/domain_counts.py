@@ -106,7 +106,7 @@ class DomainCounter:
 
 
 class Tally:
-    """Counts as they were when an attempt began, and what a trial has changed since.
+    """Counts as they are when an attempt begins, and what a trial has changed since.
 
     Copies share the counts, so that a trial on each of many nodes costs little.
     """
@@ -123,10 +123,11 @@ class Tally:
 
     @classmethod
     def of(cls, counters: Iterable[DomainCounter], domains: Domains) -> Tally:
-        """The sum of counters over the same domains. Counters that go on do not change it."""
+        """The sum of counters over the same domains. It holds until one of them changes, that is
+        for the attempt: the counts of a single counter are its own."""
         counts, total = None, 0
         for counter in counters:
-            counts = counter.counts.copy() if counts is None else counts + counter.counts
+            counts = counter.counts if counts is None else counts + counter.counts
             total += counter.total
         return cls(domains, domains.zeros() if counts is None else counts, total)
 

@@ -113,3 +113,13 @@ def test_hosts_are_domains_by_row() -> None:
 
 def test_a_domain_is_named_as_a_label() -> None:
     assert domains([0]).name(1) == "zone=b"
+
+
+def test_a_tally_of_one_counter_copies_nothing_and_leaves_it_as_it_is() -> None:
+    counter = DomainCounter(domains([0, 1]))
+    counter.add(0, 2)
+    tally = Tally.of([counter], counter.domains)
+    assert tally.counts is counter.counts
+    tally.add(1, 3)
+    assert tally.current().tolist() == [2, 3, 0, 0]
+    assert counter.counts.tolist() == [2, 0, 0, 0]
