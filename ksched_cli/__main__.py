@@ -15,7 +15,10 @@ def main() -> None:
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
     from ksched_cli.commands.main import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # Python's last collection need not look for garbage in what ends with it
 
 
 if __name__ == "__main__":

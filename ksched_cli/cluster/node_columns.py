@@ -74,8 +74,15 @@ class NodeColumns:
     ) -> None:
         """Takes over these arrays, filled but for `nodes`, by row. others: besides COUNTABLE."""
         columns = {**others, **dict(zip(COUNTABLE, capacity, strict=True))}
+        # Many nodes are of one size, and equal amounts are mostly one object, which the nodes hold.
+        sizes: dict[tuple[object, ...], dict[str, int]] = {}
         for row, node in nodes.items():
-            for resource, amount in node_allocatable(node).items():
+            listed = node.status.allocatable
+            key = (*listed, *map(id, listed.values()))
+            size = sizes.get(key)
+            if size is None:
+                size = sizes[key] = node_allocatable(node)
+            for resource, amount in size.items():
                 if resource not in columns:
                     columns[resource] = np.zeros(len(self.nodes), dtype=np.int64)
                 columns[resource][row] = amount

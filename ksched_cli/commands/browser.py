@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-import webbrowser
 from pathlib import Path
 
 from ksched_cli.errors import OutputError
@@ -15,6 +13,9 @@ NAME = "page.html"
 def show_page(text: str) -> None:
     """Writes the page to a folder of its own, which stays, and has the browser show it; says where
     it is. Raises OutputError."""
+    import tempfile
+    import webbrowser
+
     try:
         path = _write(Path(tempfile.mkdtemp(prefix="ksched-")), text)
     except OSError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from math import inf, nan
 from typing import Any
 
@@ -38,6 +37,8 @@ class CommandGroup(TyperGroup):
         name = args[0]
         exists = name in self.commands or name.startswith("-") or ctx.resilient_parsing
         if not exists:
+            from difflib import get_close_matches
+
             matches = _quoted(get_close_matches(name, self.commands))
             hint = f"; did you mean {matches}?" if matches else f"; {_help(ctx)} lists them"
             raise UsageError(f'{ctx.command_path} has no command "{name}"{hint}')

@@ -10,7 +10,6 @@ import errno
 import io
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
@@ -157,6 +156,8 @@ def _report_error(error: KschedError) -> int:
 
 def _report_defect(error: Exception) -> int:
     """Writes the traceback to a file to attach to a bug report."""
+    import tempfile
+
     text = "".join(traceback.format_exception(error))
     summary = f"ksched has a defect: {type(error).__name__}: {error}"
     try:

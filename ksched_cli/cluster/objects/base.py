@@ -56,6 +56,11 @@ ResourceList = dict[str, ResourceAmount]
 
 def decode_hook(kind: type, value: object) -> object:
     """Makes the quantities, the one type that msgspec does not know. Raises QuantityError."""
+    if kind is ResourceAmount and type(value) is str:  # most of them, and many
+        try:
+            return _parse_resource_amount(value)
+        except QuantityError:
+            return _parse_leniently(kind, value)
     if not issubclass(kind, Quantity):
         raise NotImplementedError(kind)
     if type(value) is str:
