@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The functions that read texts, with inputs that an engine finds by the code that they reach.
 
-    coverage_guided.py FUNCTION [FOLDER] [libFuzzer's options, as -max_total_time=600]
+    coverage_guided.py FUNCTION [FOLDER]... [libFuzzer's options, as -max_total_time=600]
 
 Needs atheris (`pip install atheris`), which has wheels for some versions of Python only. What it
-finds is kept in FOLDER. Ends with the first input that breaks a rule, which it writes to a file.
+finds is kept in the first FOLDER; grow_corpus.py keeps the fewest of it in git. Ends with the first
+input that breaks a rule, which it writes to a file.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def main() -> None:
     name, *options = sys.argv[1:]
     function = BY_NAME[name]
     folders = [option for option in options if not option.startswith("-")]
-    folder = Path(folders[0] if folders else tempfile.mkdtemp())
-    seed_corpus(function, folder)
+    folders = folders or [tempfile.mkdtemp()]
+    seed_corpus(function, Path(folders[0]))
     refusals: tuple[type[Exception], ...] = (UnicodeDecodeError, *function.refusals)
     warnings.simplefilter("error", RuntimeWarning)
 
@@ -53,7 +54,7 @@ def main() -> None:
 
     limits = ["-timeout=10", "-rss_limit_mb=2000", f"-max_len={LENGTH_MAX}"]
     flags = [option for option in options if option.startswith("-")]
-    atheris.Setup([sys.argv[0], str(folder), *limits, *flags], read)
+    atheris.Setup([sys.argv[0], *folders, *limits, *flags], read)
     atheris.Fuzz()
 
 

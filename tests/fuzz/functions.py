@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from corpora import CASES, CONFIGS, EXAMPLES
 from mutations import interesting
-from texts import mutated_text
+from texts import grown_texts, mutated_text
 
 from ksched_cli.cel.values import CelAbortError, CelError, DomainMap, Semver
 from ksched_cli.cluster.loading.load import load_sources
@@ -155,7 +155,10 @@ def _of_texts(
     read: Callable[[str], object],
     *refusals: type[Exception],
 ) -> Function:
-    return Function(name, lambda rng: mutated_text(corpus(), rng), read, refusals, corpus)
+    def texts() -> Sequence[str]:
+        return (*corpus(), *grown_texts(name))
+
+    return Function(name, lambda rng: mutated_text(texts(), rng), read, refusals, texts)
 
 
 def read_quantity(text: str) -> None:

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 # tests/ is a package, its folders `fuzz` and `oracle` have scripts.
@@ -28,6 +29,7 @@ from functions import FUNCTIONS, Function
 from inputs import Input, Subject
 from judge import Verdict, judged, judged_call
 from subjects import SUBJECTS
+from texts import grown_texts
 
 
 def mutated_input(subject: Subject, seed: int, folder: Path) -> tuple[Input, Verdict]:
@@ -69,16 +71,18 @@ def run(subject: Subject, seeds: range, deadline: float, save: Path | None) -> C
 
 def run_function(function: Function, seeds: range, deadline: float) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for seed in seeds:
+    grown = ((f"text {i}", text) for i, text in enumerate(grown_texts(function.name)))
+    mutated = ((f"seed {seed}", function.make(random.Random(seed))) for seed in seeds)
+    for origin, value in chain(grown, mutated):
         if time.monotonic() > deadline:
             break
-        verdict = judged_call(function.read, function.make(random.Random(seed)), function.refusals)
+        verdict = judged_call(function.read, value, function.refusals)
         counts["inputs"] += 1
         counts["refused" if verdict.code == 2 else "read"] += 1
         if verdict.rule:
             counts[verdict.rule] += 1
             counts["broken"] += 1
-            print(f"{function.name} seed {seed}: {verdict.rule}: {verdict.detail}", flush=True)
+            print(f"{function.name} {origin}: {verdict.rule}: {verdict.detail}", flush=True)
     return counts
 
 

@@ -182,6 +182,11 @@ def test_a_pod_that_was_given_to_another_scheduler_is_not_audited(tmp_path: Path
     )
 
 
+def test_a_comparison_says_where_its_version_is_from(tmp_path: Path) -> None:
+    state = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a"), pod("p")]})
+    judge_state(tmp_path, state, "compare", "--change", "cordon a", name="x.json")
+
+
 # -- answers of extenders -------------------------------------------------------------------------
 
 

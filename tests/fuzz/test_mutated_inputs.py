@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from corpora import CHANGES, EXAMPLES, scenario_corpus
 from functions import FUNCTIONS, Function
+from grow_corpus import fewest, steps_of
 from inputs import Subject
 from judge import judged
 from run_fuzz import mutated_input, run_function
 from subjects import SUBJECTS
+from texts import grown_texts
 
 FIRST_CLUSTER = str(EXAMPLES / "first-cluster" / "cluster.yaml")
 
@@ -26,7 +28,22 @@ def test_a_few_mutated_inputs_break_no_rule(subject: Subject, tmp_path: Path) ->
 def test_mutated_texts_are_read_or_refused(function: Function) -> None:
     counts = run_function(function, range(100), time.monotonic() + 60)
     assert counts.keys() <= {"inputs", "read", "refused"}, counts
-    assert counts["inputs"] == 100
+    assert counts["inputs"] == 100 + len(grown_texts(function.name))
+
+
+def test_the_fewest_texts_are_kept_that_go_everywhere() -> None:
+    function = next(function for function in FUNCTIONS if function.name == "quantity")
+    texts = list(fewest(function, ["1", "1Gi", "7Gi", "1", "x" * 30]))
+    assert texts == ["1", "1Gi", "x" * 30]
+    everywhere = set().union(*(steps_of(function, text) for text in texts))
+    assert steps_of(function, "7Gi") <= everywhere
+
+
+def test_the_texts_in_git_are_the_fewest() -> None:
+    names = [function.name for function in FUNCTIONS if grown_texts(function.name)]
+    assert {"quantity", "document", "change"} <= set(names)
+    for name in names:
+        assert len(set(grown_texts(name))) == len(grown_texts(name))
 
 
 def scenario(**deployment: object) -> bytes:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
 
 from mutations import INTEGERS, QUANTITIES, STRINGS, TIMES
 
@@ -14,6 +17,22 @@ EXTREMES = (
     *TIMES,
     *(text for text in STRINGS if "\ud800" not in text),  # no reader of UTF-8 makes one
 )
+
+
+GROWN = Path(__file__).parent / "corpus" / "texts"
+
+
+@cache
+def grown_texts(name: str) -> tuple[str, ...]:
+    """Those that libFuzzer found for a function: each reaches code that no other one does."""
+    path = GROWN / f"{name}.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return tuple(map(json.loads, lines))
+
+
+def write_grown_texts(name: str, texts: Iterable[str]) -> None:
+    GROWN.mkdir(parents=True, exist_ok=True)
+    (GROWN / f"{name}.jsonl").write_text("".join(f"{json.dumps(text)}\n" for text in texts))
 
 
 def mutated_text(corpus: Sequence[str], rng: random.Random) -> str:
