@@ -33,7 +33,7 @@ def write_redacted(
 ) -> ExitCode:
     """path: "" for standard output; key_path: "" where no key is kept. Raises KschedError."""
     codebook = read_key(key_path)
-    with origin.objects(registry) as read:
+    with origin.objects(registry.reads) as read:
         objects = list(read.items)
     for line in read.about().warnings:
         warn(line)

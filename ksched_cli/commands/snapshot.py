@@ -144,8 +144,9 @@ def _is_stdout(file: str, form: Form) -> bool:
 def _write_plain(options: CommonOptions, origin: Origin, registry: Registry, path: str) -> ExitCode:
     from ksched_cli.commands.output import warn
     from ksched_cli.commands.snapshot_origin import show_written, write_snapshot
+    from ksched_cli.plugins import kinds_read
 
-    with origin.objects(registry) as objects:
+    with origin.objects(kinds_read(registry, options.feature_gates)) as objects:
         size = write_snapshot(objects.items, objects.about, path)
     for line in objects.about().warnings:
         warn(line)

@@ -15,7 +15,6 @@ from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.commands import progress
 from ksched_cli.commands.output import limit, print_text, show
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.registry import Registry
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
@@ -58,8 +57,9 @@ class Origin:
                 raise UsageError(f"{option} does nothing with --state")
 
     @contextmanager
-    def objects(self, registry: Registry) -> Iterator[Objects]:
-        """Raises KschedError, also while they are read."""
+    def objects(self, reads: Iterable[str]) -> Iterator[Objects]:
+        """reads: kinds besides those that ksched knows. Raises KschedError, also while they are
+        read."""
         if self.state:
             yield self._of_files()
             return
@@ -67,7 +67,7 @@ class Origin:
         with progress.of_objects() as on_progress:
             reader = ClusterReader(
                 server,
-                reads=registry.reads,
+                reads=reads,
                 namespace=self.namespace,
                 whole=self.full,
                 events=self.events,

@@ -11,7 +11,7 @@ import pytest
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
-from tests.live.fake_api_server import ApiServer, write_kubeconfig
+from tests.live.fake_api_server import SERVED, ApiServer, write_kubeconfig
 from tests.report.schemas import conforms
 
 OBJECTS = (node("n"), pod("p", namespace="web"))
@@ -35,6 +35,27 @@ def test_a_snapshot_is_a_state(ksched: Ksched, cluster: ApiServer, tmp_path: Pat
     assert gzip.decompress((tmp_path / "cluster.json.gz").read_bytes())
     code, out, _ = ksched("schedule", "--state", "cluster.json.gz", "-o", "json")
     assert json.loads(out)["placements"] == {"web/p": "n"}
+
+
+@pytest.mark.parametrize(
+    ("gates", "kinds"), [((), []), (("--feature-gates", "GenericWorkload=true"), ["PodGroup"])]
+)
+def test_pod_groups_are_read_where_their_gate_is_named(
+    gates: tuple[str, ...],
+    kinds: list[str],
+    ksched: Ksched,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    version = "scheduling.k8s.io/v1alpha2"
+    metadata = {"name": "g", "namespace": "default", "uid": "g"}
+    group = {"apiVersion": version, "kind": "PodGroup", "metadata": metadata, "spec": {}}
+    served = {**SERVED, version: {"PodGroup": ("podgroups", True)}}
+    server = ApiServer([node("n"), group], served=served)
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "kubeconfig", server.url)))
+    _, out, _ = ksched("snapshot", *gates)
+    server.close()
+    assert [item["kind"] for item in json.loads(out)["items"]] == ["Node", *kinds]
 
 
 def test_without_a_file_it_is_printed(ksched: Ksched, cluster: ApiServer) -> None:
