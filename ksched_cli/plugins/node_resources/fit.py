@@ -125,8 +125,10 @@ class NodeResourcesFit(
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         check = self.row_check(state, pod, node.snapshot)
         if check is not None:
+            # Of one node only: the amounts of all rows are not made for it.
+            capacity = node.snapshot.capacity[:, node.row].tolist()
             (usage,) = node.snapshot.rows_usage((node.row,))
-            if check(node.row, usage, node.snapshot.capacity_by_row[node.row]):
+            if check(node.row, usage, capacity):
                 return SUCCESS
         verdicts = self.filter_nodes(state, pod, Nodes.of(node))
         return verdicts.statuses[verdicts.ids.item(0)]
