@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.json_tree import replace_half_pairs
 from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT
 
 Row = dict[str, Any]
@@ -109,7 +110,7 @@ class RowsFile:
 
     def _row_of(self, line: bytes, number: int) -> Row:
         try:
-            row = json.loads(line)
+            row = json.loads(replace_half_pairs(line.decode()))
         except (ValueError, RecursionError):
             row = None
         values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
@@ -132,7 +133,7 @@ class RowsFile:
         """All of them, one after the other; of a run that was lost and made again, both."""
         with open(self.path, "rb") as file:
             for line in file:
-                yield json.loads(line)
+                yield json.loads(replace_half_pairs(line.decode()))
 
     def close(self) -> None:
         self._file.close()

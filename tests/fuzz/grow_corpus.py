@@ -42,12 +42,14 @@ def steps_of(function: Function, text: str) -> set[Step]:
         last[frame] = frame.f_lineno
         return trace
 
+    # A tracer that is there, as that of coverage, goes on afterwards.
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
         with suppress(*function.refusals):
             function.read(text)
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return steps
 
 

@@ -82,6 +82,19 @@ def test_a_row_that_was_changed_is_an_error(
     assert problem in verdict.errors
 
 
+@pytest.mark.parametrize("change", [{"state": "\ud800"}, {"\ud800": 1}, {"status": "\ud800"}])
+def test_half_of_a_surrogate_pair_in_a_row_is_read(
+    change: dict[str, object], tmp_path: Path
+) -> None:
+    file = str(EXAMPLES / "sweep" / "sweep.yaml")
+    content = [{**rows_corpus()[0], **change}, ""]
+    for form in ("json", "csv", "table"):
+        verdict = judge_file(
+            tmp_path, "rows.jsonl", content, "sweep", file, "--rows", "{}", "-o", form
+        )
+        assert verdict.code in (0, 2)
+
+
 def test_a_file_for_rows_may_be_a_device(tmp_path: Path) -> None:
     verdict = judge_file(tmp_path, "s.json", sweep_of(), "sweep", "{}", "--rows", "/dev/null")
     assert verdict.code in (0, 2)

@@ -1,13 +1,15 @@
 """Mutated inputs break no rule that holds for any input; those that once did are cases here."""
 
 import json
+import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from corpora import CHANGES, EXAMPLES, scenario_corpus
 from functions import FUNCTIONS, Function
-from grow_corpus import fewest, steps_of
+from grow_corpus import BY_NAME, fewest, steps_of
 from inputs import Subject
 from judge import judged
 from run_fuzz import mutated_input, run_function
@@ -37,6 +39,19 @@ def test_the_fewest_texts_are_kept_that_go_everywhere() -> None:
     assert texts == ["1", "1Gi", "x" * 30]
     everywhere = set().union(*(steps_of(function, text) for text in texts))
     assert steps_of(function, "7Gi") <= everywhere
+
+
+def test_a_tracer_that_is_there_goes_on_after_steps_were_counted() -> None:
+    def tracer(_frame: FrameType, _event: str, _argument: object) -> None:
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        steps_of(BY_NAME["quantity"], "7Gi")
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
 
 
 def test_the_texts_in_git_are_the_fewest() -> None:
