@@ -42,7 +42,7 @@ def sarif(texts: Sequence[ReviewedText]) -> str:
         "results": results,
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False)
+    return json.dumps(document, indent=2)
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

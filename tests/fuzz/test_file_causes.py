@@ -245,3 +245,30 @@ def test_bytes_that_are_no_text_in_a_line_of_a_timeline_are_refused(tmp_path: Pa
     state.write_text(json.dumps(node("a")))
     verdict = judged(["replay", str(path), "--state", str(state)], path)
     assert (verdict.rule, verdict.code) == ("", 2)
+
+
+def test_a_required_term_that_is_none_is_not_migrated(tmp_path: Path) -> None:
+    required: dict[str, object] = {"nodeSelectorTerms": [[{"matchFields": []}]]}
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    configs = [
+        {"name": "NodeLabel", "args": {"presentLabels": ["pool"]}},
+        {"name": "NodeAffinity", "args": {"addedAffinity": affinity}},
+    ]
+    enabled = {"filter": {"enabled": [{"name": "NodeLabel"}]}}
+    old = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1beta1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": enabled, "pluginConfig": configs}],
+    }
+    assert judge_file(tmp_path, "c.json", old, "config", "migrate", "{}").code in (0, 1)
+
+
+def test_what_a_terminal_takes_amiss_is_escaped_in_sarif(tmp_path: Path) -> None:
+    plugins = {"reserve": {"enabled": [{"name": "D\x7fn"}]}}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"plugins": plugins}],
+    }
+    verdict = judge_file(tmp_path, "c.json", configuration, "validate", "{}", "-o", "sarif")
+    assert verdict.code == 1

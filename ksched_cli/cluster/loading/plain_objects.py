@@ -37,8 +37,11 @@ def _objects(value: Any, version: str, kind: str) -> Iterator[Plain]:
     if not isinstance(value, dict):
         return
     version, kind = value.get("apiVersion") or version, value.get("kind") or kind
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return
     if "items" in value and kind.endswith(_LIST):
-        for item in value["items"] or ():
+        items = value["items"]
+        for item in items if isinstance(items, list) else ():
             yield from _objects(item, version, kind.removesuffix(_LIST))
     elif kind:
         yield {**value, "apiVersion": version, "kind": kind}

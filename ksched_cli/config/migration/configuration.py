@@ -281,8 +281,9 @@ def add_affinity(profile: OldProfile, path: Path, required: Sequence[Mapping[str
         document.put((*configs, index, "name"), "NodeAffinity")
     terms = (*configs, index, "args", "addedAffinity")
     terms = (*terms, "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    for term in range(len(list_at(document, terms)) or 1):
-        for expression in required:
+    for term, present in enumerate(list_at(document, terms) or [{}]):
+        # What is no term is left for `validate` to refuse.
+        for expression in required if isinstance(present, Mapping) else ():
             expressions = (*terms, term, "matchExpressions")
             count = len(list_at(document, expressions))
             document.put((*expressions, count), dict(expression))

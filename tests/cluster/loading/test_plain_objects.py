@@ -36,3 +36,13 @@ def test_what_is_no_object_is_left_out_of_folders_only(tmp_path: Path) -> None:
     assert len(list(plain_objects([str(tmp_path)]))) == 1
     with pytest.raises(InputError):
         list(plain_objects([str(tmp_path / "b.json")]))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"kind": {"a": 1}}, {"kind": "Pod", "apiVersion": ["v1"]}, {"kind": "PodList", "items": 5}],
+)
+def test_what_has_no_kind_in_words_is_left_out(value: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([value, node("n")]))
+    assert [obj["kind"] for obj in plain_objects([str(path)])] == ["Node"]
