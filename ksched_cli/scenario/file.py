@@ -67,11 +67,18 @@ def read_changes(
 
 
 def read_change(entry: Any, namespace: str, folder: Path, source: str) -> Change:
-    """Of a line, or of {apply: OBJECT}. source: name of the file. Raises ChangeError."""
+    """Of a line, or of {apply: OBJECT}, or of a list there. source: name of the file.
+
+    Raises ChangeError.
+    """
     if isinstance(entry, str):
         return parse_change(entry, namespace, folder)
-    manifest = entry["apply"]
+    manifest = entry.get("apply")
     documents = manifest if isinstance(manifest, list) else [manifest]
+    # A line of a timeline is checked against no schema.
+    if set(entry) != {"apply"} or not all(isinstance(document, dict) for document in documents):
+        keys = ", ".join(map(str, entry)) or "no key"
+        raise ChangeError(keys[:100], "expected {apply: OBJECT}, or a line as `drain node-3`")
     apply = Apply.of("apply", source, namespace, documents)
     return replace(apply, text=f"apply {_subject(apply.manifests)}")
 

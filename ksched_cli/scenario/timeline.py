@@ -22,6 +22,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
@@ -175,7 +176,7 @@ class Timeline:
     def _events_of_lines(self) -> Iterator[TimelineEvent]:
         last = 0
         with open_lines(self._path) as file:
-            for number, text in enumerate(file, start=1):
+            for number, text in enumerate(_read(file, self.name), start=1):
                 if number == 1 or not text.strip():
                     continue
                 try:
@@ -327,6 +328,14 @@ def open_lines(path: str) -> IO[bytes] | gzip.GzipFile:
     return open(path, "rb")
 
 
+def _read(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+    """The lines of a file. Raises InputError where they end in the middle of gzip."""
+    try:
+        yield from file
+    except UNPACKING_ERRORS as error:
+        raise InputError(name, f"cannot be read: {error}; is the file complete?") from None
+
+
 def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeline:
     """The timeline in a file; "-" is standard input, a document.
 
@@ -337,9 +346,7 @@ def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeli
     if path.removesuffix(_GZIP).endswith(_LINES):
         return _read_lines(path, state, namespace)
     raw, name = read_file(path)
-    if raw.startswith(b"\x1f\x8b"):
-        raw = gzip.decompress(raw)
-    text = decode_text(raw, name)
+    text = decode_text(unpacked(raw, name), name)
     documents = list(load_documents(text, name))
     if len(documents) != 1:
         raise InputError(name, "expected one document, kind Timeline", hint=_HINT)
@@ -350,11 +357,11 @@ def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeli
 def _read_lines(path: str, state: ClusterState, namespace: str) -> Timeline:
     try:
         with open_lines(path) as file:
-            first = file.readline()
+            first = next(_read(file, path), b"")
     except FileNotFoundError:
         raise InputError(path, "there is no such file") from None
     except OSError as error:
-        raise InputError(path, f"cannot be read: {error}") from None
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
     try:
         header = msgspec.json.decode(first)
     except msgspec.DecodeError as error:

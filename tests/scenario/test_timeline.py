@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,7 @@ def test_lines_are_read_with_templates(tmp_path: Path, name: str) -> None:
             HEAD + "events:\n- {at: 2026-01-01T00:00:00Z, change: cordon n}\n",
             "needs `start` in the timeline",
         ),
+        (HEAD + "events:\n- {at: 1, change: {x: 1}}\n", ":4:3: event 0: change"),
         (HEAD + "start: soon\n", '"soon" is no time'),
         (HEAD + "start: 2026-01-01T00:00:00.5Z\n", "whole seconds"),
         (HEAD + "events:\n- {at: 1, pod: a}\n", "a pod that is a name needs a template"),
@@ -144,6 +146,10 @@ def test_what_is_no_timeline_is_an_error_with_its_place(
         (lines({"at": 2, "chang": "cordon n"}), ":2:1: event 0: Object contains unknown field"),
         (lines({"at": 2, "pod": "a", "change": "cordon n"}), "exactly one of pod, put, delete"),
         (lines({"at": 2, "template": "a", "change": "cordon n"}), "go with pod"),
+        (lines({"at": 2, "change": {}}), "expected {apply: OBJECT}"),
+        (lines({"at": 2, "change": {"appl": {}}}), 'change "appl": expected {apply: OBJECT}'),
+        (lines({"at": 2, "change": {"apply": [3]}}), "expected {apply: OBJECT}"),
+        (lines({"at": 2, "change": {"apply": None}}), "expected {apply: OBJECT}"),
     ],
 )
 def test_lines_that_are_not_valid_are_errors_with_their_number(
@@ -152,3 +158,14 @@ def test_lines_that_are_not_valid_are_errors_with_their_number(
     with pytest.raises(InputError) as error:
         events(tmp_path, text, "t.jsonl")
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("kept", [slice(0, 5), slice(0, 20), slice(0, -4), slice(1, None)])
+@pytest.mark.parametrize("name", ["t.jsonl.gz", "t.yaml.gz"])
+def test_gzip_that_is_not_whole_is_an_error_with_the_name_of_the_file(
+    tmp_path: Path, name: str, kept: slice
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(lines({"at": 2, "change": "cordon n"}).encode())[kept])
+    with pytest.raises(InputError, match=re.escape(name)):
+        list(read_timeline(str(path), ClusterState()).events())

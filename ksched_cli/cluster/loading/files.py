@@ -3,15 +3,14 @@ input."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from ksched_cli.cluster.loading.sources import STDIN_NAME, Source
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.gzipped import unpacked
 
 STDIN = "-"
 DEFAULT_FILES = tuple(
@@ -21,7 +20,6 @@ STATE_VARIABLE = "KSCHED_STATE"
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _GZIP_SUFFIX = ".gz"
-_GZIP_MAGIC = b"\x1f\x8b"
 # How many names of files a warning lists.
 _MAX_LISTED = 3
 
@@ -68,7 +66,7 @@ class StateFiles:
         for path in self._paths:
             if path == STDIN:
                 if self._is_new(STDIN, STDIN_NAME):
-                    yield Source(STDIN_NAME, _unpacked(self._stdin.read(), STDIN_NAME))
+                    yield Source(STDIN_NAME, unpacked(self._stdin.read(), STDIN_NAME))
             elif os.path.isdir(path):
                 yield from self._folder_sources(path)
             elif self._is_new(_real_path(path), path):
@@ -156,15 +154,4 @@ def _read(path: str, *, in_folder: bool = False) -> Source:
         raise InputError(path, "there is no such file or folder") from None
     except OSError as error:
         raise InputError(path, f"the file cannot be read: {error.strerror}") from None
-    return Source(path, _unpacked(data, path), in_folder)
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    """Gzipped data without its packing; what gzip is, its first two bytes tell."""
-    if not data.startswith(_GZIP_MAGIC):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        problem = str(error)[:1].lower() + str(error)[1:]
-        raise InputError(name, f"not gzip: {problem}; is the file complete?") from None
+    return Source(path, unpacked(data, path), in_folder)

@@ -6,7 +6,6 @@ Which column has what says who knows the trace; nothing is guessed.
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,13 +13,13 @@ from io import StringIO
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
+from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
 # How many of it make a second.
 TIME_UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _MAX_TEMPLATES = 1_000
-_GZIP = b"\x1f\x8b"
 _ALTERNATIVES = "|"
 # Resources that need no limit; of others it is the request.
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
@@ -77,8 +76,7 @@ class TraceReader:
     def read(self, path: str) -> tuple[Plain, list[Plain]]:
         """The header and the events. Raises InputError with the line of a row that is wrong."""
         raw, source = read_file(path)
-        raw = gzip.decompress(raw) if raw.startswith(_GZIP) else raw
-        reader = csv.DictReader(StringIO(decode_text(raw, source), newline=""))
+        reader = csv.DictReader(StringIO(decode_text(unpacked(raw, source), source), newline=""))
         self._check_columns(reader.fieldnames or (), source)
         events: list[tuple[float, Plain]] = []
         try:
