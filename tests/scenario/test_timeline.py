@@ -160,12 +160,12 @@ def test_lines_that_are_not_valid_are_errors_with_their_number(
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("kept", [slice(0, 5), slice(0, 20), slice(0, -4), slice(1, None)])
+@pytest.mark.parametrize("part", [slice(0, 5), slice(0, 20), slice(0, -4), slice(1, None)])
 @pytest.mark.parametrize("name", ["t.jsonl.gz", "t.yaml.gz"])
 def test_gzip_that_is_not_whole_is_an_error_with_the_name_of_the_file(
-    tmp_path: Path, name: str, kept: slice
+    tmp_path: Path, name: str, part: slice
 ) -> None:
     path = tmp_path / name
-    path.write_bytes(gzip.compress(lines({"at": 2, "change": "cordon n"}).encode())[kept])
+    path.write_bytes(gzip.compress(lines({"at": 2, "change": "cordon n"}).encode())[part])
     with pytest.raises(InputError, match=re.escape(name)):
         list(read_timeline(str(path), ClusterState()).events())
