@@ -117,7 +117,9 @@ def object_position(location: ObjectLocation, data: msgspec.Raw, path: Path) -> 
     content = bytes(data)
     offset = source.data.find(content) if looks_like_json(source) else -1
     if offset < 0:
-        text = decode_text(source.data, source.name)
+        text, pieces = decode_text(source.data, source.name), location.document.pieces
+        if pieces is not None:
+            return pieces.locate(text, location.path + path)
         return locate(text, location.document.index, location.path + path)
     position = locate(content.decode(), 0, path)
     if position is None or position.line > 1:

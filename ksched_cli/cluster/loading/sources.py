@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, position_at, yaml_failure
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
@@ -55,12 +56,14 @@ class Document(Struct, frozen=True):
 
     index:      in the source, from 0
     duplicates: keys that are written twice; known of YAML only
+    pieces:     where its parts are in the text, of YAML that was read piece by piece
     """
 
     source: Source
     index: int
     data: msgspec.Raw
     duplicates: tuple[Duplicate, ...] = ()
+    pieces: YamlPieces | None = None
 
 
 def documents(source: Source) -> Iterator[Document]:
@@ -164,7 +167,7 @@ def _yaml_documents(source: Source) -> Iterator[Document]:
     index = -1
     try:
         for index, document in enumerate(json_documents(text)):
-            yield Document(source, index, document.data, document.duplicates)
+            yield Document(source, index, document.data, document.duplicates, document.pieces)
     except YamlError as error:
         raise yaml_failure(error, source.name) from None
     except (RecursionError, ValueError):

@@ -32,7 +32,7 @@ from ksched_cli.kube.documents import position_at
 # from an API server, which drops unknown fields, and checking takes longer than decoding.
 _MAX_CHECKED = 250
 _MAX_WARNINGS = 20
-# Looking for positions in YAML composes the whole text again.
+# Looking for a position in YAML that was not read piece by piece composes the whole text again.
 _MAX_LOCATED_YAML = 4_000_000
 # Larger texts of JSON come from a program, which writes no key twice.
 _MAX_DUPLICATES_JSON = 250_000
@@ -153,9 +153,11 @@ def _most_similar(key: str, fields: list[str]) -> str:
 
 
 def _warning(unknown: _UnknownField) -> str:
-    source = unknown.location.document.source
+    document = unknown.location.document
+    source = document.source
     location = source.name
-    if looks_like_json(source) or len(source.data) <= _MAX_LOCATED_YAML:
+    is_quick = looks_like_json(source) or document.pieces is not None
+    if is_quick or len(source.data) <= _MAX_LOCATED_YAML:
         position = object_position(unknown.location, unknown.data, unknown.path)
         location += f":{position.line}:{position.column}" if position else ""
     line = (

@@ -7,13 +7,16 @@ piece that cannot be read by itself has the whole text read by libyaml, which kn
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.kube import yaml_blocks
 from ksched_cli.kube.documents import read_documents
 from ksched_cli.kube.yaml_blocks import UnsupportedYamlError
@@ -26,10 +29,14 @@ _ITEMS = re.compile(r"^items:\n( *)- ", re.MULTILINE)
 
 
 class JsonDocument(Struct, frozen=True):
-    """A document that is not empty, as JSON, and the keys that are written twice in it."""
+    """A document that is not empty, as JSON, and the keys that are written twice in it.
+
+    pieces: None where the text was not read piece by piece
+    """
 
     data: msgspec.Raw
     duplicates: tuple[Duplicate, ...] = ()
+    pieces: YamlPieces | None = None
 
 
 class _NotByItselfError(Exception):
@@ -75,7 +82,10 @@ def _read_document(text: str, start: int, end: int) -> JsonDocument | None:
     items = _ITEMS.search(text, start, end)
     if items is None:
         data, repeated = _read_piece(text, start, end)
-        return None if data is None else JsonDocument(_encode(data), tuple(repeated))
+        if data is None:
+            return None
+        pieces = YamlPieces(start, end, array("q"))
+        return JsonDocument(_encode(data), tuple(repeated), pieces)
     first = items.end() - len(items[1]) - len("- ")
     last = _end_of_items(text, first, end, len(items[1]))
     if last < end and text[last] == " ":
@@ -88,8 +98,12 @@ def _read_document(text: str, start: int, end: int) -> JsonDocument | None:
     if not isinstance(data, dict) or not isinstance(rest, dict) or data.keys() & rest.keys():
         raise _NotByItselfError
     duplicates: list[Duplicate] = []
-    data["items"] = list(_read_items(text, first, last, items[1], duplicates))
-    return JsonDocument(_encode(data | rest), tuple(duplicates))
+    dash = re.compile(rf"^{items[1]}- ", re.MULTILINE)
+    bounds = array("q", [match.start() for match in dash.finditer(text, first, last)])
+    bounds.append(last)
+    data["items"] = list(_read_items(text, bounds, duplicates))
+    pieces = YamlPieces(start, end, bounds)
+    return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
 
 
 def _end_of_items(text: str, start: int, end: int, column: int) -> int:
@@ -100,13 +114,11 @@ def _end_of_items(text: str, start: int, end: int, column: int) -> int:
 
 
 def _read_items(
-    text: str, start: int, end: int, indentation: str, duplicates: list[Duplicate]
+    text: str, bounds: array[int], duplicates: list[Duplicate]
 ) -> Iterator[msgspec.Raw]:
-    """Each item as JSON, so that no more than one is there as plain data."""
-    dash = re.compile(rf"^{indentation}- ", re.MULTILINE)
-    begins = [match.start() for match in dash.finditer(text, start, end)]
-    for begin, item_end in zip(begins, [*begins[1:], end], strict=True):
-        item, item_duplicates = _read_piece(text, begin, item_end)
+    """Each item as JSON, so that no more than one is there as plain data. bounds: see YamlPieces"""
+    for begin, end in pairwise(bounds):
+        item, item_duplicates = _read_piece(text, begin, end)
         if not isinstance(item, list) or len(item) != 1:
             raise _NotByItselfError
         duplicates += item_duplicates
