@@ -309,7 +309,7 @@ def verdicts(
     """
     run, framework, info = _alone(plugin, state, pod, args, kubernetes_version)
     cycle = CycleState()
-    outcome = framework.pre_filter(cycle, info)
+    outcome = framework.pre_filtering.run(cycle, info)
     check(run)
     if not outcome.status.is_success:
         return dict.fromkeys(run.snapshot.names, outcome.status)
@@ -339,7 +339,7 @@ def scores(
     """
     run, framework, info = _alone(plugin, state, pod, args, kubernetes_version)
     cycle = CycleState()
-    framework.pre_filter(cycle, info)
+    framework.pre_filtering.run(cycle, info)
     nodes = Nodes(run.snapshot)
     try:
         plugin_scores = framework.scoring.run(cycle, info, nodes)

@@ -79,7 +79,7 @@ class Pipeline:
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
-        outcome = framework.pre_filter(evaluation.state, pod, cached)
+        outcome = framework.pre_filtering.run(evaluation.state, pod, cached)
         is_success = outcome.status is SUCCESS or outcome.status.is_success
         if not is_success and outcome.status.is_rejected:
             statuses.absent = evaluation.pre_filter = outcome.status

@@ -5,19 +5,17 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
-from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry
+from ksched_cli.framework.cache.answer_cache import AnswerCache
 from ksched_cli.framework.caller import PluginCaller
-from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
-from ksched_cli.framework.fit_error import no_common_node
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
     BindPlugin,
@@ -36,31 +34,27 @@ from ksched_cli.framework.interface import (
     QueuedPod,
     QueueSortPlugin,
     ReservePlugin,
-    Scope,
     ScorePlugin,
     SortsByKey,
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
-from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.plugins_runner import R
 from ksched_cli.framework.pod_signer import PodSigner
+from ksched_cli.framework.pre_filter_runner import PreFilterRunner
+from ksched_cli.framework.profile_plugins import ProfilePlugins
 from ksched_cli.framework.registry import PluginEntry
-from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.score_runner import ScoreRunner
-from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
-
-P = TypeVar("P", bound=Plugin)
+from ksched_cli.framework.status import SUCCESS, Code, Status
 
 # Reserve or PreBind of one plugin; and the plugin's name, where it needs no call once PreFilter has
 # skipped the pod, else "".
-NodeCall: TypeAlias = tuple[Plugin, Callable[[CycleState, PodInfo, NodeInfo], Status], str]
+NodeMethod: TypeAlias = Callable[[CycleState, PodInfo, NodeInfo], Status]
+NodeCall: TypeAlias = tuple[Plugin, NodeMethod, str]
 SortKey: TypeAlias = Callable[[QueuedPod], tuple[float, ...]]
 
 # Upstream: maxTimeout in runtime/framework.go.
 MAX_PERMIT_SECONDS = 15 * 60.0
-
-
-_PASSES = PreFilterOutcome()
 
 
 class PermitOutcome(Struct, frozen=True):
@@ -88,57 +82,60 @@ class Framework:
         self.handle = handle
         self.caller = caller
         self._snapshot = handle.snapshot
-        self._plugins: dict[str, Plugin] = {}
-        for refs in profile.plugins.values():
-            for ref in refs:
-                if ref.name not in self._plugins:
-                    args = profile.args.get(ref.name)
-                    self._plugins[ref.name] = caller.make(registry[ref.name], args, handle)
-        self._pre_filters = self._at("preFilter", PreFilterPlugin)
-        self._post_filters = self._at("postFilter", PostFilterPlugin)
-        self.queue_sort = self._at("queueSort", QueueSortPlugin)[0]
+        self._own = plugins = ProfilePlugins(profile, registry, handle, caller)
+        self.queue_sort = plugins.at("queueSort", QueueSortPlugin)[0]
         self.sort_key = _sort_key(self.queue_sort, caller)
-        self._pre_enqueues = self._at("preEnqueue", PreEnqueuePlugin)
-        self._reserves = self._at("reserve", ReservePlugin)
-        self._reserve_calls: tuple[NodeCall, ...] = tuple(
-            (plugin, plugin.reserve, self._idle_name(plugin)) for plugin in self._reserves
+        self._pre_enqueues = plugins.at("preEnqueue", PreEnqueuePlugin)
+        self._post_filters = plugins.at("postFilter", PostFilterPlugin)
+        self._reserves = plugins.at("reserve", ReservePlugin)
+        self._reserve_calls = self._node_calls((p, p.reserve) for p in self._reserves)
+        self._permits = plugins.at("permit", PermitPlugin)
+        self._pre_bind_calls = self._node_calls(
+            (p, p.pre_bind) for p in plugins.at("preBind", PreBindPlugin)
         )
-        self._permits = self._at("permit", PermitPlugin)
-        self._pre_bind_calls: tuple[NodeCall, ...] = tuple(
-            (plugin, plugin.pre_bind, self._idle_name(plugin))
-            for plugin in self._at("preBind", PreBindPlugin)
-        )
-        self._binds = self._at("bind", BindPlugin)
-        self._post_binds = self._at("postBind", PostBindPlugin)
-        self._all_nodes = Nodes(handle.snapshot)
+        self._binds = plugins.at("bind", BindPlugin)
+        self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
-        self.answer_cache.by_shape = caller.foreign.isdisjoint(self._plugins)
-        self.filtering = FilterRunner(
-            self._at("filter", FilterPlugin),
-            [p for p in self._pre_filters if isinstance(p, PreFilterExtensions)],
-            handle.snapshot,
-            handle.nominator,
-            caller,
-            self.answer_cache,
-        )
-        self.scoring = ScoreRunner(
-            self._at("preScore", PreScorePlugin),
-            self._at("score", ScorePlugin),
-            profile.weights,
-            caller,
-            self.answer_cache,
-        )
-        deciding = (
-            *self._pre_enqueues,
-            *self._pre_filters,
-            *self.filtering.plugins,
-            *self._post_filters,
-        )
+        self.answer_cache.by_shape = caller.foreign.isdisjoint(plugins.by_name)
+        self.pre_filtering = self._pre_filter_runner()
+        self.filtering = self._filter_runner()
+        self.scoring = self._score_runner()
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
-        self.rejects_in_tree = not any(plugin.name in caller.foreign for plugin in deciding)
+        self.rejects_in_tree = not any(p.name in caller.foreign for p in self._rejecting())
         self.clears_nomination = handle.release.rules.clears_nomination
         self.signer = self._pod_signer()
         handle.framework = self
+
+    def _pre_filter_runner(self) -> PreFilterRunner:
+        plugins = self._own.at("preFilter", PreFilterPlugin)
+        return PreFilterRunner(plugins, self._snapshot, self.caller)
+
+    def _filter_runner(self) -> FilterRunner:
+        extensions = [p for p in self.pre_filtering.plugins if isinstance(p, PreFilterExtensions)]
+        return FilterRunner(
+            self._own.at("filter", FilterPlugin),
+            extensions,
+            self._snapshot,
+            self.handle.nominator,
+            self.caller,
+            self.answer_cache,
+        )
+
+    def _score_runner(self) -> ScoreRunner:
+        return ScoreRunner(
+            self._own.at("preScore", PreScorePlugin),
+            self._own.at("score", ScorePlugin),
+            self.profile.weights,
+            self.caller,
+            self.answer_cache,
+        )
+
+    def _rejecting(self) -> Iterator[Plugin]:
+        """The plugins that may decide that a pod fits nowhere."""
+        yield from self._pre_enqueues
+        yield from self.pre_filtering.plugins
+        yield from self.filtering.plugins
+        yield from self._post_filters
 
     def _pod_signer(self) -> PodSigner | None:
         """Upstream: computeBatchablePlugins. None where pods are not batched."""
@@ -146,8 +143,11 @@ class Framework:
         if handle.extenders or not handle.release.enabled("OpportunisticBatching"):
             return None
         points = ("preFilter", "filter", "preScore", "score")
-        plugins = dict.fromkeys(plugin for at in points for plugin in self._at(at, Plugin))
+        plugins = dict.fromkeys(plugin for at in points for plugin in self._own.at(at, Plugin))
         return PodSigner.of(list(plugins), self.caller)
+
+    def _node_calls(self, methods: Iterable[tuple[Plugin, NodeMethod]]) -> tuple[NodeCall, ...]:
+        return tuple((plugin, method, self._idle_name(plugin)) for plugin, method in methods)
 
     def _idle_name(self, plugin: Plugin) -> str:
         """See NodeCall."""
@@ -155,24 +155,18 @@ class Framework:
         is_idle = isinstance(plugin, PreFilterPlugin) and plugin.idle_after_skip
         return plugin.name if is_in_tree and is_idle else ""
 
-    def _at(self, point: str, contract: type[P]) -> tuple[P, ...]:
-        refs = self.profile.plugins.get(point, ())
-        return tuple(cast(P, self._plugins[ref.name]) for ref in refs)
-
     def plugin(self, name: str) -> Plugin | None:
         """A plugin of this profile, whatever its points."""
-        return self._plugins.get(name)
+        return self._own.by_name.get(name)
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
         """All of this profile."""
-        return tuple(self._plugins.values())
+        return tuple(self._own.by_name.values())
 
     def carry_over(self, previous: Framework) -> None:
-        """Plugins that assumed something take it over from those of the same profile before."""
-        for plugin in self._plugins.values():
-            if isinstance(plugin, CarriesOver):
-                plugin.carry_over(previous.plugin(plugin.name))
+        """See ProfilePlugins.carry_over."""
+        self._own.carry_over(previous._own)
 
     @property
     def has_post_filters(self) -> bool:
@@ -187,81 +181,6 @@ class Framework:
             if status is not SUCCESS and not status.is_success:
                 return status.by(plugin.name)
         return SUCCESS
-
-    def pre_filter(
-        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
-    ) -> PreFilterOutcome:
-        """Upstream: RunPreFilterPlugins. A rejection that preemption might lift does not stop the
-        others, because preemption needs what they prepare."""
-        if entry is None:
-            return self._run_pre_filters(self._pre_filters, state, pod)
-        others = entry.pre_filters
-        if others is None:
-            others = entry.pre_filters = self._run_cacheable_pre_filters(entry, pod)
-        static_outcome = entry.pre_filter_outcome
-        if static_outcome is not None:
-            state.data.update(entry.static_state.data)
-            state.skip_filter.update(entry.static_state.skip_filter)
-            outcome = self._run_pre_filters(others, state, pod)
-            if outcome is _PASSES:
-                return static_outcome
-            if static_outcome is _PASSES and outcome.status.is_success:
-                return outcome
-            # Now it matters which of the others came before: run them all, in order.
-            state.data.clear()
-            state.skip_filter.clear()
-        return self._run_pre_filters(self._pre_filters, state, pod)
-
-    def _run_cacheable_pre_filters(
-        self, entry: CacheEntry, pod: PodInfo
-    ) -> tuple[PreFilterPlugin, ...]:
-        """Calls the plugins whose answers are cacheable, once; returns the others."""
-        cacheable: list[PreFilterPlugin] = []
-        others: list[PreFilterPlugin] = []
-        for plugin in self._pre_filters:
-            (cacheable if self.caller.is_cacheable(plugin, pod) else others).append(plugin)
-        outcome = self._run_pre_filters(cacheable, entry.static_state, pod)
-        # Which nodes a ROW plugin leaves may change with every pod.
-        is_cacheable = outcome.status.is_success and not any(
-            plugin.name in outcome.narrowed_by
-            and self.caller.scope_for(plugin, pod) is not Scope.NODE
-            for plugin in cacheable
-        )
-        entry.pre_filter_outcome = outcome if is_cacheable else None
-        return tuple(others)
-
-    def _run_pre_filters(
-        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
-    ) -> PreFilterOutcome:
-        nodes = self._all_nodes
-        names: frozenset[str] | None = None
-        narrowed: list[str] = []
-        rejected: Status | None = None
-        for plugin in plugins:
-            result, status = self.caller.pre_filter(plugin, state, pod, nodes)
-            if status is SUCCESS and result is None:
-                continue
-            if status is SKIP or status.is_skip:
-                state.skip_filter.add(plugin.name)
-                continue
-            if status.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return PreFilterOutcome(status.by(plugin.name))
-            if status.is_rejected:
-                rejected = status.by(plugin.name)
-                continue
-            if not status.is_success:
-                message = f'running PreFilter plugin "{plugin.name}": {status.message}'
-                return PreFilterOutcome(Status.error(message).by(plugin.name))
-            if result is not None and result.node_names is not None:
-                narrowed.append(plugin.name)
-                names = result.node_names if names is None else names & result.node_names
-                if not names:
-                    return PreFilterOutcome(
-                        no_common_node(narrowed), names, tuple(sorted(narrowed))
-                    )
-        if rejected is None and names is None:
-            return _PASSES
-        return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, filtered: NodeStatuses

@@ -27,7 +27,7 @@ def test_the_comparison_passes_the_nodes_that_the_plugin_passes(state: ClusterSt
     nodes = Nodes(snapshot)
     for info in run.pending():
         cycle = CycleState()
-        framework.pre_filter(cycle, info)
+        framework.pre_filtering.run(cycle, info)
         for plugin in plugins:
             requests = plugin.compared_requests(cycle, info)
             assert requests is not None
@@ -49,7 +49,7 @@ def test_with_what_the_pods_request_all_plugins_say_what_they_say(state: Cluster
     framework, snapshot = run.frameworks["default-scheduler"], run.snapshot
     for info in run.pending():
         cycle = CycleState()
-        framework.pre_filter(cycle, info)
+        framework.pre_filtering.run(cycle, info)
         used = {name: snapshot.requested(name) for name in info.resources.requests}
         used[PODS] = snapshot.pod_count
         verdicts = framework.filtering.run_filters(cycle, info, Nodes(snapshot))
@@ -76,7 +76,7 @@ def test_another_plugin_that_pods_may_concern_leaves_no_comparison(
     run = simulation(cluster(node("a"), pod("p", cpu=1, **fields)), plugins=[Other])
     framework, cycle = run.frameworks["default-scheduler"], CycleState()
     info = find(run, "p")
-    framework.pre_filter(cycle, info)
+    framework.pre_filtering.run(cycle, info)
     requests = framework.filtering.compared_requests(cycle, info)
     assert requests == ({"cpu": 1000} if is_compared else None)
 
@@ -87,6 +87,6 @@ def test_amounts_that_overflow_are_not_compared() -> None:
     )
     run = simulation(state)
     framework, cycle = run.frameworks["default-scheduler"], CycleState()
-    framework.pre_filter(cycle, find(run, "p"))
+    framework.pre_filtering.run(cycle, find(run, "p"))
     assert framework.filtering.compared_requests(cycle, find(run, "p")) is None
     assert np.array_equal(run.snapshot.pod_count, [1])

@@ -66,7 +66,7 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(
     nodes = Nodes(run.snapshot)
     for pod in run.pending():
         cycle = CycleState()
-        framework.pre_filter(cycle, pod)
+        framework.pre_filtering.run(cycle, pod)
         for plugin in filters:
             verdicts = plugin.filter_nodes(cycle, pod, nodes)
             for row, kind in enumerate(verdicts.ids):
@@ -91,7 +91,7 @@ def resource_answers(run: Simulation) -> Iterator[list[int]]:
     nodes = Nodes(run.snapshot)
     for pod in run.pending():
         cycle = CycleState()
-        framework.pre_filter(cycle, pod)
+        framework.pre_filtering.run(cycle, pod)
         for plugin in (fit, balance):
             plugin.pre_score(cycle, pod, nodes)
             yield plugin.score_nodes(cycle, pod, nodes).tolist()

@@ -70,7 +70,7 @@ class Question:
     def __post_init__(self) -> None:
         self.framework = self.run.frameworks["default-scheduler"]
         self.state = CycleState()
-        self.framework.pre_filter(self.state, self.pod)
+        self.framework.pre_filtering.run(self.state, self.pod)
 
     def plugin(self, name: str) -> Any:
         return self.framework.plugin(name)

@@ -52,7 +52,7 @@ def rejections(
     run: Simulation, framework: Framework, cycle: CycleState, preemptor: PodInfo
 ) -> NodeStatuses:
     statuses = NodeStatuses(run.snapshot)
-    outcome = framework.pre_filter(cycle, preemptor)
+    outcome = framework.pre_filtering.run(cycle, preemptor)
     assert outcome.status.is_success
     every = Nodes(run.snapshot)
     verdicts = framework.filtering.run_with_nominated_pods(cycle, preemptor, every)
@@ -110,7 +110,7 @@ def test_a_victim_that_is_put_back_leaves_the_preemptor_no_place(state: ClusterS
     for victim in outcome.preemption.victims:
         run.snapshot.remove(victim, row)
     cycle = CycleState()
-    framework.pre_filter(cycle, preemptor)
+    framework.pre_filtering.run(cycle, preemptor)
     assert framework.filtering.run_on_node_with_nominated_pods(cycle, preemptor, row).is_success
     for victim in outcome.preemption.victims:
         run.snapshot.add(victim, row)
@@ -131,7 +131,7 @@ def test_a_pod_preempts_only_where_no_node_fits(state: ClusterState) -> None:
     fits = simulation(state)
     framework, cycle = fits.frameworks["default-scheduler"], CycleState()
     preemptor = find(fits, first.pod)
-    framework.pre_filter(cycle, preemptor)
+    framework.pre_filtering.run(cycle, preemptor)
     verdicts = framework.filtering.run_with_nominated_pods(cycle, preemptor, Nodes(fits.snapshot))
     assert (first.post_filter is not None) == bool((verdicts.ids != 0).all())
 

@@ -44,7 +44,7 @@ def test_all_nodes_at_once_give_what_each_gives_alone(state: ClusterState) -> No
     disruptions = Disruptions(budgets_of(state.pod_disruption_budgets.values()))
     for preemptor in run.queue().active:
         cycle = CycleState()
-        framework.pre_filter(cycle, preemptor)
+        framework.pre_filtering.run(cycle, preemptor)
         dry_run = DryRun(framework.filtering, run.snapshot, cycle, preemptor, disruptions)
         together = dry_run.victims_on(run.snapshot.order)
         alone = [dry_run.victims_on(np.array([row]))[0] for row in run.snapshot.order]
@@ -59,7 +59,7 @@ def test_dry_runs_leave_the_nodes_as_they_were(state: ClusterState) -> None:
         before = [list(pods) for pods in snapshot.pods]
         counts = (snapshot.requested("cpu").tolist(), snapshot.pod_count.tolist())
         cycle = CycleState()
-        framework.pre_filter(cycle, preemptor)
+        framework.pre_filtering.run(cycle, preemptor)
         end = len(snapshot.log)
         DryRun(framework.filtering, snapshot, cycle, preemptor, Disruptions(())).victims_on(
             snapshot.order
@@ -75,7 +75,7 @@ def test_reprieved_pods_and_victims_are_all_the_pods_of_lower_priority(state: Cl
     framework = run.frameworks["default-scheduler"]
     for preemptor in run.queue().active:
         cycle = CycleState()
-        framework.pre_filter(cycle, preemptor)
+        framework.pre_filtering.run(cycle, preemptor)
         dry_run = DryRun(
             framework.filtering,
             run.snapshot,

@@ -257,7 +257,7 @@ def test_unreserve_where_nothing_was_reserved_is_no_harm() -> None:
     place = NodeInfo(run.snapshot, 0)
     framework.unreserve(CycleState(), info, place)
     state = CycleState()
-    framework.pre_filter(state, info)
+    framework.pre_filtering.run(state, info)
     framework.unreserve(state, info, place)
     assert not run.caller.defects
 

@@ -83,7 +83,7 @@ def test_pods_of_any_namespace_move_the_count_in_a_trial_as_upstream_has_it(name
     run = simulation(state)
     plugin = plugin_of(run, VolumeRestrictions)
     original, info = CycleState(), find(run)
-    run.frameworks["default-scheduler"].pre_filter(original, info)
+    run.frameworks["default-scheduler"].pre_filtering.run(original, info)
     trial = original.clone()
     place = NodeInfo(run.snapshot, 0)
     plugin.remove_pod(trial, info, find(run, f"{namespace}/mover"), place)
