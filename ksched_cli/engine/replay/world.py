@@ -195,18 +195,8 @@ class World:
 
     def restore(self, state: ClusterState, ports: Mapping[str, set[HostPort]]) -> None:
         """Becomes the world that had these, whatever was in this one."""
-        before = self.simulation
-        self.state = state
-        self.simulation = Simulation(
-            state,
-            self.configuration,
-            self.registry,
-            self.options,
-            caller=before.caller,
-            waiting=before.waiting,
-        )
+        self._remake(state).close()
         self._services = self._handle.services
-        before.close()
         self._list_pods()
         row_of = self.snapshot.row
         self.snapshot.ports.clear()
@@ -225,18 +215,7 @@ class World:
 
     def renew(self, state: ClusterState) -> None:
         """Makes it anew, of these objects. Nominations are to be made again."""
-        before = self.simulation
-        state = replace(state, noticed_nodes=_noticed(self.state, state))
-        self.state = state
-        self.simulation = Simulation(
-            state,
-            self.configuration,
-            self.registry,
-            self.options,
-            caller=before.caller,
-            nominator=Nominator(),
-            waiting=before.waiting,
-        )
+        before = self._remake(replace(state, noticed_nodes=_noticed(self.state, state)))
         after = self.simulation
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
@@ -248,6 +227,20 @@ class World:
         now = self.bound
         self.bound = {key: now[key] for key in order if key in now} | now
         self.strays = {key: pod for key, pod in self.strays.items() if self._is_stray(pod)}
+
+    def _remake(self, state: ClusterState) -> Simulation:
+        """Makes the simulation of these objects; returns the one before, not closed yet."""
+        before = self.simulation
+        self.state = state
+        self.simulation = Simulation(
+            state,
+            self.configuration,
+            self.registry,
+            self.options,
+            caller=before.caller,
+            waiting=before.waiting,
+        )
+        return before
 
     def renominate(self, before: Nominator, pods: Mapping[str, PodInfo]) -> None:
         """Makes the nominations of before again. pods: those without a node, by uid"""
