@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from generate.claims import GPU, add_devices, claiming, gpus
+from generate.claims import add_devices, claiming
+from generate.device_events import DEVICE_EVENTS
 from generate.inter_pod import label_selector
 from generate.preempt import (
     add_budgets,
@@ -21,8 +21,10 @@ from generate.preempt import (
     spread,
 )
 from generate.profiles import gated
+from generate.story import Story, put
 from generate.taints import tolerations
-from generate.volumes import CSI, add_claim, add_claims, add_volume, mounted, storage
+from generate.volume_events import VOLUME_EVENTS
+from generate.volumes import add_claims, mounted
 from generate.volumes import add_classes as add_storage
 from generate.world import (
     APPS,
@@ -41,30 +43,6 @@ START = "2026-01-02T00:00:00Z"
 LENGTHS = (0, 1, 5, 10, 30, 60, 200)
 # The same texts as those of node taints elsewhere.
 TAINTS = ({"key": "k1", "effect": "NoSchedule"}, {"key": "k1", "value": "v", "effect": "NoExecute"})
-
-
-@dataclass
-class Story:
-    """A timeline under construction.
-
-    nodes, pods: the manifests of what is or was there, by name, as they were last written
-    """
-
-    world: World
-    features: tuple[Feature, ...]
-    nodes: dict[str, Object]
-    pods: dict[str, Object] = field(default_factory=dict)
-    events: list[Object] = field(default_factory=list)
-    at: float = 0
-    arrivals: int = 0
-    claims: int = 20
-
-    @property
-    def draw(self) -> Draw:
-        return self.world.draw
-
-    def tell(self, **event: object) -> None:
-        self.events.append({"at": self.at, **event})
 
 
 def arrival(story: Story) -> None:
@@ -184,161 +162,6 @@ def node_deletion(story: Story) -> None:
     name = story.draw.pick(sorted(story.nodes))
     del story.nodes[name]
     story.tell(delete={"kind": "Node", "name": name})
-
-
-# -- volumes --------------------------------------------------------------------------------------
-
-
-def put(story: Story, manifest: Object) -> None:
-    """Writes an object to the timeline, as it is now."""
-    story.tell(put=copy.deepcopy(manifest))
-
-
-def stored(story: Story, *kinds: str) -> list[Object]:
-    """The objects of these kinds, as they were last written."""
-    return [item for item in story.world.others if item["kind"] in kinds]
-
-
-def claim_arrival(story: Story) -> None:
-    """A claim comes, with a volume or without, in either order."""
-    others = story.world.others
-    count = len(others)
-    story.claims += 1
-    add_claim(story.world, story.claims)
-    added = others[count:]
-    if story.draw.maybe(0.5):
-        added.reverse()
-    for manifest in added:
-        put(story, manifest)
-
-
-def volume_arrival(story: Story) -> None:
-    story.claims += 1
-    put(story, add_volume(story.world, story.claims, "local", "ReadWriteOnce"))
-
-
-def claim_binding(story: Story) -> None:
-    """The volume controller binds a claim whose class does not wait for a pod."""
-    waiting = [
-        item
-        for item in stored(story, "PersistentVolumeClaim")
-        if item["spec"]["storageClassName"] == "now" and "volumeName" not in item["spec"]
-    ]
-    if not waiting:
-        return
-    claim = story.draw.pick(waiting)
-    story.claims += 1
-    volume = add_volume(story.world, story.claims, "now", claim["spec"]["accessModes"][0])
-    name = claim["metadata"]["name"]
-    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name}
-    volume["spec"]["claimRef"] = {**reference, "uid": name}
-    volume["status"] = {"phase": "Bound"}
-    put(story, volume)
-    claim["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
-    claim["spec"]["volumeName"] = volume["metadata"]["name"]
-    claim["status"] = {"phase": "Bound"}
-    put(story, claim)
-
-
-def storage_change(story: Story) -> None:
-    """A node takes more or fewer volumes, a class has other topologies, a pool more room, a volume
-    is of another zone."""
-    draw = story.draw
-    kinds = ("CSINode", "StorageClass", "CSIStorageCapacity", "PersistentVolume", "CSIDriver")
-    items = stored(story, *kinds)
-    if not items:
-        return
-    item = draw.pick(items)
-    if item["kind"] == "CSINode":
-        item["spec"]["drivers"][0]["allocatable"]["count"] = draw.randint(1, 4)
-    elif item["kind"] == "StorageClass":
-        expression = {"key": ZONE, "values": draw.some("abc", 1, 3)}
-        item["allowedTopologies"] = [{"matchLabelExpressions": [expression]}]
-    elif item["kind"] == "CSIStorageCapacity":
-        item["capacity"] = draw.pick(("1Gi", "5Gi", "50Gi", "90Gi"))
-    elif item["kind"] == "CSIDriver":
-        item["spec"]["storageCapacity"] = not item["spec"]["storageCapacity"]
-    else:
-        item["metadata"].setdefault("labels", {})[ZONE] = draw.pick("abc")
-    put(story, item)
-
-
-def storage_arrival(story: Story) -> None:
-    """What a node was missing: its driver, or one more pool of storage."""
-    draw = story.draw
-    present = {item["metadata"]["name"] for item in stored(story, "CSINode")}
-    names = sorted(story.nodes.keys() - present)
-    if not names:
-        return
-    name = draw.pick(names)
-    driver = {"name": CSI, "nodeID": name, "allocatable": {"count": 2}, "topologyKeys": [ZONE]}
-    csi_node = storage("CSINode", name, spec={"drivers": [driver]})
-    story.world.others.append(csi_node)
-    put(story, csi_node)
-
-
-def storage_deletion(story: Story) -> None:
-    kinds = ("PersistentVolumeClaim", "PersistentVolume", "CSIStorageCapacity", "CSINode")
-    items = stored(story, *kinds)
-    if not items:
-        return
-    item = story.draw.pick(items)
-    story.world.others.remove(item)
-    reference = {"kind": item["kind"], "name": item["metadata"]["name"]}
-    if item["kind"] in ("PersistentVolumeClaim", "CSIStorageCapacity"):
-        reference["namespace"] = "default"
-    story.tell(delete=reference)
-
-
-VOLUME_EVENTS: tuple[Callable[[Story], None], ...] = (
-    *[claim_arrival] * 2,
-    volume_arrival,
-    *[claim_binding] * 2,
-    *[storage_change] * 2,
-    storage_arrival,
-    storage_deletion,
-)
-
-
-# -- devices --------------------------------------------------------------------------------------
-
-
-def device_claim_change(story: Story) -> None:
-    """A claim is as it was written, without devices, and without users: its controller took it
-    back; or it is not there any more."""
-    items = stored(story, "ResourceClaim")
-    if not items:
-        return
-    item = story.draw.pick(items)
-    if story.draw.maybe(0.7):
-        put(story, item)
-        return
-    story.world.others.remove(item)
-    name = item["metadata"]["name"]
-    story.tell(delete={"kind": "ResourceClaim", "namespace": "default", "name": name})
-
-
-def device_change(story: Story) -> None:
-    """A driver publishes other devices of a node, or none; a class comes or goes."""
-    draw = story.draw
-    items = stored(story, "ResourceSlice", "DeviceClass")
-    if not items:
-        return
-    item = draw.pick(items)
-    if draw.maybe(0.25):
-        story.world.others.remove(item)
-        story.tell(delete={"kind": item["kind"], "name": item["metadata"]["name"]})
-        return
-    if item["kind"] == "ResourceSlice" and item["spec"]["driver"] == GPU:
-        item["spec"]["devices"] = gpus(draw)
-        item["spec"]["pool"]["generation"] += draw.pick((0, 1))
-    put(story, item)
-
-
-DEVICE_EVENTS: tuple[Callable[[Story], None], ...] = (
-    *[device_claim_change] * 3,
-    *[device_change] * 2,
-)
 
 
 def spread_by_zone(world: World, pod: Object) -> None:
