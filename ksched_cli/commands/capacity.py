@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,16 +24,10 @@ if TYPE_CHECKING:
 MAXIMUM = 10_000
 
 
-def capacity(
-    options: StateOptions,
-    pod: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="POD",
-            help=f"{POD_HELP}; or a workload, as deployment/web",
-            autocompletion=complete_pod,
-        ),
-    ] = None,
+@dataclass(frozen=True, slots=True)
+class CapacityOptions(StateOptions):
+    """Of `capacity`: a field per option."""
+
     file: Annotated[
         str | None,
         typer.Option(
@@ -42,26 +36,38 @@ def capacity(
             metavar="FILE",
             help="A pod or a workload that need not be in the state; - is standard input.",
         ),
-    ] = None,
+    ] = None
     maximum: Annotated[
         int,
         typer.Option(
             "--max", metavar="N", parser=whole_number("--max", 1), help="Stop at so many copies."
         ),
-    ] = MAXIMUM,
+    ] = MAXIMUM
     pending: Annotated[
         bool,
         typer.Option(
             "--pending", help="How many copies of the node of --like all pending pods need."
         ),
-    ] = False,
+    ] = False
     like: Annotated[
         str | None,
         typer.Option(
             "--like", metavar="NODE", help="The node to copy.", autocompletion=complete_node
         ),
+    ] = None
+    alone: Alone = False
+
+
+def capacity(
+    options: CapacityOptions,
+    pod: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="POD",
+            help=f"{POD_HELP}; or a workload, as deployment/web",
+            autocompletion=complete_pod,
+        ),
     ] = None,
-    alone: Alone = False,
 ) -> ExitCode:
     """How many more copies of a pod fit, or replicas of a workload, and what stops the next one.
 
@@ -73,17 +79,17 @@ def capacity(
     Exit code 0 when a copy fits, or some number of nodes is enough, 1 when not, 3 when a plugin's
     failure leaves it undecided.
     """
-    if [pod is not None, file is not None, pending].count(True) != 1:
+    if [pod is not None, options.file is not None, options.pending].count(True) != 1:
         raise UsageError("capacity takes one of POD, -f FILE, and --pending --like NODE")
-    if pending != (like is not None):
+    if options.pending != (options.like is not None):
         raise UsageError("--pending and --like NODE go together")
-    if like is not None:
-        if alone or maximum != MAXIMUM or options.output not in COMMON_FORMS:
+    if options.like is not None:
+        if options.alone or options.maximum != MAXIMUM or options.output not in COMMON_FORMS:
             raise UsageError(
                 "--pending is about all pods: it takes no --alone, --max, -o wide or name"
             )
-        return _nodes_needed(options, like)
-    return _copies(options, pod, file, maximum, alone)
+        return _nodes_needed(options, options.like)
+    return _copies(options, pod, options.file, options.maximum, options.alone)
 
 
 def _copies(
@@ -184,23 +190,16 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
 
 def _show(simulation: Simulation, options: StateOptions, answer: Capacity | NodesNeeded) -> None:
     from ksched_cli.analysis.capacity import NodesNeeded
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import capacity as renderer
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Form, Report
 
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(
-                    answer, limit(options.everything), wide=options.output is Form.WIDE
-                ),
-                names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
-                headline=lambda: renderer.headline(answer),
-            ),
-            simulation.state.changes,
-            limit(options.everything),
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(
+            answer, limit(options.everything), wide=options.output is Form.WIDE
         ),
-        options.output,
+        names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
+        headline=lambda: renderer.headline(answer),
     )
+    show_of_state(report, options, simulation.state.changes)

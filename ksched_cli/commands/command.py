@@ -1,7 +1,8 @@
 """From a plain function over the library to a command of typer's.
 
-The function takes an object of shared options (commands/options.py) beside its own parameters, and
-returns an exit code. typer knows neither: it gets one parameter per option, and `typer.Exit`.
+The function takes an object of options, which has those that it shares with others
+(commands/options.py) and its own, beside its arguments, and returns an exit code. typer knows
+neither: it gets one parameter per option, and `typer.Exit`.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _parameters(
     function: Callable[..., ExitCode], hints: dict[str, Any], objects: dict[str, Any]
 ) -> list[Parameter]:
     """One per option and argument, in the order in which --help shows them."""
-    shared = [
+    of_objects = [
         Parameter(
             field.name,
             Parameter.KEYWORD_ONLY,
@@ -117,7 +118,9 @@ def _parameters(
         for name, parameter in signature(function).parameters.items()
         if name not in objects
     ]
-    return _in_help_order(shared, own)
+    shared = get_type_hints(StateOptions, include_extras=True)
+    own += [option for option in of_objects if shared.get(option.name) != option.annotation]
+    return _in_help_order([option for option in of_objects if option not in own], own)
 
 
 def _default(field: Field[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,16 +25,10 @@ if TYPE_CHECKING:
 DEFAULT_NAME = "default configuration"
 
 
-def compare(
-    options: StateOptions,
-    configs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[CONFIG]...",
-            help="KubeSchedulerConfigurations, a side each; one alone is compared with that of "
-            "--config, else the default one.",
-        ),
-    ] = None,
+@dataclass(frozen=True, slots=True)
+class CompareOptions(StateOptions):
+    """Of `compare`: a field per option."""
+
     timeline: Annotated[
         str,
         typer.Option(
@@ -43,13 +37,25 @@ def compare(
             help="Replay this timeline on each side, as `replay` does: who waits how long.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
     autoscaler: Annotated[
         list[str] | None,
         typer.Option(
             "--autoscaler",
             metavar="FILE",
             help="With --timeline: sides without an autoscaler and with this one; repeatable.",
+        ),
+    ] = None
+
+
+def compare(
+    options: CompareOptions,
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CONFIG]...",
+            help="KubeSchedulerConfigurations, a side each; one alone is compared with that of "
+            "--config, else the default one.",
         ),
     ] = None,
 ) -> ExitCode:
@@ -61,40 +67,37 @@ def compare(
     would, or with --timeline as `replay`. Exit code 0 when every pod ends up in the same place, 1
     when some pod differs, 3 when a plugin's failure leaves some pod undecided.
     """
+    autoscalers = options.autoscaler or []
+    if autoscalers and not options.timeline:
+        raise UsageError("--autoscaler does nothing without --timeline")
+    subjects = _with_autoscalers(_subjects(options, configs or (), autoscalers), autoscalers)
+    if options.timeline:
+        return compare_replays(options, subjects, options.timeline)
+    return _compare_runs(options, subjects)
+
+
+def _compare_runs(options: StateOptions, subjects: Sequence[Subject]) -> ExitCode:
     from ksched_cli.analysis import compare as analysis
     from ksched_cli.commands import progress, session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.engine.simulation import Options
     from ksched_cli.report import compare as renderer
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
-    autoscalers = autoscaler or []
-    if autoscalers and not timeline:
-        raise UsageError("--autoscaler does nothing without --timeline")
-    subjects = _with_autoscalers(_subjects(options, configs or (), autoscalers), autoscalers)
-    if timeline:
-        return compare_replays(options, subjects, timeline)
     with progress.of_pods() as on_progress:
         sides = _sides(options, subjects, Options(on_progress=on_progress))
         session.warn_of_state(*(side.simulation for side in sides))
         answer = analysis.compare(sides)
     for side in sides:
         session.report_defects(side.simulation, options.debug)
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(answer, limit(options.everything)),
-                headline=lambda: renderer.headline(answer, PAGE),
-                figures=lambda: _figures(sides),
-            ),
-            subjects[-1].state.changes,
-            limit(options.everything),
-        ),
-        options.output,
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(answer, limit(options.everything)),
+        headline=lambda: renderer.headline(answer, PAGE),
+        figures=lambda: _figures(sides),
     )
+    show_of_state(report, options, subjects[-1].state.changes)
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.NO if answer.pods else ExitCode.YES

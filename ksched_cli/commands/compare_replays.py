@@ -17,9 +17,8 @@ def compare_replays(options: StateOptions, subjects: Sequence[Subject], timeline
     """timeline: its path. Raises KschedError."""
     from ksched_cli.analysis import compare_replays as analysis
     from ksched_cli.commands import session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import compare_replays as renderer
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
@@ -33,7 +32,7 @@ def compare_replays(options: StateOptions, subjects: Sequence[Subject], timeline
         headline=lambda: renderer.headline(answer, PAGE),
     )
     changes = subjects[-1].state.changes
-    show(with_changes(report, changes, limit(options.everything)), options.output)
+    show_of_state(report, options, changes)
     if any(side.replay.attempts.failed for side in sides):
         return ExitCode.DEFECT
     return ExitCode.NO if answer.differences else ExitCode.YES

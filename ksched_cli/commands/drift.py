@@ -17,30 +17,23 @@ def drift(options: StateOptions) -> ExitCode:
     """
     from ksched_cli.analysis import drift as analysis
     from ksched_cli.commands import progress, session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import drift as renderer
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Form, Report
 
     simulation = session.open_simulation(options)
     with progress.of_pods("pods asked about") as on_progress:
         answer = analysis.drift(simulation, on_progress)
     session.report_defects(simulation, options.debug)
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(
-                    answer, limit(options.everything), wide=options.output is Form.WIDE
-                ),
-                names=lambda: renderer.names(answer),
-                headline=lambda: renderer.headline(answer),
-            ),
-            simulation.state.changes,
-            limit(options.everything),
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(
+            answer, limit(options.everything), wide=options.output is Form.WIDE
         ),
-        options.output,
+        names=lambda: renderer.names(answer),
+        headline=lambda: renderer.headline(answer),
     )
+    show_of_state(report, options, simulation.state.changes)
     if simulation.caller.defects:
         return ExitCode.DEFECT
     elsewhere = answer.count(analysis.Verdict.WORSE) + answer.count(analysis.Verdict.NOT_ALLOWED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
     from ksched_cli.report.table import Limit
 
 
-def explain(
-    options: StateOptions,
-    pod: OptionalPodName = "",
+@dataclass(frozen=True, slots=True)
+class ExplainOptions(StateOptions):
+    """Of `explain`: a field per option."""
+
     pending: Annotated[
         bool, typer.Option("--pending", help="All pods that stay pending, in groups.")
-    ] = False,
+    ] = False
     node: Annotated[
         list[str] | None,
         typer.Option(
@@ -32,15 +34,20 @@ def explain(
             help="Show this node; repeatable.",
             autocompletion=complete_node,
         ),
-    ] = None,
+    ] = None
     top: Annotated[
         int | None,
         typer.Option(
             "--top", metavar="N", parser=whole_number("--top", 1), help="Show the N best nodes."
         ),
-    ] = None,
-    alone: Alone = False,
-    in_turn: InTurn = False,
+    ] = None
+    alone: Alone = False
+    in_turn: InTurn = False
+
+
+def explain(
+    options: ExplainOptions,
+    pod: OptionalPodName = "",
 ) -> ExitCode:
     """Why this pod goes where `schedule` puts it, or why nowhere.
 
@@ -54,12 +61,12 @@ def explain(
     """
     from ksched_cli.commands import named_objects
 
-    if bool(pod) == pending:
+    if bool(pod) == options.pending:
         raise UsageError("explain takes a POD, or --pending for all that stay pending")
-    alone = named_objects.is_alone(alone, in_turn)
-    if not pending:
-        return _explain_pod(options, pod, node or (), top, alone=alone)
-    if node or top or alone:
+    alone = named_objects.is_alone(options.alone, options.in_turn)
+    if not options.pending:
+        return _explain_pod(options, pod, options.node or (), options.top, alone=alone)
+    if options.node or options.top or alone:
         raise UsageError("--pending is about all pods: it takes no --node, --top or --alone")
     return _explain_pending(options)
 
@@ -124,11 +131,10 @@ def _show(
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import session
-    from ksched_cli.commands.output import limit, show
-    from ksched_cli.report.changes import with_changes
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report.forms import Report
 
     session.report_defects(simulation, options.debug)
     shown = limit(options.everything)
     report = Report(document, lambda: table(shown), names, headline)
-    show(with_changes(report, simulation.state.changes, shown), options.output)
+    show_of_state(report, options, simulation.state.changes)

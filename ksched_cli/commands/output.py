@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError
@@ -27,6 +27,10 @@ from ksched_cli.report.table import (
     printable,
     verdict,
 )
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.change_record import ChangeRecord
+    from ksched_cli.commands.options import StateOptions
 
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
@@ -70,6 +74,13 @@ def show(report: Report, form: Form) -> None:
         show_page(text)
     elif text or form not in (Form.NAME, Form.GITHUB):
         print_text(text)
+
+
+def show_of_state(report: Report, options: StateOptions, changes: Sequence[ChangeRecord]) -> None:
+    """As `show`, and what changes did to the state."""
+    from ksched_cli.report.changes import with_changes
+
+    show(with_changes(report, changes, limit(options.everything)), options.output)
 
 
 def print_text(text: str) -> None:

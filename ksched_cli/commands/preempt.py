@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -10,17 +11,23 @@ from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import Alone, InTurn, PodName, StateOptions
 
 
-def preempt(
-    pod: PodName,
-    options: StateOptions,
+@dataclass(frozen=True, slots=True)
+class PreemptOptions(StateOptions):
+    """Of `preempt`: a field per option."""
+
     all_candidates: Annotated[
         bool,
         typer.Option(
             "--all-candidates", help="Look at every node, also where there are candidates enough."
         ),
-    ] = False,
-    alone: Alone = False,
-    in_turn: InTurn = False,
+    ] = False
+    alone: Alone = False
+    in_turn: InTurn = False
+
+
+def preempt(
+    pod: PodName,
+    options: PreemptOptions,
 ) -> ExitCode:
     """Whom this pod would evict, where, and why there. Nobody is evicted.
 
@@ -32,31 +39,27 @@ def preempt(
     """
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.commands import named_objects, session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import preemption as renderer
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
     simulation = session.open_simulation(options)
     info = named_objects.find_pod(simulation, pod, options.namespace)
     answer = analysis.preempt(
-        simulation, info, everything=all_candidates, alone=named_objects.is_alone(alone, in_turn)
+        simulation,
+        info,
+        everything=options.all_candidates,
+        alone=named_objects.is_alone(options.alone, options.in_turn),
     )
     session.report_defects(simulation, options.debug)
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(answer),
-                table=lambda: renderer.table(answer, limit(options.everything)),
-                names=lambda: answer.victims,
-                headline=lambda: renderer.headline(answer, PAGE),
-            ),
-            simulation.state.changes,
-            limit(options.everything),
-        ),
-        options.output,
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(answer, limit(options.everything)),
+        names=lambda: answer.victims,
+        headline=lambda: renderer.headline(answer, PAGE),
     )
+    show_of_state(report, options, simulation.state.changes)
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if answer.is_yes else ExitCode.NO

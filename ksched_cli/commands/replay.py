@@ -76,20 +76,26 @@ CheckpointFile = Annotated[
 ]
 
 
-def replay(  # noqa: PLR0913  # a parameter per option
-    options: StateOptions,
+@dataclass(frozen=True, slots=True)
+class ReplayCommandOptions(StateOptions):
+    """Of `replay`: a field per option."""
+
+    tie_break: TieBreak = "name"
+    seed: Seed = None
+    summary: Summary = False
+    trace: Trace = False
+    save_state: SaveState = ""
+    evict_at_once: EvictAtOnce = False
+    autoscaler: AutoscalerFile = ""
+    usage: Usage = False
+    checkpoint: CheckpointFile = ""
+
+
+def replay(
+    options: ReplayCommandOptions,
     timeline: Annotated[
         str, typer.Argument(metavar="TIMELINE", help="Of kind Timeline; or JSON lines, *.jsonl.")
     ],
-    tie_break: TieBreak = "name",
-    seed: Seed = None,
-    summary: Summary = False,
-    trace: Trace = False,
-    save_state: SaveState = "",
-    evict_at_once: EvictAtOnce = False,
-    autoscaler: AutoscalerFile = "",
-    usage: Usage = False,
-    checkpoint: CheckpointFile = "",
 ) -> ExitCode:
     """A cluster over time: pods come, run and end, nodes join and leave.
 
@@ -100,44 +106,51 @@ def replay(  # noqa: PLR0913  # a parameter per option
     when the timeline, state or configuration is broken, 3 when a plugin failed.
     """
     from ksched_cli.commands import session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import show_of_state
     from ksched_cli.engine.simulation import Options
-    from ksched_cli.report.changes import with_changes
     from ksched_cli.scenario.autoscaler_file import read_autoscaler
     from ksched_cli.scenario.timeline import read_timeline
 
-    as_data = options.output in (Form.JSON, Form.YAML)
-    _check(save_state, "--trace" if trace else "--summary" if summary else "", as_data)
-    if usage and options.output is not Form.CSV:
-        raise UsageError("--usage does nothing without -o csv")
-    world = session.open_world(options, Options(tie_break=session.tie_break(tie_break, seed)))
+    _check(options)
+    tie_break = session.tie_break(options.tie_break, options.seed)
+    world = session.open_world(options, Options(tie_break=tie_break))
     changes = world.state.changes
     events = read_timeline(timeline, world.state, options.namespace)
-    scaling = read_autoscaler(autoscaler, world.state) if autoscaler else None
-    lists_pods = (options.output is Form.CSV and not usage) or (as_data and not summary)
-    records: list[PodRecord] | None = [] if lists_pods else None
-    run = _Run(world, events, options, trace, evict_at_once, records, scaling)
-    if checkpoint:
-        run.use_checkpoints(checkpoint, (timeline, autoscaler), (tie_break, seed))
+    scaling = read_autoscaler(options.autoscaler, world.state) if options.autoscaler else None
+    run = _Run(world, events, options, [] if _lists_pods(options) else None, scaling)
+    if options.checkpoint:
+        run.use_checkpoints(timeline)
     replay = run.run()
     session.report_defects(world.simulation, options.debug)
-    if save_state:
-        _save(replay, save_state)
-    report = _report(replay, events.name, options, run.records, trace=trace, usage=usage)
-    show(with_changes(report, changes, limit(options.everything)), options.output)
+    if options.save_state:
+        _save(replay, options.save_state)
+    show_of_state(_report(replay, events.name, options, run.records), options, changes)
     if replay.attempts.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if replay.pending() else ExitCode.YES
 
 
-def _check(save_state: str, data_option: str, as_data: bool) -> None:
-    """data_option: one that only JSON and YAML go with, or "". Raises UsageError."""
-    if data_option and not as_data:
+def _is_data(options: ReplayCommandOptions) -> bool:
+    return options.output in (Form.JSON, Form.YAML)
+
+
+def _lists_pods(options: ReplayCommandOptions) -> bool:
+    if _is_data(options):
+        return not options.summary
+    return options.output is Form.CSV and not options.usage
+
+
+def _check(options: ReplayCommandOptions) -> None:
+    """Raises UsageError for what does not go together."""
+    data_option = "--trace" if options.trace else "--summary" if options.summary else ""
+    if data_option and not _is_data(options):
         raise UsageError(f"{data_option} does nothing without -o json or -o yaml")
-    if save_state:
+    if options.save_state:
         from ksched_cli.live.snapshot_file import check_suffix
 
-        check_suffix(save_state)
+        check_suffix(options.save_state)
+    if options.usage and options.output is not Form.CSV:
+        raise UsageError("--usage does nothing without -o csv")
 
 
 @dataclass(slots=True)
@@ -146,32 +159,29 @@ class _Run:
 
     world: World
     timeline: Timeline
-    options: StateOptions
-    trace: bool
-    evicts_at_once: bool
+    options: ReplayCommandOptions
     records: list[PodRecord] | None
     autoscaler: AutoscalerSettings | None = None
     _checkpoints: Checkpoints | None = None
 
-    def use_checkpoints(
-        self, path: str, inputs: tuple[str, ...], tie_break: tuple[str, int | None]
-    ) -> None:
-        """inputs: paths, of what there is none: "". tie_break: with its seed. Raises UsageError."""
+    def use_checkpoints(self, timeline: str) -> None:
+        """timeline: its path. Raises UsageError."""
         from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 
+        options = self.options
         check_state(self.world)
         lists_pods = self.records is not None
         fingerprint = fingerprint_of(
             self.world,
-            inputs,
-            self.options,
-            tie_break=tie_break,
-            trace=self.trace,
+            (timeline, options.autoscaler),
+            options,
+            tie_break=(options.tie_break, options.seed),
+            trace=options.trace,
             lists_pods=lists_pods,
-            evicts_at_once=self.evicts_at_once,
+            evicts_at_once=options.evict_at_once,
         )
         self._checkpoints = Checkpoints(
-            path, fingerprint, [] if self.records is None else self.records
+            options.checkpoint, fingerprint, [] if self.records is None else self.records
         )
 
     def run(self) -> Replay:
@@ -191,8 +201,8 @@ class _Run:
                 self.timeline.start,
                 self.timeline.until,
                 makes_pods=not self.options.no_workloads,
-                evicts_at_once=self.evicts_at_once,
-                traces=self.trace,
+                evicts_at_once=self.options.evict_at_once,
+                traces=self.options.trace,
                 on_record=None if self.records is None else self.records.append,
                 on_instant=on_instant if on_progress or checkpoints else None,
                 autoscaler=self.autoscaler,
@@ -212,11 +222,8 @@ class _Run:
 def _report(
     run: Replay,
     name: str,
-    options: StateOptions,
+    options: ReplayCommandOptions,
     records: list[PodRecord] | None,
-    *,
-    trace: bool,
-    usage: bool,
 ) -> Report:
     from ksched_cli.commands.output import limit
     from ksched_cli.report import replay as renderer
@@ -225,14 +232,21 @@ def _report(
     def pods() -> list[PodRecord]:
         return [*(records or ()), *run.log.live.values()]
 
+    def csv() -> str:
+        return renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())
+
     return Report(
         document=lambda: renderer.document(
-            run, name, None if records is None else pods(), traces=trace
+            run, name, None if records is None else pods(), traces=options.trace
         ),
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
         headline=lambda: renderer.headline(run),
-        texts={Form.CSV: lambda: renderer.usage_csv(run) if usage else renderer.csv_text(pods())},
+        texts={
+            Form.CSV: lambda: (
+                renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())
+            )
+        },
     )
 
 

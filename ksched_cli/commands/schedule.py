@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from ksched_cli.commands.options import (
     TracedPods,
 )
 from ksched_cli.errors import UsageError
-from ksched_cli.report.forms import Form
+from ksched_cli.report.forms import Form, Report
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.usage import NodeUsage
@@ -25,15 +26,16 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
 
 
-def schedule(  # noqa: PLR0913  # a parameter per option
-    options: StateOptions,
-    traced: TracedPods = None,
-    trace: Trace = False,
-    tie_break: TieBreak = "name",
-    seed: Seed = None,
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions(StateOptions):
+    """Of `schedule`: a field per option."""
+
+    trace: Trace = False
+    tie_break: TieBreak = "name"
+    seed: Seed = None
     no_preemption: Annotated[
         bool, typer.Option("--no-preemption", help="Evict nobody, only say who could be.")
-    ] = False,
+    ] = False
     no_retries: Annotated[
         bool,
         typer.Option(
@@ -41,7 +43,7 @@ def schedule(  # noqa: PLR0913  # a parameter per option
             help="Try every pod once: one that fits nowhere is not tried again when others have "
             "come or gone.",
         ),
-    ] = False,
+    ] = False
     no_memory: Annotated[
         bool,
         typer.Option(
@@ -49,12 +51,17 @@ def schedule(  # noqa: PLR0913  # a parameter per option
             help="Ask every plugin anew for every pod: slower, and the same, unless a plugin's "
             "scope promises too much.",
         ),
-    ] = False,
-    extender_bind: ExtenderBind = False,
+    ] = False
+    extender_bind: ExtenderBind = False
     nodes: Annotated[
         bool,
         typer.Option("--nodes", help="List every node: requested of allocatable, and its pods."),
-    ] = False,
+    ] = False
+
+
+def schedule(
+    options: ScheduleOptions,
+    traced: TracedPods = None,
 ) -> ExitCode:
     """Place the pending pods of a cluster state.
 
@@ -65,64 +72,77 @@ def schedule(  # noqa: PLR0913  # a parameter per option
     """
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands import named_objects, progress, session
-    from ksched_cli.commands.output import limit, show
+    from ksched_cli.commands.output import show_of_state
     from ksched_cli.engine.simulation import Focus, Options
-    from ksched_cli.report import schedule as renderer
-    from ksched_cli.report.changes import with_changes
-    from ksched_cli.report.forms import Report
 
-    as_data = options.output in (Form.JSON, Form.YAML)
-    if traced and not trace:
-        raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
-    if trace and not as_data:
-        raise UsageError("--trace does nothing without -o json or -o yaml")
-    if nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
-        raise UsageError(f"--nodes does nothing with -o {options.output.value}")
+    _check(options, traced or ())
     with progress.of_pods() as on_progress:
         run_options = Options(
-            tie_break=session.tie_break(tie_break, seed),
-            detailed=trace and not traced,
-            preempt=not no_preemption,
-            retries=not no_retries,
-            cache_answers=not no_memory,
+            tie_break=session.tie_break(options.tie_break, options.seed),
+            detailed=options.trace and not traced,
+            preempt=not options.no_preemption,
+            retries=not options.no_retries,
+            cache_answers=not options.no_memory,
             on_progress=on_progress,
         )
-        simulation = session.open_simulation(options, run_options, extender_bind=extender_bind)
+        simulation = session.open_simulation(
+            options, run_options, extender_bind=options.extender_bind
+        )
         traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else ()
         run = simulation.run()
     session.report_defects(simulation, options.debug)
+    report = _report(simulation, run, options, traced_pods, before)
+    show_of_state(report, options, simulation.state.changes)
+    if run.failed:
+        return ExitCode.DEFECT
+    return ExitCode.NO if run.pending else ExitCode.YES
+
+
+def _check(options: ScheduleOptions, traced: Sequence[str]) -> None:
+    """Raises UsageError for what does not go together."""
+    as_data = options.output in (Form.JSON, Form.YAML)
+    if traced and not options.trace:
+        raise UsageError(f'schedule takes no argument, and "{traced[0]}" is one')
+    if options.trace and not as_data:
+        raise UsageError("--trace does nothing without -o json or -o yaml")
+    if options.nodes and (as_data or options.output in (Form.NAME, Form.HTML)):
+        raise UsageError(f"--nodes does nothing with -o {options.output.value}")
+
+
+def _report(
+    simulation: Simulation,
+    run: RunRecord,
+    options: ScheduleOptions,
+    traced: frozenset[str],
+    before: Sequence[NodeUsage],
+) -> Report:
+    """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
+    from ksched_cli.analysis.usage import node_usages
+    from ksched_cli.commands import named_objects
+    from ksched_cli.commands.output import limit
+    from ksched_cli.report import schedule as renderer
 
     def shown() -> renderer.Shown:
         waiting = (*run.placements, *run.pending, *run.gated)
         owners = named_objects.owners(simulation, waiting)
         usages = node_usages(simulation.snapshot)
-        return renderer.Shown(usages, owners, options.output is Form.WIDE, nodes)
+        return renderer.Shown(usages, owners, options.output is Form.WIDE, options.nodes)
 
-    show(
-        with_changes(
-            Report(
-                document=lambda: renderer.document(
-                    run,
-                    trace=trace,
-                    traced=traced_pods,
-                    usages=node_usages(simulation.snapshot),
-                    defects=simulation.caller.defects.values(),
-                ),
-                table=lambda: renderer.table(run, limit(options.everything), shown()),
-                names=lambda: run.pending,
-                figures=lambda: _figures(simulation, run, before),
-            ),
-            simulation.state.changes,
-            limit(options.everything),
+    return Report(
+        document=lambda: renderer.document(
+            run,
+            trace=options.trace,
+            traced=traced,
+            usages=node_usages(simulation.snapshot),
+            defects=simulation.caller.defects.values(),
         ),
-        options.output,
+        table=lambda: renderer.table(run, limit(options.everything), shown()),
+        names=lambda: run.pending,
+        figures=lambda: _figures(simulation, run, before),
     )
-    if run.failed:
-        return ExitCode.DEFECT
-    return ExitCode.NO if run.pending else ExitCode.YES
 
 
 def _figures(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsage]) -> dict[str, Any]:

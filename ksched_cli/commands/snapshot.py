@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,16 +19,10 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def snapshot(  # noqa: PLR0913  # a parameter per option
-    options: CommonOptions,
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="[FILE]",
-            help="*.json or *.json.gz; standard output where it is - or not given.",
-            show_default=False,
-        ),
-    ] = "",
+@dataclass(frozen=True, slots=True)
+class SnapshotOptions(CommonOptions):
+    """Of `snapshot`: a field per option."""
+
     context: Annotated[
         str,
         typer.Option(
@@ -36,7 +31,7 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             help="A context of the kubeconfig, not its current one.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
     kubeconfig: Annotated[
         str,
         typer.Option(
@@ -45,7 +40,7 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             help="Instead of $KUBECONFIG, else ~/.kube/config; in a pod, its service account.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
     namespace: Annotated[
         str,
         typer.Option(
@@ -56,13 +51,13 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             "context's.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
     state: Annotated[
         list[str] | None,
         typer.Option(
             "--state", metavar="PATH", help="Not a cluster, but what is in these files; repeatable."
         ),
-    ] = None,
+    ] = None
     full: Annotated[
         bool,
         typer.Option(
@@ -70,7 +65,7 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             help="Objects as the API server has them: with environment, commands, annotations and "
             "managed fields. Secrets may be among them.",
         ),
-    ] = False,
+    ] = False
     events: Annotated[
         bool,
         typer.Option(
@@ -78,7 +73,7 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             help="With the schedulers' events of bindings, evictions and refusals, for ksched "
             "audit --after.",
         ),
-    ] = False,
+    ] = False
     redact: Annotated[
         bool,
         typer.Option(
@@ -86,13 +81,25 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
             help="Rename whatever has a name, so that all decisions stay the same; checks that "
             "they do.",
         ),
-    ] = False,
+    ] = False
     redact_key: Annotated[
         str,
         typer.Option(
             "--redact-key",
             metavar="FILE",
             help="Keep there what was renamed to what, for you alone; used again where it exists.",
+            show_default=False,
+        ),
+    ] = ""
+
+
+def snapshot(
+    options: SnapshotOptions,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE]",
+            help="*.json or *.json.gz; standard output where it is - or not given.",
             show_default=False,
         ),
     ] = "",
@@ -110,15 +117,22 @@ def snapshot(  # noqa: PLR0913  # a parameter per option
     from ksched_cli.commands.snapshot_origin import Origin
 
     path = "" if _is_stdout(file, options.output) else file
-    origin = Origin(state or (), context, kubeconfig, namespace, full, events)
+    origin = Origin(
+        options.state or (),
+        options.context,
+        options.kubeconfig,
+        options.namespace,
+        options.full,
+        options.events,
+    )
     origin.check()
-    if full and (redact or redact_key):
+    if options.full and (options.redact or options.redact_key):
         raise UsageError("--full and --redact exclude each other")
-    if events and (redact or redact_key):
+    if options.events and (options.redact or options.redact_key):
         raise UsageError("--events and --redact exclude each other")
     registry = session.usable_plugins(options.plugin)
-    if redact or redact_key:
-        return write_redacted(options, origin, registry, path, redact_key)
+    if options.redact or options.redact_key:
+        return write_redacted(options, origin, registry, path, options.redact_key)
     return _write_plain(options, origin, registry, path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,9 +80,10 @@ MetricOption = Annotated[
 ]
 
 
-def sweep(  # noqa: PLR0913  # a parameter per option
-    options: CommonOptions,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Sweep.")],
+@dataclass(frozen=True, slots=True)
+class SweepOptions(CommonOptions):
+    """Of `sweep`: a field per option."""
+
     rows: Annotated[
         str,
         typer.Option(
@@ -90,18 +92,23 @@ def sweep(  # noqa: PLR0913  # a parameter per option
             help="Keep a row of every run here; runs that have one are not made again.",
             show_default=False,
         ),
-    ] = "",
-    workers: Workers = None,
-    scheduler: Scheduler = "",
-    retries: Retries = 2,
-    run_timeout: RunTimeout = 600.0,
-    metric: MetricOption = None,
+    ] = ""
+    workers: Workers = None
+    scheduler: Scheduler = ""
+    retries: Retries = 2
+    run_timeout: RunTimeout = 600.0
+    metric: MetricOption = None
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say how many runs there are, and how long they take."),
-    ] = False,
-    no_workloads: NoWorkloads = False,
-    no_extenders: NoExtenders = False,
+    ] = False
+    no_workloads: NoWorkloads = False
+    no_extenders: NoExtenders = False
+
+
+def sweep(
+    options: SweepOptions,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Sweep.")],
 ) -> ExitCode:
     """Many runs: states, configurations, changes, values in configurations, seeds, versions.
 
@@ -116,19 +123,21 @@ def sweep(  # noqa: PLR0913  # a parameter per option
     from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.sweep_file import read_sweep
 
-    cluster = executor_options(workers, scheduler, retries, run_timeout)
-    if dry_run and options.output in (Form.CSV, Form.HTML):
+    cluster = executor_options(
+        options.workers, options.scheduler, options.retries, options.run_timeout
+    )
+    if options.dry_run and options.output in (Form.CSV, Form.HTML):
         raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
     sweep_file = read_sweep(file)
-    settings = settings_of(options, metric, no_workloads, no_extenders)
+    settings = settings_of(options, options.metric, options.no_workloads, options.no_extenders)
     plan, prepared = plan_of(sweep_file, settings)
     set_release(prepared.release)
     warn_of_materials(prepared)
-    with RowsFile(rows) as rows_file:
+    with RowsFile(options.rows) as rows_file:
         execution = Execution.of(plan, rows_file)
-        if dry_run:
+        if options.dry_run:
             return _show_plan(execution, cluster, options)
-        report = _run(execution, cluster, sweep_file.metrics, rows)
+        report = _run(execution, cluster, sweep_file.metrics, options.rows)
         _warn_of_missing_metrics(sweep_file.metrics, report)
         _show(report, execution, options)
     if report.summary.is_defective:

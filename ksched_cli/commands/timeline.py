@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,20 +59,14 @@ def from_dump(
     return ExitCode.YES
 
 
-@app.command(cls=Command)
-@as_command
-def generate(  # a parameter per option
-    templates: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE[=WEIGHT]...",
-            help="Manifests of pods, or of workloads with a template of pods.",
-        ),
-    ],
-    pods: Annotated[int, typer.Option("--pods", metavar="N", min=1, help="How many come.")] = 1000,
+@dataclass(frozen=True, slots=True)
+class GenerateOptions:
+    """Of `generate`: a field per option."""
+
+    pods: Annotated[int, typer.Option("--pods", metavar="N", min=1, help="How many come.")] = 1000
     days: Annotated[
         float, typer.Option("--days", metavar="DAYS", help="In how many days they come.")
-    ] = 7.0,
+    ] = 7.0
     arrivals: Annotated[
         str,
         typer.Option(
@@ -80,7 +75,7 @@ def generate(  # a parameter per option
             help="uniform: at equal distances; poisson: at random, as many at any time; "
             "burst[:SIZE]: SIZE at once; diurnal: most at noon, none at midnight.",
         ),
-    ] = "poisson",
+    ] = "poisson"
     runs_for: Annotated[
         str,
         typer.Option(
@@ -88,7 +83,7 @@ def generate(  # a parameter per option
             metavar="DISTRIBUTION",
             help="In seconds: fixed:S, uniform:MIN:MAX, exponential:MEAN, lognormal:MEDIAN:SIGMA.",
         ),
-    ] = "exponential:3600",
+    ] = "exponential:3600"
     priority: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,11 +91,24 @@ def generate(  # a parameter per option
             metavar="VALUE[=WEIGHT]",
             help="Of the pods, instead of the templates' own; repeatable.",
         ),
-    ] = None,
+    ] = None
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="The same one draws the same timeline.")
-    ] = 1,
-    to: To = "",
+    ] = 1
+    to: To = ""
+
+
+@app.command(cls=Command)
+@as_command
+def generate(
+    options: GenerateOptions,
+    templates: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE[=WEIGHT]...",
+            help="Manifests of pods, or of workloads with a template of pods.",
+        ),
+    ],
 ) -> ExitCode:
     """A random timeline: pods of given templates come, run and end.
 
@@ -110,30 +118,28 @@ def generate(  # a parameter per option
     from ksched_cli.scenario.timelines.distributions import DAY, arrivals_of, run_time_of
     from ksched_cli.scenario.timelines.generate import Generator
 
-    if not 0 < days < 1e5:
-        raise UsageError(f"--days takes a number greater than 0; not {days:g}")
+    if not 0 < options.days < 1e5:
+        raise UsageError(f"--days takes a number greater than 0; not {options.days:g}")
     generator = Generator(
         [template for text in templates for template in _templates(text)],
-        arrivals_of(arrivals),
-        run_time_of(runs_for),
-        pods,
-        days * DAY,
-        [_priority(text) for text in priority or ()],
+        arrivals_of(options.arrivals),
+        run_time_of(options.runs_for),
+        options.pods,
+        options.days * DAY,
+        [_priority(text) for text in options.priority or ()],
     )
-    _write(generator.header(), generator.events(seed), to)
+    _write(generator.header(), generator.events(options.seed), options.to)
     return ExitCode.YES
 
 
-@app.command("from-csv", cls=Command)
-@as_command
-def from_csv(  # noqa: PLR0913  # a parameter per option
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
-    ],
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """Of `from-csv`: a field per option."""
+
     created: Annotated[
         str,
         typer.Option("--created", metavar="COLUMN", help="When the pod came.", show_default=False),
-    ],
+    ]
     request: Annotated[
         list[str],
         typer.Option(
@@ -143,17 +149,17 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
             "nvidia.com/gpu=num_gpu; repeatable.",
             show_default=False,
         ),
-    ],
+    ]
     name: Annotated[
         str,
         typer.Option("--name", metavar="COLUMN", help="Its name; else pod-0, pod-1, …"),
-    ] = "",
+    ] = ""
     namespace: Annotated[
         str, typer.Option("--namespace", metavar="COLUMN", help="Its namespace; else default.")
-    ] = "",
+    ] = ""
     priority: Annotated[
         str, typer.Option("--priority", metavar="COLUMN", help="Its priority; else 0.")
-    ] = "",
+    ] = ""
     scheduled: Annotated[
         str,
         typer.Option(
@@ -161,7 +167,7 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
             metavar="COLUMN",
             help="When it got its node; without the option, when it came.",
         ),
-    ] = "",
+    ] = ""
     ended: Annotated[
         str,
         typer.Option(
@@ -169,11 +175,11 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
             metavar="COLUMN",
             help="When it ended; one that never had a node is deleted then.",
         ),
-    ] = "",
+    ] = ""
     duration: Annotated[
         str,
         typer.Option("--duration", metavar="COLUMN", help="How long it ran, instead of --ended."),
-    ] = "",
+    ] = ""
     node_label: Annotated[
         list[str] | None,
         typer.Option(
@@ -182,15 +188,15 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
             help="A label that its node must have; in the column, | separates alternatives, and "
             "nothing asks for nothing. Repeatable.",
         ),
-    ] = None,
+    ] = None
     label: Annotated[
         list[str] | None,
         typer.Option("--label", metavar="LABEL=COLUMN", help="A label of its own; repeatable."),
-    ] = None,
+    ] = None
     time_unit: Annotated[
         str,
         typer.Option("--time-unit", metavar="s|ms|us|ns", help="Of times that are numbers."),
-    ] = "s",
+    ] = "s"
     start: Annotated[
         str,
         typer.Option(
@@ -199,8 +205,17 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
             help="What the time 0 is, as 2026-01-31T12:00:00Z; else 1970. The timeline starts with "
             "the first pod.",
         ),
-    ] = "",
-    to: To = "",
+    ] = ""
+    to: To = ""
+
+
+@app.command("from-csv", cls=Command)
+@as_command
+def from_csv(
+    options: TraceOptions,
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="CSV, gzipped or not; - is standard input.")
+    ],
 ) -> ExitCode:
     """A trace in CSV, a pod per row: the options say which column has what.
 
@@ -212,25 +227,28 @@ def from_csv(  # noqa: PLR0913  # a parameter per option
     """
     from ksched_cli.scenario.timelines.trace_csv import TIME_UNITS, TraceColumns, TraceReader
 
-    if time_unit not in TIME_UNITS:
-        raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{time_unit}"')
-    if duration and (ended or scheduled):
+    if options.time_unit not in TIME_UNITS:
+        raise UsageError(f'--time-unit takes {", ".join(TIME_UNITS)}; not "{options.time_unit}"')
+    if options.duration and (options.ended or options.scheduled):
         raise UsageError("--duration says how long pods ran: it goes without --scheduled, --ended")
-    if scheduled and not ended:
+    if options.scheduled and not options.ended:
         raise UsageError("--scheduled says when pods began to run: it needs --ended")
     columns = TraceColumns(
-        created,
-        {resource: _with_unit(text) for resource, text in _pairs(request, "--request").items()},
-        name,
-        namespace,
-        priority,
-        scheduled,
-        ended,
-        duration,
-        _pairs(node_label or (), "--node-label"),
-        _pairs(label or (), "--label"),
+        options.created,
+        {
+            resource: _with_unit(text)
+            for resource, text in _pairs(options.request, "--request").items()
+        },
+        options.name,
+        options.namespace,
+        options.priority,
+        options.scheduled,
+        options.ended,
+        options.duration,
+        _pairs(options.node_label or (), "--node-label"),
+        _pairs(options.label or (), "--label"),
     )
-    _write(*TraceReader(columns, time_unit, _start(start)).read(trace), to)
+    _write(*TraceReader(columns, options.time_unit, _start(options.start)).read(trace), options.to)
     return ExitCode.YES
 
 

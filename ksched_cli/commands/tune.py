@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
     from ksched_cli.sweep.tune import TuneResult
 
 
-def tune(  # noqa: PLR0913  # a parameter per option
-    options: CommonOptions,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Tune.")],
+@dataclass(frozen=True, slots=True)
+class TuneOptions(CommonOptions):
+    """Of `tune`: a field per option."""
+
     study: Annotated[
         str,
         typer.Option(
@@ -35,7 +37,7 @@ def tune(  # noqa: PLR0913  # a parameter per option
             help="Keep the trials here, and go on with those that are there.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
     best: Annotated[
         str,
         typer.Option(
@@ -44,14 +46,19 @@ def tune(  # noqa: PLR0913  # a parameter per option
             help="Write the tuned configuration here; else it is printed.",
             show_default=False,
         ),
-    ] = "",
-    workers: Workers = None,
-    scheduler: Scheduler = "",
-    retries: Retries = 2,
-    run_timeout: RunTimeout = 600.0,
-    metric: MetricOption = None,
-    no_workloads: NoWorkloads = False,
-    no_extenders: NoExtenders = False,
+    ] = ""
+    workers: Workers = None
+    scheduler: Scheduler = ""
+    retries: Retries = 2
+    run_timeout: RunTimeout = 600.0
+    metric: MetricOption = None
+    no_workloads: NoWorkloads = False
+    no_extenders: NoExtenders = False
+
+
+def tune(
+    options: TuneOptions,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Tune.")],
 ) -> ExitCode:
     """The weights, args and sampling that serve one or several metrics best.
 
@@ -66,12 +73,14 @@ def tune(  # noqa: PLR0913  # a parameter per option
     from ksched_cli.sweep.tune_file import read_tune
     from ksched_cli.sweep.tuning import Search
 
-    cluster = executor_options(workers, scheduler, retries, run_timeout)
-    settings = settings_of(options, metric, no_workloads, no_extenders)
+    cluster = executor_options(
+        options.workers, options.scheduler, options.retries, options.run_timeout
+    )
+    settings = settings_of(options, options.metric, options.no_workloads, options.no_extenders)
     problem, prepared = read_problem(read_tune(file), settings)
     set_release(prepared.release)
     warn_of_materials(prepared)
-    search = Search(problem, study)
+    search = Search(problem, options.study)
     try:
         with (
             open_executor(problem.materials, cluster) as (executor, _),
@@ -80,11 +89,15 @@ def tune(  # noqa: PLR0913  # a parameter per option
             result = search_and_judge(problem, search, executor, on_trial)
     except KeyboardInterrupt:
         done = f"{search.ended:,} of {problem.file.trials:,} trials are done"
-        hint = f"; the same command goes on with {study}" if study else "; --study keeps them"
+        hint = (
+            f"; the same command goes on with {options.study}"
+            if options.study
+            else "; --study keeps them"
+        )
         raise InterruptedRunError(f"interrupted: {done}{hint}") from None
-    if best:
-        _write(best, result)
-    _show(result, best, options)
+    if options.best:
+        _write(options.best, result)
+    _show(result, options.best, options)
     return ExitCode.YES if result.is_better else ExitCode.NO
 
 

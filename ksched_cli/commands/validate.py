@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,22 +21,17 @@ if TYPE_CHECKING:
 ALL_RULES = "all"
 
 
-def validate(
-    options: CommonOptions,
-    configs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="CONFIG...",
-            help="Files, folders with their sub-folders, globs, or - for standard input.",
-        ),
-    ] = None,
-    allow_plugins: AllowPlugins = None,
+@dataclass(frozen=True, slots=True)
+class ValidateOptions(CommonOptions):
+    """Of `validate`: a field per option."""
+
+    allow_plugins: AllowPlugins = None
     skip_others: Annotated[
         bool,
         typer.Option(
             "--skip-others", help="Pass over files that hold no configuration, as in folders."
         ),
-    ] = False,
+    ] = False
     explain: Annotated[
         str,
         typer.Option(
@@ -44,7 +40,18 @@ def validate(
             help="What a rule finds, why it matters, and an example; all lists the rules.",
             show_default=False,
         ),
-    ] = "",
+    ] = ""
+
+
+def validate(
+    options: ValidateOptions,
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG...",
+            help="Files, folders with their sub-folders, globs, or - for standard input.",
+        ),
+    ] = None,
 ) -> ExitCode:
     """Are these KubeSchedulerConfigurations right?
 
@@ -58,15 +65,15 @@ def validate(
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.sources import find_configurations, review_text
 
-    if explain:
-        return _explain(explain, configs or (), options.output)
+    if options.explain:
+        return _explain(options.explain, configs or (), options.output)
     if not configs:
         raise UsageError("CONFIG... is missing: ksched validate CONFIG...")
-    allowed = read_allowed(allow_plugins or ())
-    sources = find_configurations(configs, skip_others=skip_others)
+    allowed = read_allowed(options.allow_plugins or ())
+    sources = find_configurations(configs, skip_others=options.skip_others)
     for path in sources.templates:
         warn(f"{path} is a template: render it first, `helm template CHART | ksched validate -`")
-    if not sources.texts and not skip_others:
+    if not sources.texts and not options.skip_others:
         count = len(sources.passed_over)
         raise UsageError(f"no configuration in {' '.join(configs)} ({count} YAML and JSON files)")
     registry = registry_in_release(options, usable_plugins(options.plugin))
