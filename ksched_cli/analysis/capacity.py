@@ -98,12 +98,7 @@ def capacity(
 
     Raises UsageError for a pod that is scheduled in a group.
     """
-    if simulation.pod_groups is not None and pod.spec.scheduling_group is not None:
-        group = pod.spec.scheduling_group.pod_group_name
-        raise UsageError(
-            f"copies are placed one by one, and {pod.key} is scheduled with pod group {group}:"
-            " ask with a pod that has no schedulingGroup"
-        )
+    _check_ungrouped(simulation, pod)
     name = pod.spec.scheduler_name
     if name not in simulation.frameworks:
         why = f"the scheduler never looks at it: it is {for_other_scheduler(name)}"
@@ -130,6 +125,16 @@ def capacity(
     if gated is not None:
         answer = replace(_place_copies(simulation, info, maximum, replicas)[0], gated=gated)
     return replace(answer, pod=pod.key)
+
+
+def _check_ungrouped(simulation: Simulation, pod: Pod) -> None:
+    if simulation.pod_groups is None or pod.spec.scheduling_group is None:
+        return
+    group = pod.spec.scheduling_group.pod_group_name
+    raise UsageError(
+        f"copies are placed one by one, and {pod.key} is scheduled with pod group {group}:"
+        " ask with a pod that has no schedulingGroup"
+    )
 
 
 def _add_newcomer(simulation: Simulation, model: Pod) -> PodInfo:

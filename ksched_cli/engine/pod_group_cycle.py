@@ -8,7 +8,8 @@ Upstream: pkg/scheduler/schedule_one_podgroup.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -169,21 +170,17 @@ class PodGroupCycle:
         if not self._groups.places or key is None:
             trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run)
             return trials, _verdict(trials)
-        snapshot = self._binding.snapshot
         plugins = self._plugins[framework.profile.scheduler_name]
-        placements, status = plugins.generate(key, Placement("", snapshot.order))
+        every_node = Placement("", self._binding.snapshot.order)
+        placements, status = plugins.generate(key, every_node)
         if not status.is_success:
             error = "" if status.is_rejected else status.message
             return [], _Verdict(status.message, error)
         tried: list[tuple[Placement, list[Trial], _Verdict]] = []
         for placement in placements:
-            if len(placement.rows) < len(snapshot):
-                self._pipeline.placement = placement.rows
-            try:
+            with self._within(placement):
                 looks = not is_dry_run and not tried
                 trials = self._try_all(framework, pods, listing, is_dry_run=is_dry_run, looks=looks)
-            finally:
-                self._pipeline.placement = None
             verdict = _verdict(trials)
             if verdict.error:
                 return trials, verdict
@@ -192,14 +189,24 @@ class PodGroupCycle:
         if not fitting:
             message = NO_PLACEMENT.format(len(placements), UNSCHEDULABLE)
             return tried[0][1], _Verdict(message)
-        best = 0
-        if len(fitting) > 1:
-            candidates = [(place, _placed(pods, trials)) for place, trials, _ in fitting]
-            try:
-                best = plugins.best(key, candidates)
-            except PluginError as error:
-                return [], _Verdict(str(error), str(error))
+        if len(fitting) == 1:
+            return fitting[0][1:]
+        candidates = [(place, _placed(pods, trials)) for place, trials, _ in fitting]
+        try:
+            best = plugins.best(key, candidates)
+        except PluginError as error:
+            return [], _Verdict(str(error), str(error))
         return fitting[best][1:]
+
+    @contextmanager
+    def _within(self, placement: Placement) -> Iterator[None]:
+        """The nodes of a placement are the only ones that pods are tried on."""
+        if len(placement.rows) < len(self._binding.snapshot):
+            self._pipeline.placement = placement.rows
+        try:
+            yield
+        finally:
+            self._pipeline.placement = None
 
     def _try_all(
         self,
