@@ -6,7 +6,6 @@ Upstream: pkg/scheduler/framework/cycle_state.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any, TypeAlias
 
 from ksched_cli.framework.status import PluginError
@@ -69,7 +68,9 @@ class CycleState:
 
     def clone(self) -> CycleState:
         """A copy whose data may be changed without the original noticing."""
-        twin = copy(self)
+        twin = CycleState()
+        twin.skip_filter, twin.skip_score = self.skip_filter, self.skip_score
+        twin.notes, twin.activated = self.notes, self.activated
         twin.data = {
             key: value.clone() if hasattr(value, "clone") else value
             for key, value in self.data.items()

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.row_fork import RowFork
 from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.framework.cache.answer_cache import (
     SCALAR_PATH_MAX,
@@ -26,6 +27,7 @@ from ksched_cli.framework.extensions_runner import ExtensionsRunner
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Scope
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.nominated_rows import NominatedRows
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Verdicts
@@ -56,8 +58,10 @@ class FilterRunner(ExtensionsRunner):
         self._cache = cache
         # In-tree plugins that may be called node by node.
         self._scalar_plugins = tuple(p for p in self.plugins if caller.has_scalar_filter((p,)))
+        self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
         # Those whose answers pods of several shapes may share.
         self._shareable = shareable(self.plugins, caller.foreign)
+        self._promises = NominatedRows(snapshot, nominator)
 
     # -- many nodes -----------------------------------------------------------------------------
 
@@ -109,21 +113,16 @@ class FilterRunner(ExtensionsRunner):
         verdicts = self.run_filters(state, pod, nodes, own_states, entry)
         if not self._nominator.node_by_uid:
             return verdicts
-        for i, row in self._nominated(nodes):
+        fork: RowFork | None = None
+        for i, row, nominated in self._promises.among(nodes, pod):
+            if fork is None:
+                fork = self._promises.fork(nodes.snapshot)
             own = state if own_states is None else own_states.get(row, state)
-            status = self._with_nominated(own, pod, NodeInfo(nodes.snapshot, row))
-            if status is not None and not status.is_success:
+            status = self._with_nominated(own, pod, nominated, fork, row)
+            if not status.is_success:
                 verdicts.ids[i] = len(verdicts.statuses)
                 verdicts.statuses.append(status)
         return verdicts
-
-    def _nominated(self, nodes: Nodes) -> list[tuple[int, int]]:
-        """Those of the nodes that are promised to some pod: their indices and rows."""
-        row_of = nodes.snapshot.row
-        is_promised = np.zeros(len(row_of), dtype=np.bool_)
-        is_promised[[row_of[name] for name in self._nominator.nodes() if name in row_of]] = True
-        indices = nodes.gather(is_promised).nonzero()[0]
-        return list(zip(indices.tolist(), nodes.indices()[indices].tolist(), strict=True))
 
     def run_filters(
         self,
@@ -146,7 +145,7 @@ class FilterRunner(ExtensionsRunner):
             return self._run_in_order(cache.uncached, state, pod, nodes, own_states, verdicts)
         plugins, verdicts = self.plugins, Verdicts.passing(len(nodes))
         if len(nodes) < SCALAR_PATH_MAX and self._pass_scalar_plugins(state, pod, nodes):
-            plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
+            plugins = self._array_plugins
         return self._run_in_order(plugins, state, pod, nodes, own_states, verdicts)
 
     def _run_in_order(
@@ -245,29 +244,32 @@ class FilterRunner(ExtensionsRunner):
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """One node as it stands now, as `run_with_nominated_pods` has it."""
-        node = NodeInfo(self._snapshot, row)
-        status = self._with_nominated(state, pod, node)
-        if status is not None and not status.is_success:
-            return status
-        return self._run_on_node(state, pod, node)
-
-    def _with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """The node's status with its nominated pods on it; None where none of them counts."""
-        nominated = [
-            other
-            for other in self._nominator.on_node(node.name)
-            if other.priority >= pod.priority and other.uid != pod.uid
-        ]
-        if not nominated:
-            return None
-        own = state.clone()
-        fork = NodeInfo(node.snapshot.fork([node.row]), node.row)
-        for other in nominated:
-            fork.snapshot.add(other, node.row)
-            status = self.run_add_pod(own, pod, other, fork)
+        nominated = self._promises.pods(row, pod)
+        if nominated:
+            fork = self._promises.fork(self._snapshot)
+            status = self._with_nominated(state, pod, nominated, fork, row)
             if not status.is_success:
                 return status
-        return self._run_on_node(own, pod, fork)
+        return self._run_on_node(state, pod, NodeInfo(self._snapshot, row))
+
+    def _with_nominated(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        nominated: Sequence[PodInfo],
+        fork: RowFork,
+        row: int,
+    ) -> Status:
+        """The row's status with the nominated pods on it. fork: is moved there"""
+        own = state.clone()
+        fork.move_to(row)
+        node = NodeInfo(fork, row)
+        for other in nominated:
+            fork.add(other, row)
+            status = self.run_add_pod(own, pod, other, node)
+            if not status.is_success:
+                return status
+        return self._run_on_node(own, pod, node)
 
     def _run_on_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         verdicts = self.run_filters(state, pod, Nodes.of(node))

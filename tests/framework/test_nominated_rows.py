@@ -1,0 +1,52 @@
+"""Which rows are promised to pods, and which of these count for another pod."""
+
+import numpy as np
+import pytest
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nominated_rows import NominatedRows
+from ksched_cli.testing import cluster, find, node, pod, simulation
+
+
+@pytest.fixture
+def run() -> Simulation:
+    pods = (pod("p", priority=5), pod("q", priority=5), pod("r", priority=9), pod("s"))
+    run = simulation(cluster(*map(node, "abcd"), *pods))
+    run.nominator.nominate(find(run, "p"), "c")
+    run.nominator.nominate(find(run, "q"), "no such node")
+    return run
+
+
+def test_the_promised_rows_among_some_nodes_follow_the_nominator(run: Simulation) -> None:
+    nominated, other = NominatedRows(run.snapshot, run.nominator), find(run, "s")
+
+    def promised(nodes: Nodes, pod: PodInfo) -> list[tuple[int, int, list[str]]]:
+        promises = nominated.among(nodes, pod)
+        return [(index, row, [info.name for info in pods]) for index, row, pods in promises]
+
+    assert promised(Nodes(run.snapshot), other) == [(2, 2, ["p"])]
+    some = Nodes(run.snapshot, np.array([3, 2, 1], dtype=np.intp))
+    assert promised(some, other) == [(1, 2, ["p"])]
+    run.nominator.nominate(find(run, "q"), "d")
+    assert promised(some, other) == [(0, 3, ["q"]), (1, 2, ["p"])]
+    run.nominator.clear(find(run, "p"))
+    assert promised(some, other) == [(0, 3, ["q"])]
+    assert promised(some, find(run, "r")) == []
+
+
+def test_promises_to_the_pod_itself_and_to_lesser_pods_do_not_count(run: Simulation) -> None:
+    nominated = NominatedRows(run.snapshot, run.nominator)
+    assert [info.name for info in nominated.pods(2, find(run, "q"))] == ["p"]
+    assert nominated.pods(2, find(run, "p")) == []
+    assert nominated.pods(2, find(run, "r")) == []
+
+
+def test_the_fork_of_the_snapshot_is_made_once_and_that_of_a_fork_each_time(
+    run: Simulation,
+) -> None:
+    nominated = NominatedRows(run.snapshot, run.nominator)
+    assert nominated.fork(run.snapshot) is nominated.fork(run.snapshot)
+    trial = run.snapshot.fork([0])
+    assert nominated.fork(trial) is not nominated.fork(trial)
