@@ -124,7 +124,7 @@ def _scores(evaluation: Evaluation, name: str, index: int) -> dict[str, int]:
     for extender in evaluation.extender_scores:
         score = extender.by_node().get(name)
         if score is not None:
-            scores[extender.extender] = score.weighted
+            scores[extender.extender] = scores.get(extender.extender, 0) + score.weighted
     return scores
 
 

@@ -121,16 +121,12 @@ class Snapshot:
 
     def __getstate__(self) -> SnapshotContents:
         """For copies: without the columns that are views of `usage`, and would be no more."""
-        return SnapshotContents(
-            self.node_columns,
-            self.pods,
-            self.usage,
-            self.other_requested(),
-            self.ports,
-            self.log,
-            self.touched,
+        other = self.other_requested()
+        contents = SnapshotContents(
+            self.node_columns, self.pods, self.usage, other, self.ports, self.log, self.touched,
             self.huge,
-        )
+        )  # fmt: skip
+        return contents.writeable() if self.sealed else contents
 
     def __copy__(self) -> Snapshot:
         raise TypeError(

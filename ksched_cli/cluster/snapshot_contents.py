@@ -29,3 +29,8 @@ class SnapshotContents(NamedTuple):
     log: list[int]
     touched: NDArray[np.int32]
     huge: bool
+
+    def writeable(self) -> SnapshotContents:
+        """With copies of the columns: protocol 5 of pickle leaves arrays read-only that are."""
+        requested = {name: column.copy() for name, column in self.requested.items()}
+        return self._replace(usage=self.usage.copy(), requested=requested)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.extender_runner import ExtenderScores
+from ksched_cli.engine.extender_runner import ExtenderScores, with_another
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.framework.cache.answer_cache import CacheEntry
 from ksched_cli.framework.cycle_state import CycleState
@@ -166,7 +166,8 @@ class Evaluation(Struct, eq=False):
                 score = NodeScore(raw, normalized, plugin.weight, weighted, lines)
                 by_node[name][plugin.plugin] = score
         for extender in self.extender_scores:
+            url = extender.extender
             for name, score in extender.by_node().items():
                 if name in by_node:
-                    by_node[name][extender.extender] = score
+                    by_node[name][url] = with_another(by_node[name].get(url), score)
         return by_node

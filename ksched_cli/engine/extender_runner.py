@@ -74,16 +74,26 @@ class ExtenderScores(Struct, frozen=True):
     hosts: Sequence[tuple[str, int]]
 
     def by_node(self) -> dict[str, NodeScore]:
-        """By the names that the extender gives, be they nodes or not; the last score of each."""
-        return {
-            host: NodeScore(
-                score,
-                wrap(score * SCALE),
-                self.weight,
-                wrap(score * SCALE * self.weight),
-            )
-            for host, score in self.hosts
-        }
+        """By the names that the extender gives, be they nodes or not."""
+        scores: dict[str, NodeScore] = {}
+        for host, score in self.hosts:
+            normalized = wrap(score * SCALE)
+            node_score = NodeScore(score, normalized, self.weight, wrap(normalized * self.weight))
+            scores[host] = with_another(scores.get(host), node_score)
+        return scores
+
+
+def with_another(score: NodeScore | None, other: NodeScore) -> NodeScore:
+    """What a node's scores by one extender, or by several of one URL, come to: each counts in the
+    total."""
+    if score is None:
+        return other
+    return NodeScore(
+        wrap(score.raw + other.raw),
+        wrap(score.normalized + other.normalized),
+        max(score.weight, other.weight),
+        wrap(score.weighted + other.weighted),
+    )
 
 
 class ExtenderRunner:

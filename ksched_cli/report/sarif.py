@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -83,6 +83,6 @@ def _location(text: ReviewedText, finding: Finding) -> dict[str, Any]:
 
 def _uri(path: str) -> str:
     """Of a file: relative where the path is."""
-    if PurePath(path).is_absolute():
-        return PurePath(path).as_uri()
-    return quote(PurePath(path).as_posix())
+    if Path(path).is_absolute():
+        return Path(path).as_uri()
+    return quote(Path(path).as_posix())

@@ -168,8 +168,21 @@ def test_a_node_that_is_named_twice_counts_twice(serve: Serve, extended: Extende
     twice = [{"Host": "c", "Score": 1}, {"Host": "c", "Score": 2}]
     server = serve({"/prioritize": twice})
     run, _ = extended(cluster(*NODES, pod("p")), ranking(server))
-    totals = run.run().last["default/p"].detail.totals
-    assert totals["c"] == totals["a"] + 30
+    detail = run.run().last["default/p"].detail
+    assert detail.totals["c"] == detail.totals["a"] + 30
+    score = detail.scores["c"][server.url]
+    assert (score.raw, score.normalized, score.weight, score.weighted) == (3, 30, 1, 30)
+
+
+def test_a_binder_with_the_url_of_a_prioritizer_hides_no_score(
+    serve: Serve, extended: Extended
+) -> None:
+    server = serve({"/prioritize": scoring(a=2)})
+    run, _ = extended(cluster(*NODES, pod("p")), ranking(server, weight=3), binding(server))
+    detail = run.run().last["default/p"].detail
+    shown = {name: by_source[server.url] for name, by_source in detail.scores.items()}
+    assert {name: score.weighted for name, score in shown.items()} == {"a": 60, "b": 0, "c": 0}
+    assert shown["a"].weight == 3
 
 
 def test_what_is_too_large_starts_anew_at_the_other_end(serve: Serve, extended: Extended) -> None:

@@ -6,13 +6,11 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
 // attempt is one scheduling cycle of a pod; it says whether preemption nominated a node. In a
@@ -56,7 +54,8 @@ func (a *attempt) choose(result scheduler.ScheduleResult, scores []nodePluginSco
 	for _, node := range scores {
 		a.Scores[node.Name] = map[string]int64{}
 		for _, score := range node.Scores {
-			a.Scores[node.Name][score.Name] = score.Score
+			// Extenders may name a node twice, or have one URL.
+			a.Scores[node.Name][score.Name] += score.Score
 		}
 		a.Totals[node.Name] = node.TotalScore
 		best = max(best, node.TotalScore)
@@ -123,7 +122,7 @@ func (a *attempt) misfit(cycle *recorder, misfit *framework.FitError) {
 	a.EvaluatedNodes = misfit.Diagnosis.NodeToStatus.Len()
 }
 
-// bind is what follows when a node was found, up to but not with the binding itself.
+// bind is what follows when a node was found.
 func (r *run) bind(a *attempt, fw framework.Framework, state fwk.CycleState, pod *v1.Pod) error {
 	logger := klog.FromContext(r.ctx)
 	assumed := pod.DeepCopy()
@@ -161,26 +160,4 @@ func (r *run) giveUp(a *attempt, fw framework.Framework, state fwk.CycleState, p
 		}
 		return r.nominate(pod, cleared)
 	}
-}
-
-// finishBinding is what follows when Permit let a pod through.
-func (r *run) finishBinding(a *attempt, fw framework.Framework, state fwk.CycleState, pod, assumed *v1.Pod, giveUp func() error) error {
-	if needsPreBind(pod) {
-		// Binding volumes would wait for a volume controller; the rules have claims written only.
-		state.SetSkipPreBindPlugins(sets.New(names.VolumeBinding))
-		if status := fw.RunPreBindPlugins(r.ctx, state, assumed, a.Node); !status.IsSuccess() {
-			a.Error = status.AsError().Error()
-			return giveUp()
-		}
-		if err := r.settle(nil); err != nil {
-			return err
-		}
-		if err := r.tellClaims(a, pod); err != nil {
-			return err
-		}
-	}
-	r.placed[a.Pod] = a.Node
-	r.changes++
-	r.sched.SchedulingQueue.Delete(pod)
-	return r.podLister.Update(assumed)
 }

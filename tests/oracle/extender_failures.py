@@ -14,6 +14,7 @@ import ssl
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,22 @@ STATE = """
 {apiVersion: v1, kind: Pod, metadata: {name: low2, namespace: default}, spec: {nodeName: b,
  containers: [{name: c, resources: {requests: {cpu: 800m}}}]}}
 """
-# How much `high` wants where it fits and where it preempts, by verb.
-REQUESTS = {"filterVerb": "100m", "prioritizeVerb": "100m", "preemptVerb": "900m"}
+# What `high` requests, where it fits and where it preempts, by verb.
+REQUESTS = {
+    "filterVerb": "100m",
+    "prioritizeVerb": "100m",
+    "preemptVerb": "900m",
+    "bindVerb": "100m",
+}
 SHORT = "800ms"  # less than a slow answer takes
 # Answers longer than ksched's limit; kube-scheduler reads on.
 ENDLESS = ("a gigabyte", "an endless answer", "a gzip bomb")
+
+
+def anything(data: Any) -> dict[str, Any]:
+    """Lets every node pass, and binds."""
+    return everything(data) if data and "NodeNames" in data else {}
+
 
 ANSWERS: dict[str, Answer] = {
     "an error in the answer": {"Error": "no more licences"},
@@ -80,7 +92,7 @@ def failing_extenders(folder: Path) -> Iterator[tuple[str, Extender, list[Server
     yield "no address", {"urlPrefix": "http://extender.invalid"}, []
     yield "a password and nobody", {"urlPrefix": f"http://u:p@127.0.0.1:{unused_port()}"}, []
     for status in (301, 302, 303, 307, 308):
-        target = Server({"/there": everything})
+        target = Server({"/there": anything})
         server = Server({"/verb": Code(status, headers={"Location": f"{target.url}/there"})})
         yield f"a redirect {status}", {"urlPrefix": server.url}, [server, target]
     for name, server, fields in tls_failures(folder):
@@ -101,11 +113,11 @@ def tls_failures(folder: Path) -> Iterator[tuple[str, Server, Extender]]:
         ("a certificate that is right", party, party.context()),
     ):
         tls = {"tlsConfig": {"caFile": trusted.files["caFile"]}}
-        yield name, Server({"/verb": everything}, context), tls
-    plain = Server({"/verb": everything})
+        yield name, Server({"/verb": anything}, context), tls
+    plain = Server({"/verb": anything})
     plain.url = plain.url.replace("http:", "https:")
     yield "no TLS where it is expected", plain, {"tlsConfig": {"insecure": True}}
-    secure = Server({"/verb": everything}, party.context())
+    secure = Server({"/verb": anything}, party.context())
     secure.url = secure.url.replace("https:", "http:")
     yield "TLS where it is not expected", secure, {}
 
@@ -113,6 +125,31 @@ def tls_failures(folder: Path) -> Iterator[tuple[str, Server, Extender]]:
 def make_folder(parent: Path, name: str) -> Path:
     (parent / name).mkdir()
     return parent / name
+
+
+MANAGED = [{"name": "example.com/foo", "ignoredByScheduler": True}]
+REFUSES: Answer = {"Error": "not today"}
+BINDS: Answer = {}
+# What `high` requests, and the binder's answer and fields; `low` and `low2` are bound already.
+BINDERS: dict[str, tuple[str, Answer, Extender]] = {
+    "a binder": ("100m", BINDS, {}),
+    "a binder for a pod that does not fit": ("2", BINDS, {}),
+    "a binder after preemption": ("900m", BINDS, {}),
+    "a binder that refuses after preemption": ("900m", REFUSES, {}),
+    "a binder of other pods": ("100m", REFUSES, {"managedResources": MANAGED}),
+    "a binder of this pod": ("100m, example.com/foo: 1", BINDS, {"managedResources": MANAGED}),
+    "a binder of this pod that refuses": (
+        "100m, example.com/foo: 1",
+        REFUSES,
+        {"managedResources": MANAGED},
+    ),
+    "a binder that filters, too": ("100m", anything, {"filterVerb": "verb"}),
+    "a null for an answer": ("100m", None, {}),
+    "an error that is no text": ("100m", {"Error": 5}, {}),
+    "an error in another case": ("100m", {"error": "lower"}, {}),
+    "an answer with more": ("100m", {"Error": "", "Also": [1]}, {}),
+    "an answer and more text": ("100m", b"{} more", {}),
+}
 
 
 def configuration(extender: Extender, verb: str) -> str:
@@ -134,18 +171,62 @@ def without_incidentals(decision: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def compared(oracle: Oracle, extender: Extender, verb: str, minor: str) -> tuple[str, str, str]:
-    """The first difference, and the error of each one's first attempt."""
-    state = STATE.replace("REQUEST", REQUESTS[verb])
+def binding_extenders() -> Iterator[tuple[str, str, Extender, Server]]:
+    """Name, what `high` requests, the extender's fields, and its server."""
+    for name, (request, answer, fields) in BINDERS.items():
+        server = Server({"/verb": answer})
+        yield name, request, {"urlPrefix": server.url, **fields}, server
+
+
+def calls_of(servers: list[Server]) -> list[tuple[str, Any]]:
+    """The calls that were received, which are forgotten: the path, and what a binding says."""
+    calls = [call for server in servers for call in server.calls]
+    for server in servers:
+        server.calls.clear()
+    return [(call.path, call.data if "PodUID" in (call.data or ()) else None) for call in calls]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """difference: the first one, or ""; upstream, mine: the error of each one's first attempt."""
+
+    difference: str
+    upstream: str = ""
+    mine: str = ""
+
+
+def compared(
+    oracle: Oracle, request: str, extender: Extender, verb: str, servers: list[Server], minor: str
+) -> Comparison:
+    state = STATE.replace("REQUEST", request)
     config = configuration(extender, verb)
     answer = oracle.run(state, config)
     if "error" in answer:
-        return answer["error"], "", ""
+        return Comparison(answer["error"])
+    calls = calls_of(servers)
     upstream = without_incidentals(answer["result"])
     mine = without_incidentals(subject.decide(state, config, minor))
     difference = differs(upstream, mine, False) or ""
+    if not difference and calls != (my_calls := calls_of(servers)):
+        difference = f"calls {calls} or {my_calls}"
     errors = [decision["attempts"][0].get("error") or "" for decision in (upstream, mine)]
-    return difference, errors[0], errors[1]
+    if not difference and errors[0] != errors[1]:
+        difference = "another error"
+    return Comparison(difference, *errors)
+
+
+def comparisons(oracle: Oracle, minor: str, folder: Path) -> Iterator[tuple[str, Comparison]]:
+    for name, extender, servers in failing_extenders(folder):
+        for verb, request in REQUESTS.items():
+            yield f"{name}, {verb}", compared(oracle, request, extender, verb, servers, minor)
+        ignorable = {**extender, "ignorable": True}
+        comparison = compared(oracle, "100m", ignorable, "bindVerb", servers, minor)
+        yield f"{name}, bindVerb, ignorable", comparison
+        for server in servers:
+            server.close()
+    for name, request, extender, server in binding_extenders():
+        yield name, compared(oracle, request, extender, "bindVerb", [server], minor)
+        server.close()
 
 
 def main() -> int:
@@ -155,18 +236,16 @@ def main() -> int:
     parser.add_argument("--kubernetes-version", choices=list(MODULES), default=OLDEST)
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
-    minor, wrong = options.kubernetes_version, 0
+    minor, count, wrong = options.kubernetes_version, 0, 0
     with Oracle(minor) as oracle, tempfile.TemporaryDirectory() as folder:
-        for name, extender, servers in failing_extenders(Path(folder)):
-            for verb in REQUESTS:
-                difference, upstream, mine = compared(oracle, extender, verb, minor)
-                difference = difference or ("" if upstream == mine else "another error")
-                wrong += bool(difference)
-                print(f"{name}, {verb}: {difference or 'the same'}", flush=True)
-                if options.verbose and upstream != mine:
-                    print(f"    kube-scheduler: {upstream}\n    ksched:         {mine}")
-            for server in servers:
-                server.close()
+        for name, comparison in comparisons(oracle, minor, Path(folder)):
+            count += 1
+            wrong += bool(comparison.difference)
+            print(f"{name}: {comparison.difference or 'the same'}", flush=True)
+            if options.verbose and comparison.upstream != comparison.mine:
+                print(f"    kube-scheduler: {comparison.upstream}")
+                print(f"    ksched:         {comparison.mine}")
+    print(f"{count - wrong} of {count} are the same")
     return int(bool(wrong))
 
 

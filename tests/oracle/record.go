@@ -97,6 +97,7 @@ type recordingExtender struct {
 type listeners struct {
 	cycle      *recorder
 	preemption *preemptionRecord
+	bound      func(*v1.Binding) // hears of bindings by extenders; nil where nobody has to
 }
 
 func (e *recordingExtender) Filter(pod *v1.Pod, nodes []fwk.NodeInfo) ([]fwk.NodeInfo, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
@@ -118,4 +119,12 @@ func (e *recordingExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*e
 		e.to.preemption.left = left
 	}
 	return left, err
+}
+
+func (e *recordingExtender) Bind(binding *v1.Binding) error {
+	err := e.Extender.Bind(binding)
+	if err == nil && e.to.bound != nil {
+		e.to.bound(binding)
+	}
+	return err
 }

@@ -59,6 +59,7 @@ func (r *replay) listen() {
 	}
 	r.client.PrependReactor("patch", "pods", r.patched)
 	r.client.PrependReactor("create", "pods", r.binds)
+	r.to.bound = r.isBound
 }
 
 // chosen notes what SchedulePod answers, and takes the first by name of equally good nodes.

@@ -255,10 +255,15 @@ func (r *replay) binds(action clienttesting.Action) (bool, runtime.Object, error
 		return false, nil, nil
 	}
 	binding := create.GetObject().(*v1.Binding)
+	r.isBound(binding)
+	return true, binding, nil
+}
+
+// isBound notes a binding, by the scheduler or by an extender that told the API server itself.
+func (r *replay) isBound(binding *v1.Binding) {
 	pod := r.pod(binding.Namespace + "/" + binding.Name).DeepCopy()
 	pod.Spec.NodeName = binding.Target.Name
 	r.trial.written = append(r.trial.written, pod)
-	return true, binding, nil
 }
 
 // deliverTrial brings what the attempt wrote to the API server back to the scheduler: first claims, then what

@@ -24,6 +24,8 @@ def decide(state: str, config: str | None, minor: str = OLDEST, gates: str = "")
     """What ksched decides: as expected.json, or {"error": text} where it prints no decision."""
     with files(state=state, config=config) as paths:
         args = ["--kubernetes-version", minor, "--state", paths["state"], "-o", "json", "--trace"]
+        if "bindVerb" in (config or ""):
+            args.append("--extender-bind")  # the oracle has them bind, too
         if gates:
             args += ["--feature-gates", gates]
         if config is not None:

@@ -116,12 +116,14 @@ class Collector:
     def add(self, document: Document) -> None:
         """Adds the object in a document, or the objects of an array. Raises InputError."""
         self._fields.check_keys(document)
-        location = ObjectLocation(document, ())
-        if _ARRAY.match(document.data) is None:
-            self._add(document.data, location, _Header())
-            return
-        for index, item in enumerate(self._array.decode(document.data)):
-            self._add(item, ObjectLocation(document, (index,)), _Header())
+        try:
+            if _ARRAY.match(document.data) is None:
+                self._add(document.data, ObjectLocation(document, ()), _Header())
+                return
+            for index, item in enumerate(self._array.decode(document.data)):
+                self._add(item, ObjectLocation(document, (index,)), _Header())
+        except RecursionError:  # of objects, or (Python 3.14 nests deeper) of their errors
+            raise InputError(document.source.name, "nested too deeply") from None
 
     def finish(self, warnings: tuple[str, ...] = ()) -> ClusterState:
         """The state. warnings: about its files. Raises InputError for a pod of an unknown priority
@@ -173,8 +175,6 @@ class Collector:
             raise object_error(
                 location, name, data, error.path, error.problem, hint=error.hint
             ) from None
-        except RecursionError:
-            raise InputError(location.document.source.name, "nested too deeply") from None
 
     def _read_header(self, data: msgspec.Raw) -> _Header:
         try:

@@ -8,6 +8,7 @@ HOST = "http://127.0.0.1:18700"
 FILTERS = ("even", "zone", "none", "broken", "garbage", "error")
 SCORERS = ("number", "number", "few", "broken", "garbage")
 PREEMPTERS = ("evenvictims", "evenvictims", "novictims", "broken")
+BINDERS = ("number", "number", "broken", "garbage", "error")
 
 
 def random_extender(draw: Draw, crowded: bool) -> Object:
@@ -27,6 +28,19 @@ def random_extender(draw: Draw, crowded: bool) -> Object:
     return extender
 
 
+def random_extenders(draw: Draw, crowded: bool) -> list[Object]:
+    extenders = [random_extender(draw, crowded) for _ in range(draw.pick((1, 1, 2)))]
+    if draw.maybe(0.4):
+        binder: Object = {"urlPrefix": f"{HOST}/{draw.pick(BINDERS)}", "bindVerb": "bind"}
+        extenders.append({**binder, "httpTimeout": "500ms", "ignorable": draw.maybe(0.4)})
+        if draw.maybe(0.3):
+            extenders.reverse()
+            extenders[0]["managedResources"] = [{"name": "example.com/foo"}]
+    for extender in extenders[1:]:
+        extender.pop("managedResources", None)  # no two may manage the same
+    return extenders
+
+
 def foo(world: World, pod: Object) -> None:
     requests(pod)["example.com/foo"] = "1"
 
@@ -41,8 +55,5 @@ def generate(draw: Draw) -> Draft:
         taints.taint_nodes(world, 0.3)
         world.add_pods(draw.randint(0, 3), draw.randint(3, 7), light, sometimes(0.3, foo))
         draft = world.draft()
-    extenders = [random_extender(draw, crowded) for _ in range(draw.pick((1, 1, 2)))]
-    for extender in extenders[1:]:
-        extender.pop("managedResources", None)  # no two may manage the same
-    draft.config = configuration(extenders=extenders)
+    draft.config = configuration(extenders=random_extenders(draw, crowded))
     return draft
