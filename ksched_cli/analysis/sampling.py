@@ -52,13 +52,11 @@ def _starts(
     yield search.next_start
     order = np.argsort(rank[rows])
     own = int(np.flatnonzero(rows[order] == row)[0])
-    is_better = better[order]
-    firsts = [(own - back) % len(rows) for back in range(count)]
-    better_after = {
-        first: int(np.take(is_better, range(first, first + count), mode="wrap").sum())
-        for first in firsts
-    }
-    for first in sorted(firsts, key=better_after.__getitem__)[:MAX_STARTS]:
+    firsts = (own - np.arange(count)) % len(rows)
+    # How many better nodes there are up to each, once around and once more.
+    better_before = np.concatenate(([0], np.cumsum(np.tile(better[order], 2))))
+    better_after = better_before[firsts + count] - better_before[firsts]
+    for first in firsts[np.argsort(better_after, kind="stable")[:MAX_STARTS]]:
         yield int(rank[rows[order[first]]])
 
 

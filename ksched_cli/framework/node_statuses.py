@@ -194,9 +194,10 @@ class NodeStatuses(Mapping[str, Status]):
 
     def own(self) -> dict[str, Status]:
         """The nodes that have a status of their own, by name."""
-        names = self.snapshot.names
-        rows = np.flatnonzero(self.has_status).tolist()
-        return {names[row]: self.statuses[self.ids[row]] for row in rows} | self.foreign
+        names, statuses, ids = self.snapshot.names, self.statuses, self.ids
+        rows = np.flatnonzero(ids != ABSENT)
+        pairs = zip(rows.tolist(), ids[rows].tolist(), strict=True)
+        return {names[row]: statuses[status_id] for row, status_id in pairs} | self.foreign
 
     def at(self, row: int) -> Status:
         status_id = self.ids[row]

@@ -26,6 +26,7 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.capacity import MAXIMUM
 from ksched_cli.commands.named_objects import owners
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
 from ksched_cli.report import compare as comparison
@@ -34,7 +35,8 @@ from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
-from ksched_cli.testing import find, simulation
+from ksched_cli.testing import find
+from ksched_cli.testing import simulation as detailed_simulation
 from tests.analysis.aftermath import after_run
 from tests.report.uneven import write
 
@@ -48,6 +50,12 @@ Render = Callable[[Limit], str]
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> ClusterState:
     return load_state([str(write(tmp_path_factory.mktemp("uneven") / "cluster.json"))])
+
+
+def simulation(state: ClusterState) -> Simulation:
+    """As commands make it: without the details of every attempt."""
+    detailed = detailed_simulation(state)
+    return Simulation(state, detailed.configuration, detailed.registry)
 
 
 def explained(state: ClusterState, pod: str) -> Render:
