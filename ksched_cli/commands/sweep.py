@@ -10,78 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.command_line import whole_number
-from ksched_cli.commands.options import CommonOptions, NoExtenders, NoWorkloads
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.run_options import (
+    RunOptions,
+    executor_options,
+    settings_of,
+    warn_of_materials,
+)
 from ksched_cli.errors import InterruptedRunError, UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.report.sweep import SweepReport
     from ksched_cli.sweep.execution import Execution, ExecutorOptions
-    from ksched_cli.sweep.preparation import Prepared, Settings
-
-
-def seconds(text: str | float) -> float:
-    """A parser of --run-timeout. Raises UsageError for what is no number above 0."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise UsageError(f'--run-timeout takes a number of seconds above 0; not "{text}"')
-    return number
-
-
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        metavar="N",
-        parser=whole_number("--workers", 1),
-        help="So many processes of this machine, started by Dask (ksched[sweep]).",
-        show_default="one run after the other",
-    ),
-]
-Scheduler = Annotated[
-    str,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="The workers of a Dask cluster that is there, as tcp://host:8786 (ksched[sweep]).",
-        show_default=False,
-    ),
-]
-Retries = Annotated[
-    int,
-    typer.Option(
-        "--retries",
-        metavar="N",
-        parser=whole_number("--retries", 0),
-        help="How often a run is sent again whose worker is gone.",
-    ),
-]
-RunTimeout = Annotated[
-    float,
-    typer.Option(
-        "--run-timeout",
-        metavar="SECONDS",
-        parser=seconds,
-        help="A run that takes longer is ended, with its process.",
-    ),
-]
-MetricOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="MODULE:FUNCTION|FILE.py:FUNCTION",
-        help="A figure of your own: called with the snapshot after each run and the run's record; "
-        "repeatable.",
-    ),
-]
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions(CommonOptions):
+class SweepOptions(RunOptions):
     """Of `sweep`: a field per option."""
 
     rows: Annotated[
@@ -93,17 +38,10 @@ class SweepOptions(CommonOptions):
             show_default=False,
         ),
     ] = ""
-    workers: Workers = None
-    scheduler: Scheduler = ""
-    retries: Retries = 2
-    run_timeout: RunTimeout = 600.0
-    metric: MetricOption = None
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say how many runs there are, and how long they take."),
     ] = False
-    no_workloads: NoWorkloads = False
-    no_extenders: NoExtenders = False
 
 
 def sweep(
@@ -123,13 +61,11 @@ def sweep(
     from ksched_cli.sweep.rows import RowsFile
     from ksched_cli.sweep.sweep_file import read_sweep
 
-    cluster = executor_options(
-        options.workers, options.scheduler, options.retries, options.run_timeout
-    )
+    cluster = executor_options(options)
     if options.dry_run and options.output in (Form.CSV, Form.HTML):
         raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
     sweep_file = read_sweep(file)
-    settings = settings_of(options, options.metric, options.no_workloads, options.no_extenders)
+    settings = settings_of(options)
     plan, prepared = plan_of(sweep_file, settings)
     set_release(prepared.release)
     warn_of_materials(prepared)
@@ -143,44 +79,6 @@ def sweep(
     if report.summary.is_defective:
         return ExitCode.DEFECT
     return ExitCode.YES if set(report.summary.statuses) <= {"ok"} else ExitCode.NO
-
-
-def executor_options(
-    workers: int | None, scheduler: str, retries: int, run_timeout: float
-) -> ExecutorOptions:
-    """Raises UsageError where they contradict each other."""
-    from ksched_cli.sweep.execution import ExecutorOptions
-
-    if workers and scheduler:
-        raise UsageError("--workers and --scheduler exclude each other")
-    return ExecutorOptions(workers or 0, scheduler, retries, run_timeout)
-
-
-def settings_of(
-    options: CommonOptions, metrics: list[str] | None, no_workloads: bool, no_extenders: bool
-) -> Settings:
-    """What the options say of all runs."""
-    from ksched_cli.sweep.preparation import Settings
-
-    return Settings(
-        tuple(options.plugin or ()),
-        tuple(metrics or ()),
-        tuple(options.kubernetes_version or ()),
-        options.feature_gates,
-        not no_workloads,
-        not no_extenders,
-    )
-
-
-def warn_of_materials(prepared: Prepared) -> None:
-    """What the states lack; and whom the extenders of the configurations call."""
-    from ksched_cli.commands import session
-    from ksched_cli.commands.output import warn
-
-    for line in prepared.warnings:
-        warn(line)
-    if prepared.materials.extenders:
-        session.note_hosts(prepared.configurations)
 
 
 def _run(

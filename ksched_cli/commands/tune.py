@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import CommonOptions, NoExtenders, NoWorkloads
-from ksched_cli.commands.sweep import (
-    MetricOption,
-    Retries,
-    RunTimeout,
-    Scheduler,
-    Workers,
+from ksched_cli.commands.options import CommonOptions
+from ksched_cli.commands.run_options import (
+    RunOptions,
     executor_options,
     settings_of,
     warn_of_materials,
@@ -26,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TuneOptions(CommonOptions):
+class TuneOptions(RunOptions):
     """Of `tune`: a field per option."""
 
     study: Annotated[
@@ -47,13 +43,6 @@ class TuneOptions(CommonOptions):
             show_default=False,
         ),
     ] = ""
-    workers: Workers = None
-    scheduler: Scheduler = ""
-    retries: Retries = 2
-    run_timeout: RunTimeout = 600.0
-    metric: MetricOption = None
-    no_workloads: NoWorkloads = False
-    no_extenders: NoExtenders = False
 
 
 def tune(
@@ -73,10 +62,8 @@ def tune(
     from ksched_cli.sweep.tune_file import read_tune
     from ksched_cli.sweep.tuning import Search
 
-    cluster = executor_options(
-        options.workers, options.scheduler, options.retries, options.run_timeout
-    )
-    settings = settings_of(options, options.metric, options.no_workloads, options.no_extenders)
+    cluster = executor_options(options)
+    settings = settings_of(options)
     problem, prepared = read_problem(read_tune(file), settings)
     set_release(prepared.release)
     warn_of_materials(prepared)
