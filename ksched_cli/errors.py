@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _MAX_TEXT = 1_000
+_MAX_LINE = 2_800
 
 
 class KschedError(Exception):
@@ -74,6 +75,15 @@ def shortened(text: str) -> str:
         return text
     half = _MAX_TEXT // 2
     return f"{text[:half]} … {text[-half:]} ({len(text)} characters)"
+
+
+def shortened_lines(text: str) -> str:
+    """The text, without the middle of each line that is far longer than a person reads."""
+    if len(text) <= _MAX_LINE:
+        return text
+    return "\n".join(
+        shortened(line) if len(line) > _MAX_LINE else line for line in text.split("\n")
+    )
 
 
 class InputError(KschedError):

@@ -21,6 +21,7 @@ from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.status import Status
+from ksched_cli.kube.plain_json import plain_json
 
 # Up to so many nodes each number is tried; beyond it the search halves.
 LINEAR_MAX = 8
@@ -172,7 +173,7 @@ def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
     """A pod's JSON, which extenders are sent, under another name and without a status."""
     if not bytes(raw):
         return raw
-    data = msgspec.json.decode(raw)
+    data = plain_json(raw)
     data["metadata"]["name"] = name
     data.pop("status", None)
     return msgspec.Raw(msgspec.json.encode(data))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.state import ClusterState
@@ -55,8 +56,8 @@ def scheduler_events(state: ClusterState) -> SchedulerEvents:
     evictions: dict[str, EvictionEvent] = {}
     refusals: dict[str, float] = {}
     for time, event in sorted(_events(state), key=lambda item: item[0]):
-        subject = event.get("regarding") or event.get("involvedObject") or {}
-        uid, pod = subject.get("uid", ""), f"{subject.get('namespace')}/{subject.get('name')}"
+        subject = _object(event.get("regarding")) or _object(event.get("involvedObject"))
+        uid, pod = str(subject.get("uid")), f"{subject.get('namespace')}/{subject.get('name')}"
         message = str(event.get("note") or event.get("message") or "")
         reason = event.get("reason")
         if reason == "Scheduled" and (bound := _BOUND_TO.match(message)):
@@ -72,15 +73,19 @@ def _events(state: ClusterState) -> Iterator[tuple[float, Plain]]:
     """With the time of the last occurrence."""
     for kind in EVENT_KINDS:
         for event in state.others.get(kind, ()):
-            series = event.get("series") or {}
             last = (
-                series.get("lastObservedTime")
+                _object(event.get("series")).get("lastObservedTime")
                 or event.get("eventTime")
                 or event.get("lastTimestamp")
                 or event.get("deprecatedLastTimestamp")
-                or (event.get("metadata") or {}).get("creationTimestamp")
+                or _object(event.get("metadata")).get("creationTimestamp")
             )
             yield seconds(last), event
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A part of an event; nothing checks its type when events are read."""
+    return value if isinstance(value, dict) else {}
 
 
 def seconds(timestamp: object) -> float:
@@ -89,7 +94,7 @@ def seconds(timestamp: object) -> float:
         return 0.0
     try:
         return datetime.fromisoformat(timestamp).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from ksched_cli.kube.plain_json import plain_json
+
 Plain = Mapping[str, Any]
 
 
@@ -25,9 +27,7 @@ class Others(Mapping[str, tuple[Plain, ...]]):
 
     def __getitem__(self, kind: str) -> tuple[Plain, ...]:
         if kind not in self._decoded:
-            self._decoded[kind] = tuple(
-                msgspec.json.decode(document) for document in self._raw[kind]
-            )
+            self._decoded[kind] = tuple(map(plain_json, self._raw[kind]))
         return self._decoded[kind]
 
     def __iter__(self) -> Iterator[str]:

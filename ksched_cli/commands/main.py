@@ -21,7 +21,7 @@ from ksched_cli import __version__
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
-from ksched_cli.errors import KschedError, OutputError, ReaderGoneError
+from ksched_cli.errors import KschedError, OutputError, ReaderGoneError, shortened_lines
 
 # Modules of ksched_cli.commands, each with a function of its name; in the order of --help.
 COMMANDS = (
@@ -132,6 +132,9 @@ def _run() -> int | str | None:
         return _report_error(described(error))
     except KschedError as error:
         return _report_error(error)
+    except RecursionError:
+        # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
+        return _report_error(KschedError("what was read is nested too deeply"))
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
             return _report_error(OutputError(error))
@@ -150,7 +153,7 @@ def _report_error(error: KschedError) -> int:
     if not isinstance(error, ReaderGoneError):
         from ksched_cli.report.table import printable
 
-        print(f"error: {printable(str(error))}", file=sys.stderr)
+        print(f"error: {printable(shortened_lines(str(error)))}", file=sys.stderr)
     return error.exit_code
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ksched_cli.commands.browser import show_page
-from ksched_cli.errors import OutputError, ReaderGoneError
+from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
 from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
@@ -99,7 +99,10 @@ def _is_longer_than_terminal(text: str) -> bool:
 
 def _page(text: str) -> None:
     """As git does it: $PAGER, else less; plainly where that is empty, `cat` or missing."""
-    command = shlex.split(os.environ.get("PAGER", "less"))
+    try:
+        command = shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:  # a quote that does not end
+        command = []
     if not command or command == ["cat"] or shutil.which(command[0]) is None:
         print_text(text)
         return
@@ -122,11 +125,12 @@ def set_release(release: Release) -> None:
 def note(line: str) -> None:
     """Prints a line that is no warning to standard error, but for --quiet."""
     if not SETTINGS.quiet:
-        print(printable(line), file=sys.stderr)
+        print(printable(shortened_lines(line)), file=sys.stderr)
 
 
 def warn(line: str) -> None:
     """Prints a line of warning, but for --quiet; the result's document will have it too."""
+    line = shortened_lines(line)
     collected = _warnings.get()
     if collected is not None:
         collected.append(line)

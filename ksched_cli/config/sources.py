@@ -141,16 +141,16 @@ def _embedded(raw: bytes, name: str) -> list[ConfigurationText] | None:
     try:
         text = decode_text(raw, name)
         nodes = list(yaml_tree.compose(text))
+        if nodes and _is_configuration(nodes[0]):
+            return [ConfigurationText(name, raw)]  # kube-scheduler reads the first document only
+        lines = text.splitlines(keepends=True)
+        return [
+            _from_node(node, path, document, text, lines, name)
+            for document in nodes
+            for path, node in _inside(document, (), set())
+        ]
     except (InputError, YamlError, RecursionError):
         return None
-    if nodes and _is_configuration(nodes[0]):
-        return [ConfigurationText(name, raw)]  # kube-scheduler reads the first document only
-    lines = text.splitlines(keepends=True)
-    return [
-        _from_node(node, path, document, text, lines, name)
-        for document in nodes
-        for path, node in _inside(document, (), set())
-    ]
 
 
 def _inside(node: Node, path: Path, seen: set[int]) -> Iterator[tuple[Path, Node]]:

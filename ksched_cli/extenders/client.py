@@ -34,6 +34,8 @@ MAX_EXTRA_BYTES = 16 << 20
 CHUNK_BYTES = 1 << 16
 # After the deadline, how long to wait for the thread's own error.
 GRACE_SECONDS = 0.1
+# Three years: sockets and threads cannot wait for the 292 that a duration may be.
+MAX_SECONDS = 1e8
 OK = 200
 # What net/http follows: 10 requests in all, as GET without a body but where the status keeps both.
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -78,7 +80,7 @@ class HTTPTransport:
     """Calls one extender over a pool of connections."""
 
     def __init__(self, extender: Extender) -> None:
-        seconds = extender.http_timeout / 10**9
+        seconds = min(extender.http_timeout / 10**9, MAX_SECONDS)
         # Negative: without a timeout, as in Go.
         self._seconds = seconds if seconds > 0 else None
         tls_options: dict[str, Any] = {}

@@ -11,6 +11,7 @@ import re
 import ssl
 
 from urllib3.exceptions import (
+    LocationParseError,
     NameResolutionError,
     NewConnectionError,
     ProtocolError,
@@ -38,7 +39,10 @@ _PASSWORD = re.compile(r"(://[^/@:]*):[^/@]*@")
 
 def request_error_message(error: Exception, url: str) -> str:
     """The message of an error before the response's headers had arrived."""
-    host, address = parse_url(url).host or "", _address(url)
+    try:
+        host, address = parse_url(url).host or "", _address(url)
+    except LocationParseError:
+        return "invalid URL"
     if isinstance(error, ReadTimeoutError):
         return TIMEOUT
     if isinstance(error, NameResolutionError):

@@ -14,6 +14,7 @@ import msgspec
 from ksched_cli.cluster.objects import Container, KubeObject, Node, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.kube.plain_json import plain_json
 
 _PARTS = ("metadata", "spec", "status")
 
@@ -91,5 +92,5 @@ def _plain(obj: KubeObject, raw: msgspec.Raw) -> dict[str, Any]:
     text = bytes(raw) or msgspec.json.encode(
         {part: getattr(obj, part) for part in _PARTS}, enc_hook=encode_hook
     )
-    data: dict[str, Any] = msgspec.json.decode(text)
+    data: dict[str, Any] = plain_json(text)
     return data | {part: data.get(part) or {} for part in _PARTS}

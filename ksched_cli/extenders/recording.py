@@ -132,7 +132,7 @@ class Replay:
         for number, line in enumerate(_lines(path), start=1):
             try:
                 exchange = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 problem = f"no exchange with an extender: {error}"
                 raise InputError(path, problem, position=Position(number, 1)) from None
             key = (exchange.url, sha256(exchange.request).digest())

@@ -36,7 +36,7 @@ class EditableDocument:
         self._line_end = "\r\n" if "\r\n" in text else "\n"
         self._text = text.replace("\r\n", "\n")
         self._is_json = is_json(text)
-        self.data: Any = json.loads(text) if self._is_json else self._read()
+        self.data: Any = _json(text) if self._is_json else self._read()
         self.changed_style = not self._is_json and _has_anchors(self._text)
 
     @property
@@ -66,9 +66,10 @@ class EditableDocument:
         one appends to a list."""
         present = self._present(path)
         rest = path[len(present) :]
-        for step in reversed(rest[1:] if _is_collection(self.get(present)) else rest):
+        fits = bool(rest) and _takes(self.get(present), rest[0])
+        for step in reversed(rest[1:] if fits else rest):
             value = [value] if isinstance(step, int) else {step: value}
-        target = path[: len(present) + 1] if rest and _is_collection(self.get(present)) else present
+        target = path[: len(present) + 1] if fits else present
         if not self._is_plain:
             self._text = self._with(target, value)
         self._replace(target, value)
@@ -168,6 +169,24 @@ def _has_anchors(text: str) -> bool:
 
 def _is_collection(value: Any) -> bool:
     return isinstance(value, Mapping | list)
+
+
+def _json(text: str) -> Any:
+    """Raises ValueError where the text is no JSON, or has a number that is too large."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    """NaN and Infinity, which Python's parser takes, are not JSON."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def _takes(container: Any, step: str | int) -> bool:
+    """Whether the collection may have something at the step."""
+    return isinstance(container, list if isinstance(step, int) else Mapping)
 
 
 class _Dumper(yaml.CSafeDumper):

@@ -19,14 +19,27 @@ def schema_of(name: str) -> dict[str, Any]:
     return schema
 
 
+@cache
+def _validator(name: str) -> Any:
+    """JSON Schema takes 2.0 for an integer; neither Go nor what reads the document does."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    def is_integer(checker: Any, value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool)
+
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", is_integer)
+    strict: Any = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    return strict(schema_of(name))
+
+
 def check_document(document: Any, schema: str, text: str, source: str, hint: str) -> None:
     """Raises InputError, with the place in the text, for what the schema does not allow. Where none
     of several shapes fits, the schema's description says which there are."""
     # Loading jsonschema takes longer than most runs need for everything else.
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match, relevance
 
-    errors = list(Draft202012Validator(schema_of(schema)).iter_errors(document))
+    errors = list(_validator(schema).iter_errors(document))
     error = max(errors, key=relevance, default=None)
     if error is None:
         return

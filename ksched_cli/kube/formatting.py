@@ -64,6 +64,8 @@ def float_text(value: float, bits: int = 64) -> str:
 
     bits: 64 or 32, of Go's type
     """
+    if math.isinf(value):  # what was written is out of range
+        return getattr(value, "literal", str(value))
     if value == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
     digits = repr(value) if bits == 64 else f"{value:.9g}"

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.live.errors import ClusterError, KubeconfigError, StatusError
+from ksched_cli.live.errors import UNREADABLE, ClusterError, KubeconfigError, StatusError
 
 if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
@@ -108,7 +108,7 @@ class ApiServer:
     def _status_error(self, path: str, status: int, body: bytes) -> ClusterError:
         try:
             reason = str(msgspec.json.decode(body)["message"])
-        except (msgspec.DecodeError, KeyError, TypeError):
+        except (*UNREADABLE, KeyError, TypeError):
             reason = body[:200].decode("utf-8", "replace").strip() or "no reason given"
         if status == _UNAUTHORIZED:
             return ClusterError(

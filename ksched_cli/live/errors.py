@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from ksched_cli.errors import KschedError
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding an answer raises that is no JSON, or no JSON of the expected shape."""
 
 
 class ClusterError(KschedError):

@@ -74,7 +74,9 @@ def _read(path: str) -> _Kubeconfig:
 
     try:
         merged = KubeConfigMerger(path).config.value
-        contexts = {entry["name"]: entry.value["context"] or {} for entry in merged["contexts"]}
+        contexts = {
+            str(entry["name"]): dict(entry.value["context"] or {}) for entry in merged["contexts"]
+        }
         return _Kubeconfig(path, contexts, str(merged.get("current-context") or ""))
     except Exception as error:  # the library raises whatever a broken file leads it to
         shown = path.replace(os.pathsep, ", ")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 from ksched_cli.live.resources import Resource
 
 # What kubectl asks for at once.
@@ -91,5 +91,5 @@ def _read_pages(
 def _decoded(body: bytes, resource: Resource) -> _Page:
     try:
         return _page.decode(body)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ClusterError(f"the list of {resource.plural} is no list: {error}") from None

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ksched_cli.cluster.loading.field_tables import field_tables
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 
 _ABSENT = 404
 
@@ -125,5 +125,5 @@ def _read_entries(server: ApiServer, version: str) -> dict[str, _Entry]:
 def _decoded(body: bytes, kind: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise ClusterError(f"not an answer of an API server: {error}") from None

@@ -15,7 +15,7 @@ from ksched_cli.live.absent_kinds import (
     unserved_warnings,
 )
 from ksched_cli.live.client import ApiServer
-from ksched_cli.live.errors import ClusterError, StatusError
+from ksched_cli.live.errors import UNREADABLE, ClusterError, StatusError
 from ksched_cli.live.lists import ObjectList, read_list
 from ksched_cli.live.resources import Resource, discover, kinds_to_read
 
@@ -122,7 +122,7 @@ class ClusterReader:
     def _read_version(self) -> str:
         try:
             return str(msgspec.json.decode(self._server.get("/version"))["gitVersion"])
-        except (StatusError, msgspec.DecodeError, KeyError, TypeError):
+        except (StatusError, *UNREADABLE, KeyError, TypeError):
             return ""
 
     def _list(self, resource: Resource) -> ObjectList | None:
@@ -163,7 +163,8 @@ class ClusterReader:
 
 
 def _is_of_scheduler(event: bytes) -> bool:
-    return msgspec.json.decode(event).get("reason") in SCHEDULER_REASONS
+    reason = msgspec.json.decode(event).get("reason")
+    return isinstance(reason, str) and reason in SCHEDULER_REASONS
 
 
 def _listed(objects: ObjectList) -> ListedKind:
@@ -178,9 +179,15 @@ def _listed(objects: ObjectList) -> ListedKind:
 
 
 def _typed(resource: Resource, item: Raw) -> dict[str, object]:
-    """Items of a list do not repeat their kind."""
-    plain: dict[str, object] = msgspec.json.decode(item)
-    return {"apiVersion": resource.api_version, "kind": resource.kind, **plain}
+    """An object with its kind. Raises ClusterError."""
+    try:
+        plain = msgspec.json.decode(item)
+    except UNREADABLE as error:
+        raise ClusterError(f"the list of {resource.plural} has a broken object: {error}") from None
+    if not isinstance(plain, dict):
+        raise ClusterError(f"the list of {resource.plural} has {plain!r:.60} in place of an object")
+    # Items of a list do not repeat their kind, and are of no other.
+    return {**plain, "apiVersion": resource.api_version, "kind": resource.kind}
 
 
 def _trimmed(resource: Resource, item: Raw) -> bytes:

@@ -16,6 +16,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.kube.plain_json import json_of, plain_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.daemon_pods import target_node
@@ -120,7 +121,7 @@ def _three_way(live: Manifest, manifest: Manifest) -> Manifest:
     annotations = (live.get("metadata") or {}).get("annotations") or {}
     try:
         last = msgspec.json.decode(annotations.get(_LAST_APPLIED) or "{}")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         last = {}
     gone = removals(last, manifest) or {}
     merged: Manifest = strategic_merge(strategic_merge(live, gone), manifest)
@@ -131,7 +132,7 @@ def _remember(after: Manifest, manifest: Manifest) -> None:
     """Where kubectl applied the object before, what it has applied now."""
     annotations = (after.get("metadata") or {}).get("annotations") or {}
     if _LAST_APPLIED in annotations:
-        text = msgspec.json.encode(manifest, enc_hook=float).decode()
+        text = json_of(manifest).decode()
         after["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: text}
 
 
@@ -163,6 +164,8 @@ def _check_shape(manifest: Manifest, source: str) -> None:
     if isinstance(metadata, dict):
         names = ("name", "namespace")
         parts += [(f"metadata.{key}", metadata.get(key), str, "a string") for key in names]
+        annotations = metadata.get("annotations")
+        parts.append(("metadata.annotations", annotations, dict, "an object"))
     for path, value, shape, expected in parts:
         if value is not None and not isinstance(value, shape):
             subject = f"{manifest['kind']}: {path}"
@@ -272,7 +275,7 @@ def _respecified(pod: Pod, template: Manifest) -> Manifest:
     plain["spec"] = spec
     if owner is not None and owner.kind == "DaemonSet":
         # Labels and tolerations that the controller adds are those of the pod as it was.
-        old = msgspec.json.decode(pod.raw)["spec"].get("tolerations") or ()
+        old = plain_json(pod.raw)["spec"].get("tolerations") or ()
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *old]
         return on_node(plain, target_node(pod))
     return plain

@@ -115,16 +115,22 @@ class _Reader:
         raise self._error(problem, (*path, "like"))
 
     def _template(self, manifest: Mapping[str, Any], name: str, path: Path) -> Node:
-        metadata = dict(manifest.get("metadata") or {})
+        metadata = manifest.get("metadata") or {}
+        given = metadata.get("labels") or {} if isinstance(metadata, dict) else None
+        if not isinstance(given, dict):
+            raise self._error("metadata and its labels: expected objects", path)
         # The kubelet labels its node with its host name.
-        labels = {HOSTNAME_LABEL: name, **(metadata.get("labels") or {})}
-        metadata |= {"name": name, "labels": labels}
+        metadata = {**metadata, "name": name, "labels": {HOSTNAME_LABEL: name, **given}}
         node = {"apiVersion": "v1", **manifest, "kind": "Node", "metadata": metadata}
         try:
-            return load_objects(self.state, [node], self.name).nodes[0]
+            nodes = load_objects(self.state, [node], self.name).nodes
         except InputError as error:
             subject = f": {error.subject}" if error.subject else ""
             raise self._error(f"{error.problem}{subject}", path) from None
+        if not nodes:
+            problem = f'a Node has apiVersion "v1", not "{node["apiVersion"]}"'
+            raise self._error(problem, (*path, "apiVersion"))
+        return nodes[0]
 
     def _time(
         self, data: Mapping[str, Any], key: str, path: Path, default: int, least: int = 0
@@ -141,7 +147,7 @@ class _Reader:
                     f"{error}; expected a time such as 90s or 1h30m", (*path, key)
                 ) from None
         else:
-            time = round(min(float(value), _MAX_SECONDS + 1) * 1_000_000)
+            time = round(float(min(value, _MAX_SECONDS + 1)) * 1_000_000)
         if not least <= time <= _MAX_SECONDS * 1_000_000:
             bound = "at least a second" if least else "that is not negative, 1e9 seconds at most"
             raise self._error(f"expected a time {bound}", (*path, key))

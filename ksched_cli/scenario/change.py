@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import UsageError, shortened
 from ksched_cli.scenario.workloads import make_pods, renewed_warnings
 
 Changed = tuple[ClusterState, list[Effect]]
@@ -24,7 +24,7 @@ class ChangeError(UsageError):
 
     def __init__(self, text: str, problem: str) -> None:
         self.text, self.problem = text, problem
-        super().__init__(f'change "{text}": {problem}')
+        super().__init__(f'change "{shortened(text)}": {shortened(problem)}')
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from ksched_cli.cluster.node_affinity import required_node_affinity
 from ksched_cli.cluster.objects import DaemonSet, Node, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.cluster.tolerations import tolerated
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.scenario.manifests import daemon_template, pod_manifest
 from ksched_cli.scenario.objects import load_objects
@@ -18,7 +17,7 @@ def daemon_model(state: ClusterState, daemon_set: DaemonSet) -> Pod | None:
 
     Raises InputError where the template is not valid.
     """
-    plain = msgspec.json.decode(daemon_set.raw) if bytes(daemon_set.raw) else {}
+    plain = plain_json(daemon_set.raw) if bytes(daemon_set.raw) else {}
     template = (plain.get("spec") or {}).get("template") or {}
     if not template:
         return None

@@ -15,6 +15,7 @@ from msgspec import structs
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import Pod, PodDisruptionBudget
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.nodes import check_nodes, cordon, node_names
@@ -135,7 +136,7 @@ def _has_empty_dir(pod: Pod) -> bool:
     """Read from the pod's JSON: the scheduler does not look at such volumes."""
     if b'"emptyDir"' not in bytes(pod.raw):
         return False
-    spec = msgspec.json.decode(pod.raw, type=_WithVolumes).spec
+    spec = typed_json(pod.raw, _WithVolumes).spec
     return any(v.empty_dir is not None for v in (spec and spec.volumes) or ())
 
 

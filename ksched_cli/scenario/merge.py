@@ -86,10 +86,10 @@ def removals(last: Any, applied: Any, name: str = "") -> Any:
     if not (isinstance(last, list) and isinstance(applied, list) and name in _MERGE_KEYS):
         return {}
     merge_key = _MERGE_KEYS[name]
-    current = {item.get(merge_key): item for item in applied if isinstance(item, dict)}
+    current = {_identity(item, merge_key): item for item in applied}
     items = []
     for item in last:
-        identity = item.get(merge_key) if isinstance(item, dict) else None
+        identity = _identity(item, merge_key)
         if identity is None:
             continue
         if identity not in current:
@@ -97,6 +97,12 @@ def removals(last: Any, applied: Any, name: str = "") -> Any:
         elif patch := removals(item, current[identity]):
             items.append({merge_key: identity, **patch})
     return items
+
+
+def _identity(item: Any, merge_key: str) -> str | int | None:
+    """What an item is known by; None where that is no text or number."""
+    identity = item.get(merge_key) if isinstance(item, dict) else None
+    return identity if isinstance(identity, str | int) else None
 
 
 def json_merge(value: Any, patch: Any) -> Any:
@@ -143,7 +149,7 @@ def _operate(name: str, value: Any, steps: list[str], path: str, item: Any) -> N
             value[last] = item
         elif value[last] != item:
             raise PatchError(f'test at "{path}": the value is another one')
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, PatchError):
             raise
         raise PatchError(f'{name} at "{path}": there is nothing at this path') from None

@@ -16,6 +16,7 @@ from msgspec import structs
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.objects import CSINode, Node, Taint
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.node_evictions import evict_untolerating
@@ -78,7 +79,7 @@ def edited_raw(raw: msgspec.Raw, edit: Callable[[dict[str, Any]], None]) -> msgs
     """An object's JSON after an edit; an object without JSON stays without."""
     if not bytes(raw):
         return raw
-    data = msgspec.json.decode(raw)
+    data = plain_json(raw)
     edit(data)
     return msgspec.Raw(msgspec.json.encode(data))
 

@@ -16,6 +16,7 @@ from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.kube.plain_json import json_of, plain_json
 from ksched_cli.scenario.pod_passes import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
@@ -27,12 +28,12 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
     Raises InputError for what is not valid; without a position, for there is no such text.
     """
     manifests = list(manifests)
-    own = {m["metadata"]["name"] for m in manifests if m.get("kind") == "PriorityClass"}
-    classes = {name: item for name, item in state.priority_classes.items() if name not in own}
+    own = [m.get("metadata") for m in manifests if m.get("kind") == "PriorityClass"]
+    names = [metadata.get("name") for metadata in own if isinstance(metadata, dict)]
+    classes = {name: item for name, item in state.priority_classes.items() if name not in names}
     collector = Collector(_NO_KIND, classes)
     for index, manifest in enumerate(manifests):
-        # A number read from JSON keeps its literal, in a type that msgspec does not write.
-        data = msgspec.json.encode(manifest, enc_hook=float)
+        data = json_of(manifest, source)
         try:
             collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
         except InputError as error:
@@ -94,7 +95,7 @@ def _with_pods(pods: tuple[Pod, ...], added: tuple[Pod, ...]) -> tuple[Pod, ...]
 def plain_object(kind: Kind, obj: KubeObject) -> Manifest:
     """The object as it was read, else as it would be written."""
     raw = bytes(getattr(obj, "raw", b""))
-    data: Manifest = msgspec.json.decode(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
+    data: Manifest = plain_json(raw or msgspec.json.encode(obj, enc_hook=encode_hook))
     if isinstance(obj, Pod):
         data["spec"] = {**(data.get("spec") or {}), "nodeName": obj.node_name}
         if obj.status is PENDING_AGAIN:

@@ -19,6 +19,7 @@ import msgspec
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.scenario.pod_passes import newest_timestamp, select_by_id
 from ksched_cli.scenario.pods import is_ready
@@ -81,7 +82,7 @@ def removal_order(state: ClusterState, workload: Workload) -> list[Pod]:
 def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
     status = _Status()
     if bytes(pod.raw) and pod.status is not PENDING_AGAIN:
-        status = msgspec.json.decode(pod.raw, type=_WithStatus).status or status
+        status = typed_json(pod.raw, _WithStatus).status or status
     ready = is_ready(pod)
     precedence = (
         int(bool(pod.node_name)),
@@ -90,7 +91,7 @@ def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
         _deletion_cost(pod),
         -neighbours[pod.node_name],
     )
-    times = [c.last_transition_time or "" for c in status.conditions or () if c.type == "Ready"]
+    times = [_time(c.last_transition_time) for c in status.conditions or () if c.type == "Ready"]
     sidecars = {container.name for container in pod.spec.init_containers if container.is_sidecar}
     sidecar_statuses = [s for s in status.init_container_statuses or () if s.name in sidecars]
     restarts = (
@@ -102,7 +103,7 @@ def _candidate(pod: Pod, neighbours: Counter[str]) -> _Candidate:
 
 @dataclass(frozen=True, slots=True)
 class _Ages:
-    """Compares candidates. now: when the pods are removed, as RFC 3339"""
+    """Compares candidates. now: when the pods are removed, as RFC 3339; "" where it is not known"""
 
     now: str
 
@@ -126,6 +127,8 @@ class _Ages:
 
     def _log_age(self, since: str) -> int:
         """Upstream: logarithmicRankDiff, which takes nanoseconds."""
+        if not self.now:
+            return 0
         age = datetime.fromisoformat(self.now) - datetime.fromisoformat(since)
         seconds = age.total_seconds()
         return int(log2(seconds * 1e9)) if seconds > 0 else -1
@@ -142,7 +145,16 @@ def _heartbeats(texts: Iterable[bytes]) -> Iterable[str]:
     yield ""
     for text in texts:
         for heartbeat in _HEARTBEAT.findall(text):
-            yield heartbeat.decode()
+            yield _time(heartbeat.decode())
+
+
+def _time(text: str | None) -> str:
+    """The text, "" where it is no time as the API server writes it."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return ""
+    return text or "" if moment.tzinfo is not None else ""
 
 
 def _deletion_cost(pod: Pod) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.apply import Apply
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.objects import kind_of, objects_of, plain_object, with_objects
@@ -96,5 +95,5 @@ def next_replicas(
 
 def _has_claim_templates(workload: Workload) -> bool:
     raw = bytes(getattr(workload.obj, "raw", b""))
-    spec: dict[str, Any] = (msgspec.json.decode(raw).get("spec") or {}) if raw else {}
+    spec: dict[str, Any] = (plain_json(raw).get("spec") or {}) if raw else {}
     return bool(spec.get("volumeClaimTemplates"))

@@ -23,6 +23,7 @@ from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
 from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
+from ksched_cli.kube.plain_json import json_of
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
@@ -88,6 +89,8 @@ class _Line(Struct, forbid_unknown_fields=True, rename="camel"):
 # What stands for name and namespace in a template's JSON, name first.
 _NAME, _NAMESPACE = "name-of-the-pod", "namespace-of-the-pod"
 _encode = msgspec.json.Encoder().encode
+# What decoding a line raises that is no JSON, or not of the expected shape.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decode_line = msgspec.json.Decoder(_Line).decode
 
 
@@ -164,8 +167,7 @@ class Timeline:
         events = []
         for index, data in enumerate(self.header.get("events") or ()):
             try:
-                # A number read from JSON keeps its literal, in a type that msgspec does not write.
-                line = _decode_line(msgspec.json.encode(data, enc_hook=float))
+                line = _decode_line(json_of(data, self.name))
                 events.append(self._event(line, index))
             except (EventError, msgspec.ValidationError, InputError) as error:
                 position = locate(self._text, 0, ("events", index))
@@ -183,7 +185,7 @@ class Timeline:
                     event = self._event(_decode_line(text), number - 2)
                     if event.at < last:
                         raise EventError("it is earlier than the event before; sort the lines")
-                except (EventError, msgspec.DecodeError, UnicodeDecodeError, InputError) as error:
+                except (EventError, *_UNREADABLE, InputError) as error:
                     raise self._error(error, number - 2, Position(number, 1)) from None
                 last = event.at
                 yield event
@@ -240,7 +242,7 @@ class Timeline:
         metadata = {"name": _NAME, "namespace": _NAMESPACE, **given}
         metadata |= {"name": _NAME, "namespace": _NAMESPACE}
         own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
-        text = msgspec.json.encode(own, enc_hook=float)
+        text = json_of(own, self.name)
         before, _, rest = text.partition(msgspec.json.encode(_NAME))
         between, _, after = rest.partition(msgspec.json.encode(_NAMESPACE))
         namespace = str(given.get("namespace") or "default")
@@ -251,7 +253,7 @@ class Timeline:
         if manifest["apiVersion"] != "v1":
             raise EventError(f'a pod has apiVersion "v1", not "{manifest["apiVersion"]}"')
         pod = load_objects(self.state, [manifest], self.name).pods[0]
-        key = msgspec.json.encode(manifest.get("spec"), enc_hook=float)
+        key = json_of(manifest.get("spec"), self.name)
         spec = self._specs.get(key)
         if spec is not None:
             return structs.replace(pod, spec=spec)
@@ -364,7 +366,7 @@ def _read_lines(path: str, state: ClusterState, namespace: str) -> Timeline:
         raise InputError(path, f"cannot be read: {error.strerror}") from None
     try:
         header = msgspec.json.decode(first)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         problem = f"the first line is no JSON: {error}"
         raise InputError(path, problem, position=Position(1, 1), hint=_HINT) from None
     check_document(header, "timeline", decode_text(first, path), path, _HINT)

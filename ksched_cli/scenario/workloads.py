@@ -26,6 +26,7 @@ from ksched_cli.cluster.objects import (
 )
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.daemon_pods import daemon_model, should_run_on, target_node
 from ksched_cli.scenario.manifests import (
     Manifest,
@@ -137,7 +138,7 @@ def _make_all(plan: _Plan) -> None:
     for daemon_set in _living(state.daemon_sets.values()):
         _make_daemons(plan, daemon_set)
     for job in _living(state.jobs.values()):
-        _make_job(plan, job, msgspec.json.decode(job.raw))
+        _make_job(plan, job, plain_json(job.raw))
     for cron_job in _living(state.cron_jobs.values()):
         if (cron_job.namespace, "CronJob", cron_job.name) not in controlled:
             _make_cron_job(plan, cron_job)
@@ -161,7 +162,7 @@ def _make_replicas(plan: _Plan, workload: Any, kind: str, selector: LabelSelecto
     missing = (workload.spec.replicas or 0) - len(plan.owned.active.get(key, ()))
     if missing <= 0:
         return
-    template = _template(msgspec.json.decode(workload.raw))
+    template = _template(plain_json(workload.raw))
     if not template:
         return
     missing -= len(plan.owned.adopted(workload.namespace, selector))
@@ -174,7 +175,7 @@ def _make_deployment(plan: _Plan, deployment: Deployment) -> None:
     """Its ReplicaSet, where the state holds none, and that one's pods."""
     key = (deployment.namespace, "Deployment", deployment.name)
     missing = _replicas(deployment.spec.replicas) - len(plan.owned.active.get(key, ()))
-    plain = msgspec.json.decode(deployment.raw) if missing > 0 else {}
+    plain = plain_json(deployment.raw) if missing > 0 else {}
     template = _template(plain)
     if not template:
         return
@@ -240,7 +241,7 @@ def _make_stateful(plan: _Plan, stateful_set: StatefulSet) -> None:
     replicas = stateful_set.spec.replicas or 0
     if replicas <= len(plan.owned.active.get(key, ())):
         return
-    plain = msgspec.json.decode(stateful_set.raw)
+    plain = plain_json(stateful_set.raw)
     if not _template(plain):
         return
     owner, start = f"StatefulSet {stateful_set.key}", stateful_set.spec.ordinals.start
@@ -281,7 +282,7 @@ def with_daemon_pods(state: ClusterState, nodes: frozenset[str], *, running: boo
 
 def _make_daemons(plan: _Plan, daemon_set: DaemonSet, nodes: frozenset[str] | None = None) -> None:
     """nodes: where; None: on all"""
-    template = _template(msgspec.json.decode(daemon_set.raw))
+    template = _template(plain_json(daemon_set.raw))
     if not template:
         return
     template = daemon_template(template)
@@ -332,7 +333,7 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
 
 def _make_cron_job(plan: _Plan, cron_job: CronJob) -> None:
     """One run, unless it is suspended."""
-    template = (msgspec.json.decode(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
+    template = (plain_json(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
     if cron_job.spec.suspend or not _template(template):
         return
     metadata = {

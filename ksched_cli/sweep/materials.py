@@ -100,8 +100,9 @@ class CodeSource:
         path = Path(folder or Path(), file)
         try:
             return cls(f"{file}{colon}{name}", str(path.absolute()), path.read_bytes())
-        except OSError as error:
-            raise UsageError(f"{text}: {error.strerror}") from None
+        except (OSError, ValueError) as error:  # a null byte, half of a surrogate pair
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{text}: {reason}") from None
 
     @property
     def name(self) -> str:

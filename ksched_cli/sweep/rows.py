@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator
 from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
@@ -19,10 +19,15 @@ from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT
 Row = dict[str, Any]
 
 
-class _Share(Struct):
-    mean: float
-    max: float
-    stddev: float
+# Beyond these no run has figures, and sums of them are none.
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Figure = Annotated[float, Meta(ge=-1e300, le=1e300)]
+
+
+class _Share(Struct, forbid_unknown_fields=True):
+    mean: _Figure
+    max: _Figure
+    stddev: _Figure
 
 
 class _Failed(Struct, rename="camel"):
@@ -35,7 +40,7 @@ class _Failed(Struct, rename="camel"):
     patches: dict[str, Any]
     kubernetes_version: str | None
     seed: int | None
-    seconds: float
+    seconds: _Figure
     worker: str
     error: str = ""
     defect: bool = False
@@ -44,14 +49,14 @@ class _Failed(Struct, rename="camel"):
 class _Ended(_Failed, rename="camel", kw_only=True):
     """A row of a run that did."""
 
-    placed: int
-    pending: int
-    gated: int
-    evicted: int
-    nodes_used: int
+    placed: _Count
+    pending: _Count
+    gated: _Count
+    evicted: _Count
+    nodes_used: _Count
     utilization: dict[str, _Share]
     placements: str
-    metrics: dict[str, float]
+    metrics: dict[str, _Figure]
 
 
 def problem_of(row: Row) -> str:
@@ -60,7 +65,7 @@ def problem_of(row: Row) -> str:
         return f"status {row['status']}"
     try:
         msgspec.convert(row, _Ended if row["status"] == OK else _Failed)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, OverflowError) as error:
         return str(error)
     return ""
 

@@ -20,6 +20,7 @@ from ksched_cli.sweep.sweep_file import (
 )
 
 TRIALS = 50
+_LIMIT = 2**53  # whole numbers up to here are floats, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,8 @@ def _dimensions(
             dimensions.append(Dimension(name, path, tuple(entry["values"])))
             continue
         low, high = entry["between"]
+        if not all(abs(bound) <= _LIMIT for bound in (low, high)):
+            raise document.error("expected numbers up to 2^53", "space", index, "between")
         if low > high or (low <= 0 and entry.get("log")):
             expected = "the least and the most, above 0 with log"
             raise document.error(f"expected {expected}", "space", index, "between")

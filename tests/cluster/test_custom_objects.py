@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from ksched_cli.cluster.custom_objects import Others, kind_with_group
+from ksched_cli.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ def test_objects_are_decoded_when_they_are_read_and_only_once() -> None:
     assert (list(others), len(others)) == (["A", "B"], 2)
     assert others["A"] == ({"a": 1}, {})
     assert others["A"] is others["A"]
-    with pytest.raises(msgspec.DecodeError):
+    with pytest.raises(InputError):
         others["B"]
 
 

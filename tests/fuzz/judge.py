@@ -55,7 +55,7 @@ class Verdict:
 def judged(arguments: Sequence[str], path: Path) -> Verdict:
     """What came of `ksched ARGUMENTS`, whose odd input is the file `path`."""
     left_open: list[str] = []
-    memory = _peak_mib()
+    memory, size = _peak_mib(), path.stat().st_size
     with _unraisable(left_open), warnings.catch_warnings(), _limit():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("always", ResourceWarning)
@@ -67,7 +67,7 @@ def judged(arguments: Sequence[str], path: Path) -> Verdict:
             )
     if left_open:
         return Verdict("left open", left_open[0], code)
-    allowed = MEMORY_FACTOR * path.stat().st_size / 2**20 + MEMORY_MIB
+    allowed = MEMORY_FACTOR * size / 2**20 + MEMORY_MIB
     if _peak_mib() - memory > allowed:
         return Verdict("memory", f"{_peak_mib() - memory:.0f} MiB more", code)
     for rule in (_judge_code, _judge_errors, _judge_output):

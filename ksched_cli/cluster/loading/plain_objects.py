@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-import msgspec
-
 from ksched_cli.cluster.loading.files import StateFiles
 from ksched_cli.cluster.loading.sources import documents
 from ksched_cli.errors import InputError
+from ksched_cli.kube.plain_json import plain_json
 
 Plain = dict[str, Any]
 
@@ -23,7 +22,7 @@ def plain_objects(paths: Sequence[str], stdin: BinaryIO | None = None) -> Iterat
     for source in StateFiles(paths, stdin or sys.stdin.buffer).sources():
         try:
             for document in documents(source):
-                yield from _objects(msgspec.json.decode(document.data), "", "")
+                yield from _objects(plain_json(document.data, source.name), "", "")
         except InputError:
             if not source.in_folder:
                 raise

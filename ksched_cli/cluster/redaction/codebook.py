@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 
 # Without vowels, so that no bad words come about, as in names that Kubernetes generates.
 ALPHABET = "bcdfghjklmnpqrstvwxz"
 # A single underscore is part of a part; two separate the zones of a volume's label.
 PART = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
 
+_CODE = re.compile(rf"[{ALPHABET}]*[{ALPHABET[1:]}]")  # see code_between
 _DIGIT = {letter: digit for digit, letter in enumerate(ALPHABET)}
 
 
@@ -63,6 +65,16 @@ class Codebook:
 
     def as_mapping(self) -> dict[str, str]:
         return {part: self._codes[part] for part in sorted(self._codes)}
+
+
+def is_codebook(codes: Mapping[str, str]) -> bool:
+    """Whether these are codes of parts of names, in the order of the parts."""
+    in_order = [codes[part] for part in sorted(codes)]
+    return (
+        all(PART.fullmatch(part) for part in codes)
+        and all(_CODE.fullmatch(code) for code in in_order)
+        and all(low < high for low, high in pairwise(in_order))
+    )
 
 
 def code_between(low: str, high: str) -> str:

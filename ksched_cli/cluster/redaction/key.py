@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ksched_cli.cluster.redaction.codebook import Codebook
+from ksched_cli.cluster.redaction.codebook import Codebook, is_codebook
 from ksched_cli.errors import InputError
 
 _KIND, _API_VERSION = "RedactionKey", "ksched/v1"
@@ -36,10 +36,12 @@ def read_key(path: str) -> Codebook:
         key = msgspec.json.decode(file.read_bytes(), type=_Key)
     except OSError as error:
         raise InputError(path, f"the key cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, f"not the key of a redaction: {error}") from None
     if key.kind != _KIND:
         raise InputError(path, f'not the key of a redaction: its kind is "{key.kind}"')
+    if not is_codebook(key.parts):
+        raise InputError(path, "not the key of a redaction: its codes were changed")
     return Codebook(key.parts)
 
 

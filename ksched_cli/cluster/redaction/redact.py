@@ -22,6 +22,7 @@ from ksched_cli.cluster.redaction.fields import (
 )
 from ksched_cli.cluster.redaction.renamer import Rename, Renamer
 from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.kube.plain_json import plain_json
 
 Plain = dict[str, Any]
 Change = Callable[[Renamer, Any], Any]
@@ -33,24 +34,23 @@ def redacted(objects: Iterable[bytes], codebook: Codebook) -> tuple[list[bytes],
     """The objects without what nobody reads, renamed; those of kinds that ksched does not read are
     left out. objects: JSON. codebook: gets codes for all that it has none for."""
     trimmed_objects = [
-        msgspec.json.encode(trimmed(obj)) for obj in map(msgspec.json.decode, objects) if _kind(obj)
+        msgspec.json.encode(trimmed(obj)) for obj in map(plain_json, objects) if _kind(obj)
     ]
     renamer = Renamer(codebook)
-    for obj in map(msgspec.json.decode, trimmed_objects):
+    for obj in map(plain_json, trimmed_objects):
         if obj["kind"] == _STATEFUL_SET:
             renamer.learn_stateful_set((obj.get("metadata") or {}).get("name") or "")
         _change_of(obj)(renamer, obj)
     renamer.learned()
     changed = [
-        msgspec.json.encode(_renamed(renamer, obj))
-        for obj in map(msgspec.json.decode, trimmed_objects)
+        msgspec.json.encode(_renamed(renamer, obj)) for obj in map(plain_json, trimmed_objects)
     ]
     return changed, renamer
 
 
 def object_names(objects: Iterable[bytes], renamer: Renamer) -> Iterator[tuple[str, str, str]]:
     """Kind, name after and before of each object; with its namespace where it has one."""
-    for obj in map(msgspec.json.decode, objects):
+    for obj in map(plain_json, objects):
         if _kind(obj):
             metadata = obj.get("metadata") or {}
             name, namespace = metadata.get("name", ""), metadata.get("namespace", "")

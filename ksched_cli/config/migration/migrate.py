@@ -95,12 +95,12 @@ def _read(text: str, source_name: str) -> EditableDocument:
         return EditableDocument(text)
     except YamlError as error:
         raise yaml_failure(error, source_name) from None
-    except ValueError:
+    except ValueError as error:
         try:
             parse(text)
-        except JsonError as error:
-            raise json_failure(text, error, source_name) from None
-        raise
+        except JsonError as failure:
+            raise json_failure(text, failure, source_name) from None
+        raise InputError(source_name, f"cannot be migrated: {str(error).lower()}") from None
 
 
 # -- v1beta1, v1beta2, v1beta3 --------------------------------------------------------------------

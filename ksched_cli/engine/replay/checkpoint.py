@@ -1,13 +1,15 @@
 """A replay as it is between two instants, in a file, to go on with later.
 
-The file is Python's pickle. Reading one makes nothing but objects of the classes that a replay
-consists of: a file that names others is refused.
+The file is a digest and a pickle of Python's, which is read where it has that digest. Reading one
+makes nothing but objects of the classes that a replay consists of: a file that names others is
+refused.
 """
 
 from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, fields
+from hashlib import sha256
 from io import BytesIO
 from itertools import islice
 from typing import Any
@@ -26,7 +28,8 @@ from ksched_cli.engine.replay.world import Assumptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice
 from ksched_cli.errors import InputError
 
-_VERSION = 4
+_VERSION = 5
+_DIGEST_LENGTH = sha256().digest_size
 _OWN = ("ksched_cli.cluster.", "ksched_cli.engine.replay.", "ksched_cli.kube.quantity")
 _OTHERS = {
     ("msgspec", "Raw"),
@@ -120,13 +123,17 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         world.simulation.waiting.clock.alarms,
         records,
     )
-    return pickle.dumps(checkpoint, protocol=5)
+    data = pickle.dumps(checkpoint, protocol=5)
+    return sha256(data).digest() + data
 
 
 def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:
     """Raises InputError where it is none, or one of another replay. name: of the file"""
+    digest, pickled = data[:_DIGEST_LENGTH], data[_DIGEST_LENGTH:]
     try:
-        checkpoint = _Reader(BytesIO(data)).load()
+        if sha256(pickled).digest() != digest:
+            raise pickle.UnpicklingError("it is damaged, or of another version of ksched")
+        checkpoint = _Reader(BytesIO(pickled)).load()
     except Exception as error:
         raise InputError(name, f"this is no checkpoint: {error}") from None
     if not isinstance(checkpoint, Checkpoint) or checkpoint.version != _VERSION:

@@ -14,6 +14,7 @@ import msgspec
 
 from ksched_cli.cluster.objects import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.kube.plain_json import typed_json
 
 Fragments = Mapping[str, Hashable]
 
@@ -76,7 +77,7 @@ def sign_volumes(pod: PodInfo) -> Fragments:
         return {"volumes": ()}
     raw = bytes(pod.pod.raw)
     if raw:
-        volumes = msgspec.json.decode(raw, type=_Volumes).spec.volumes
+        volumes = typed_json(raw, _Volumes).spec.volumes or ()
     else:
         volumes = tuple(msgspec.to_builtins(volume) for volume in pod.spec.volumes)
     sources = [{key: value for key, value in v.items() if key != "name"} for v in volumes]

@@ -7,9 +7,12 @@ import random
 from collections.abc import Callable
 
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.selectors import parse_int64
 
 DAY = 86_400.0
 _BURST = 10  # pods, unless told
+_LONGEST = 1e11  # seconds, which is what a timeline may have
+_WIDEST = 20  # of a logarithm
 
 # Takes how many pods come, and in how many seconds; seconds after the start, in order.
 Arrivals = Callable[[random.Random, int, float], list[float]]
@@ -31,8 +34,8 @@ def arrivals_of(text: str) -> Arrivals:
             return _diurnal
         case ["burst"]:
             return _bursts(_BURST)
-        case ["burst", size] if size.isdecimal() and int(size):
-            return _bursts(int(size))
+        case ["burst", size] if (parse_int64(size) or 0) > 0:
+            return _bursts(parse_int64(size) or 0)
     raise UsageError(f'--arrivals takes {ARRIVALS}; not "{text}"')
 
 
@@ -61,7 +64,7 @@ def _bursts(size: int) -> Arrivals:
 
     def arrivals(draw: random.Random, pods: int, length: float) -> list[float]:
         times = _poisson(draw, -(-pods // size), length)
-        return [at for at in times for _ in range(size)][:pods]
+        return [at for at in times for _ in range(min(size, pods))][:pods]
 
     return arrivals
 
@@ -81,7 +84,7 @@ def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
 
 
 def _run_time(name: str, numbers: list[float]) -> RunTime | None:
-    if not all(0 <= number < math.inf for number in numbers):
+    if not all(0 <= number <= _LONGEST for number in numbers):
         return None
     match name, numbers:
         case "fixed", [length]:
@@ -90,6 +93,6 @@ def _run_time(name: str, numbers: list[float]) -> RunTime | None:
             return lambda draw: draw.uniform(least, most)
         case "exponential", [mean] if mean:
             return lambda draw: draw.expovariate(1 / mean)
-        case "lognormal", [median, sigma] if median:
+        case "lognormal", [median, sigma] if median and sigma <= _WIDEST:
             return lambda draw: draw.lognormvariate(math.log(median), sigma)
     return None

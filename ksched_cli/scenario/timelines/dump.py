@@ -28,8 +28,7 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
     for item in plain_objects(paths):
         if item["kind"] != "Pod" or _is_static(item):
             continue
-        metadata = item.get("metadata") or {}
-        pods[str(metadata.get("uid") or _key(item))] = item
+        pods[str(_object(item, "metadata").get("uid") or _key(item))] = item
     if not pods:
         raise InputError(", ".join(paths), "there are no pods in it", hint=_HINT)
     created = {uid: _created(pod) for uid, pod in pods.items()}
@@ -47,11 +46,11 @@ def timeline_of_dump(paths: Sequence[str]) -> tuple[Plain, list[Plain]]:
 
 def _is_static(pod: Plain) -> bool:
     """The kubelet's own; no scheduler sees it before it runs."""
-    return _MIRROR in ((pod.get("metadata") or {}).get("annotations") or {})
+    return _MIRROR in _object(pod, "metadata", "annotations")
 
 
 def _key(pod: Plain) -> str:
-    metadata = pod.get("metadata") or {}
+    metadata = _object(pod, "metadata")
     return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
 
 
@@ -62,11 +61,12 @@ def _reference(pod: Plain) -> Plain:
 
 def _arrival(pod: Plain, at: float) -> Plain:
     read = trimmed(pod)
-    metadata = {key: read["metadata"][key] for key in _METADATA if read["metadata"].get(key)}
-    spec = {key: value for key, value in (read.get("spec") or {}).items() if key != "nodeName"}
+    own = _object(read, "metadata")
+    metadata = {key: own[key] for key in _METADATA if own.get(key)}
+    spec = {key: value for key, value in _object(read, "spec").items() if key != "nodeName"}
     if "volumes" in spec:
         # Of configuration and tokens nothing but the name is left, which differs from pod to pod.
-        volumes = [volume for volume in spec["volumes"] or () if set(volume) - {"name"}]
+        volumes = [volume for volume in _objects(spec, "volumes") if set(volume) - {"name"}]
         spec = {**spec, "volumes": volumes} if volumes else _without(spec, "volumes")
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     event: Plain = {"at": at, "pod": manifest}
@@ -80,11 +80,34 @@ def _without(spec: Mapping[str, Any], key: str) -> Plain:
     return {name: value for name, value in spec.items() if name != key}
 
 
+# -- parts, which nobody has checked ---------------------------------------------------------------
+
+
+def _object(value: Plain, *path: str) -> Plain:
+    """The object at a path; empty where there is none. Raises InputError for anything else."""
+    pod = value
+    for key in path:
+        value = value.get(key) or {}
+        if not isinstance(value, dict):
+            problem = f"expected an object, got {value!r:.60}"
+            raise InputError("", problem, subject=f"{_subject(pod)}: {key}", hint=_HINT)
+    return value
+
+
+def _objects(value: Plain, key: str) -> list[Plain]:
+    """The objects of a list; none where there is no list. Raises InputError for anything else."""
+    items = value.get(key) or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        problem = f"expected a list of objects, got {items!r:.60}"
+        raise InputError("", problem, subject=key, hint=_HINT)
+    return items
+
+
 # -- times ----------------------------------------------------------------------------------------
 
 
 def _created(pod: Plain) -> datetime:
-    text = (pod.get("metadata") or {}).get("creationTimestamp")
+    text = _object(pod, "metadata").get("creationTimestamp")
     if text is None:
         raise InputError("", "it has no creationTimestamp", subject=_subject(pod), hint=_HINT)
     return _moment(text, "metadata.creationTimestamp", pod)
@@ -93,13 +116,13 @@ def _created(pod: Plain) -> datetime:
 def _run_time(pod: Plain) -> float | None:
     """Seconds from when it had a node to the end of its last container; None where it has not
     ended."""
-    status = pod.get("status") or {}
+    status = _object(pod, "status")
     if status.get("phase") not in _FINISHED:
         return None
     ends = [_moment(text, "status.containerStatuses", pod) for text in _end_texts(status)]
     if not ends:
         return None
-    conditions = {each.get("type"): each for each in status.get("conditions") or ()}
+    conditions = {str(each.get("type")): each for each in _objects(status, "conditions")}
     scheduled = conditions.get("PodScheduled", {})
     placed = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
     begin = placed or status.get("startTime")
@@ -108,8 +131,8 @@ def _run_time(pod: Plain) -> float | None:
 
 
 def _end_texts(status: Plain) -> Iterator[str]:
-    for container in status.get("containerStatuses") or ():
-        text = ((container.get("state") or {}).get("terminated") or {}).get("finishedAt")
+    for container in _objects(status, "containerStatuses"):
+        text = _object(container, "state", "terminated").get("finishedAt")
         if text:
             yield text
 
@@ -117,11 +140,13 @@ def _end_texts(status: Plain) -> Iterator[str]:
 def _moment(text: object, path: str, pod: Plain) -> datetime:
     try:
         moment = datetime.fromisoformat(str(text))
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         problem = f'"{text}" is no time as 2026-01-31T12:00:00Z'
         raise InputError("", problem, subject=f"{_subject(pod)}: {path}") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment
 
 
 def _subject(pod: Plain) -> str:
-    return f"Pod {_key(pod)}"
+    metadata = pod.get("metadata")
+    return f"Pod {_key(pod)}" if isinstance(metadata, dict) else "Pod"

@@ -54,9 +54,9 @@ def _template(document: object, source: str) -> PodTemplate:
         pod = _within(document, "spec", "template")
     if not isinstance(pod.get("spec"), dict):
         raise InputError(source, f"{kind or 'an object'} has no pod in it", hint=_HINT)
-    own = document.get("metadata") or {}
-    metadata = {"namespace": own.get("namespace"), **(pod.get("metadata") or {})}
-    annotations = {**(own.get("annotations") or {}), **(metadata.get("annotations") or {})}
+    own, of_pod = _object(document, "metadata", source), _object(pod, "metadata", source)
+    metadata = {"namespace": own.get("namespace"), **of_pod}
+    annotations = {**_object(own, "annotations", source), **_object(of_pod, "annotations", source)}
     weight = _weight(str(annotations.pop(WEIGHT, 1)), source)
     runs_for = annotations.pop(RUNS_FOR, None)
     named = {**metadata, "annotations": annotations if pod is document else None}
@@ -67,6 +67,14 @@ def _template(document: object, source: str) -> PodTemplate:
     load_objects(ClusterState(), [{**pod, "metadata": {**metadata, "name": "p"}}], source)
     run_time = None if runs_for is None else run_time_of(str(runs_for), f"{source}: {RUNS_FOR}")
     return PodTemplate(manifest, weight, run_time)
+
+
+def _object(document: Plain, key: str, source: str) -> Plain:
+    """Empty where there is none. Raises InputError for what is no object."""
+    value = document.get(key)
+    if value is not None and not isinstance(value, dict):
+        raise InputError(source, f"{key}: expected an object, got {value!r:.60}", hint=_HINT)
+    return value or {}
 
 
 def _within(document: Plain, *path: str) -> Plain:

@@ -77,9 +77,9 @@ class TraceReader:
         """The header and the events. Raises InputError with the line of a row that is wrong."""
         raw, source = read_file(path)
         reader = csv.DictReader(StringIO(decode_text(unpacked(raw, source), source), newline=""))
-        self._check_columns(reader.fieldnames or (), source)
         events: list[tuple[float, Plain]] = []
         try:
+            self._check_columns(reader.fieldnames or (), source)
             for index, row in enumerate(reader):
                 if None in row or None in row.values():
                     raise _RowError(f"expected {len(reader.fieldnames or ())} values")
@@ -91,7 +91,11 @@ class TraceReader:
         first = min(at for at, _ in events) // 1
         for at, event in events:
             event["at"] = number(at - first)
-        start = datetime.fromtimestamp(first, UTC)
+        try:
+            start = datetime.fromtimestamp(first, UTC)
+        except (ValueError, OverflowError, OSError):
+            problem = "the first time is in no year from 1 to 9999; is --time-unit right?"
+            raise InputError(source, problem) from None
         return header(start, self._templates), [event for _, event in events]
 
     def _check_columns(self, present: Sequence[str], source: str) -> None:
@@ -193,7 +197,10 @@ class TraceReader:
             resources["limits"] = limits
         spec: Plain = {"containers": [{"name": "main", "image": "main", "resources": resources}]}
         if columns.priority and row[columns.priority].strip():
-            spec["priority"] = int(self._number(row[columns.priority].strip(), columns.priority))
+            priority = self._number(row[columns.priority].strip(), columns.priority)
+            if not -(2**31) <= priority < 2**31:
+                raise _RowError(f'column "{columns.priority}": {priority:g} is no priority')
+            spec["priority"] = int(priority)
         terms = [
             {"key": label, "operator": "In", "values": row[column].strip().split(_ALTERNATIVES)}
             for label, column in columns.selectors.items()

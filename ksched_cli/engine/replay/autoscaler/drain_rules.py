@@ -12,6 +12,7 @@ import msgspec
 
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.scenario.node_groups import AutoscalerSettings
 from ksched_cli.scenario.pods import budget_matcher, is_of_daemon_set, is_static
 
@@ -101,7 +102,7 @@ def _has_local_storage(pod: Pod) -> bool:
     raw = bytes(pod.raw)
     if b'"emptyDir"' not in raw and b'"hostPath"' not in raw:
         return False
-    spec = msgspec.json.decode(raw, type=_WithVolumes).spec
+    spec = typed_json(raw, _WithVolumes).spec
     safe = pod.metadata.annotations.get(SAFE_VOLUMES, "").split(",")
     return any(
         volume.is_local and volume.name not in safe for volume in (spec and spec.volumes) or ()

@@ -1,0 +1,53 @@
+"""JSON of an object that was decoded by its type, read again for what the type leaves out.
+
+The type's decoder skips fields that it does not have: a number in them may be out of every range,
+or a field of another shape than it should.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from ksched_cli.errors import InputError
+
+T = TypeVar("T")
+
+THE_STATE = "the state"
+_ANYTHING: type[Any] = cast("type[Any]", Any)
+
+
+def plain_json(data: bytes | msgspec.Raw, source: str = THE_STATE) -> Any:
+    """Plain data. source: what errors say it is from. Raises InputError."""
+    return typed_json(data, _ANYTHING, source)
+
+
+def json_of(value: Any, source: str = THE_STATE) -> bytes:
+    """JSON of plain data in which numbers may have kept their literals (kube/json_tree.py).
+
+    source: what errors say it is from. Raises InputError for a number that is out of range.
+    """
+
+    def number(literal: Any) -> float:
+        converted = float(literal)
+        if not math.isfinite(converted):
+            raise InputError(
+                source, f"the number {getattr(literal, 'literal', literal)} is too large"
+            )
+        return converted
+
+    return msgspec.json.encode(value, enc_hook=number)
+
+
+def typed_json(data: bytes | msgspec.Raw, kind: type[T], source: str = THE_STATE) -> T:
+    """A value of a type. source: what errors say it is from. Raises InputError."""
+    try:
+        value: T = msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        problem = f"{str(error)[:1].lower()}{str(error)[1:]}"
+        raise InputError(source, f"an object cannot be read: {problem}") from None
+    except RecursionError:
+        raise InputError(source, "an object is nested too deeply") from None
+    return value

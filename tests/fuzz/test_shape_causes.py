@@ -1,0 +1,410 @@
+"""Values of another shape or out of range that once ended in a traceback, a test for each cause."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpora import EXAMPLES
+from format import DAY, REPLAY
+from judge import judged
+from own_state import own_state
+from run_subjects import rows_corpus
+from test_causes import DIGITS, KIND, judge_state
+from test_file_causes import judge_file, sweep_of
+from time_formats import CHECKPOINTED, checkpoint
+
+from ksched_cli.testing import node, pod
+from tests.extenders.fixtures import Serve
+from tests.extenders.servers import Code
+from tests.live.fake_api_server import write_kubeconfig
+
+OWN = "own.json"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+SWEEP = str(EXAMPLES / "sweep" / "sweep.yaml")
+STATE = str(REPLAY / "cluster.yaml")
+
+
+def written_state(folder: Path) -> str:
+    path = folder / OWN
+    path.write_text("\n".join(map(json.dumps, own_state())))
+    return str(path)
+
+
+def judge_change(folder: Path, change: str, code: int | None = 2) -> str:
+    """What is said of a change to own_state."""
+    path = Path(written_state(folder))
+    verdict = judged(["schedule", "--state", str(path), "--change", change, "-o", "json"], path)
+    assert not verdict.rule, verdict
+    assert code is None or verdict.code == code, verdict
+    return verdict.errors
+
+
+def with_field(manifest: Any, value: str) -> str:
+    """The manifest with a field that nobody knows. value: JSON"""
+    return json.dumps(manifest)[:-1] + f', "x": {value}}}'
+
+
+# -- states ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["1e400", "[-1e400]"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("schedule", "--change", "cordon a"), ("snapshot", "{}"), ("snapshot", "{}", "--full"),
+        ("timeline", "from-dump"), ("capacity", "p"), ("snapshot", "{}", "--redact"),
+    ],
+)  # fmt: skip
+def test_a_number_out_of_range_that_nobody_reads_is_no_defect(
+    question: tuple[str, ...], value: str, tmp_path: Path
+) -> None:
+    path, out = tmp_path / "state.json", str(tmp_path / "out.json")
+    path.write_text("\n".join(with_field(item, value) for item in (node("a"), pod("p"))))
+    arguments = [argument.replace("{}", out) for argument in question]
+    arguments += [str(path)] if "timeline" in question else ["--state", str(path)]
+    verdict = judged(arguments, path)
+    assert not verdict.rule, verdict
+
+
+@pytest.mark.parametrize(
+    ("pointer", "value"),
+    [
+        ("lastHeartbeatTime", "yesterday"), ("lastHeartbeatTime", "2026-01-01"),
+        ("lastTransitionTime", "x"), ("lastTransitionTime", None), ("lastTransitionTime", []),
+        ("restartCount", "many"), ("creationTimestamp", None),
+    ],
+)  # fmt: skip
+def test_pods_are_removed_in_an_order_whatever_their_statuses_say(
+    pointer: str, value: object, tmp_path: Path
+) -> None:
+    text = "\n".join(map(json.dumps, own_state()))
+    objects = json.loads(f"[{text.replace(chr(10), ',')}]", object_pairs_hook=dict)
+
+    def changed(item: Any) -> Any:
+        if isinstance(item, list):
+            return [changed(part) for part in item]
+        if not isinstance(item, dict):
+            return item
+        return {key: value if key == pointer else changed(part) for key, part in item.items()}
+
+    state = "\n".join(map(json.dumps, changed(objects)))
+    question = ("schedule", "--change", "scale rs/web-1 --replicas=0")
+    assert judge_state(tmp_path, state, *question, name="x.json").code in (0, 1, 2)
+
+
+def test_pods_are_removed_where_nobody_knows_the_time(tmp_path: Path) -> None:
+    ready = [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    other = [{**ready[0], "lastTransitionTime": "2026-01-01T00:00:01Z"}]
+    owner = [{"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "r", "uid": "u",
+              "controller": True}]  # fmt: skip
+    pods = [pod(name, node="a") for name in ("p", "q")]
+    for each, conditions in zip(pods, (ready, other), strict=True):
+        each["metadata"]["ownerReferences"] = owner
+        each["status"] = {"phase": "Running", "conditions": conditions}
+    state = "\n".join(map(json.dumps, [node("a"), *pods]))
+    question = ("schedule", "--change", "scale rs/r --replicas=1")
+    assert judge_state(tmp_path, state, *question, name="x.json").code == 0
+
+
+def test_volumes_of_another_shape_are_no_defect_of_a_drain(tmp_path: Path) -> None:
+    running = pod("p", node="a")
+    running["spec"]["volumes"] = [{"name": "v", "emptyDir": "x"}]
+    state = "\n".join(map(json.dumps, [node("a"), running]))
+    question = ("schedule", "--change", "drain a")
+    assert judge_state(tmp_path, state, *question, name="x.json").code in (0, 1, 2)
+
+
+@pytest.mark.parametrize("event", [
+    {"involvedObject": "x"}, {"regarding": []}, {"series": "x"}, {"metadata": ["x"]},
+    {"involvedObject": {"uid": []}}, {"reason": []}, {"eventTime": "0001-01-01T00:00:00"},
+])  # fmt: skip
+def test_events_of_another_shape_are_passed_over(event: dict[str, object], tmp_path: Path) -> None:
+    own = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "Scheduled"}
+    path = tmp_path / "after.json"
+    content = [node("a"), pod("p", node="a"), {**own, **event}]
+    before = tmp_path / "before.json"
+    before.write_text("\n".join(map(json.dumps, (node("a"), pod("p")))))
+    arguments = ("audit", "--before", str(before), "--after", "{}")
+    assert judge_file(tmp_path, path.name, content, *arguments).code in (0, 1)
+
+
+# -- changes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("""patch pc/high --type=merge -p '{"metadata": null}'""", "expected a name"),
+        ("""patch pc/high --type=json -p '[{"op":"remove","path":"/metadata"}]'""", "a name"),
+        ("""patch pod/web-1 --type=json -p '[{"op":"add","path":"/spec/containers/%s"}]'"""
+         % ("9" * 30), "there is nothing at this path"),
+        (f"drain {DIGITS}", "no node"),
+        (f"scale deployment/web --replicas={DIGITS}", "takes a whole number"),
+    ],
+)  # fmt: skip
+def test_a_change_of_nothing_that_there_is_is_refused(
+    change: str, problem: str, tmp_path: Path
+) -> None:
+    assert problem in judge_change(tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"metadata": {"name": "web", "annotations": 5}},
+        {"metadata": {"name": "web", "annotations": [LAST_APPLIED]}},
+        {"spec": {"template": {"metadata": float("inf")}}},
+        {"spec": {"template": {"spec": {"containers": [{"name": []}]}}}},
+        {"spec": {"template": {"spec": {"containers": [{"name": {}}, None]}}}},
+        {"spec": {"template": {"spec": {"volumes": "x"}}}},
+        {"spec": None, "metadata": {"name": "web", "labels": 3}},
+    ],
+)  # fmt: skip
+def test_a_manifest_of_another_shape_is_not_applied_to_what_is_there(
+    fields: dict[str, object], tmp_path: Path
+) -> None:
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    changes = [{"apply": {**manifest, **fields}}]
+    scenario = {"apiVersion": "ksched/v1", "kind": "Scenario", "changes": changes}
+    state = written_state(tmp_path)
+    arguments = ("schedule", "--state", state, "--scenario", "{}")
+    assert judge_file(tmp_path, "s.json", scenario, *arguments).code == 2
+
+
+def test_a_manifest_that_is_nested_deeply_is_no_defect(tmp_path: Path) -> None:
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    path = tmp_path / "m.json"
+    for depth in (300, 900):
+        path.write_text(with_field(manifest, "[" * depth + "]" * depth))
+        judge_change(tmp_path, f"apply -f {path}", None)
+
+
+# -- files that say what to run -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", [{"seeds": 2.0}, {"seeds": [1.0]}, {"plugins": ["a\x00.py"]}])
+def test_a_sweep_of_another_shape_is_refused(field: dict[str, object], tmp_path: Path) -> None:
+    sweep = sweep_of(**field)
+    assert judge_file(tmp_path, "s.json", sweep, "sweep", "{}", "--dry-run").code == 2
+
+
+@pytest.mark.parametrize("field", [
+    {"trials": 2.0}, {"samplerSeed": 2**32},
+    {"space": [{"path": "percentageOfNodesToScore", "between": [0, 10**400]}]},
+    {"space": [{"path": "percentageOfNodesToScore", "between": [-(10**30), 1]}]},
+])  # fmt: skip
+def test_a_search_out_of_range_is_refused(field: dict[str, object], tmp_path: Path) -> None:
+    tune = {
+        **sweep_of(kind="Tune", seeds=1),
+        "space": [{"path": "percentageOfNodesToScore", "between": [5, 100]}],
+        "objectives": [{"metric": "nodesUsed", "goal": "minimize"}],
+        "trials": 1,
+    }
+    assert judge_file(tmp_path, "t.json", {**tune, **field}, "tune", "{}").code == 2
+
+
+@pytest.mark.parametrize("change", [
+    {"placed": 10**400}, {"placed": -1}, {"seconds": float("nan")}, {"seconds": float("inf")},
+    {"utilization": {"cpu": {"mean": 1, "max": 1, "stddev": 1, "more": "x"}}},
+    {"metrics": {"m": float("-inf")}},
+])  # fmt: skip
+def test_figures_of_a_row_out_of_range_are_refused(
+    change: dict[str, object], tmp_path: Path
+) -> None:
+    content = [{**rows_corpus()[0], **change}, ""]
+    assert judge_file(tmp_path, "r.jsonl", content, "sweep", SWEEP, "--rows", "{}").code == 2
+
+
+@pytest.mark.parametrize("text", [
+    '{"x": %s}' % ("9" * 5000), '{"x": %s}' % ("[" * 3000 + "]" * 3000), '{"x": NaN}',
+])  # fmt: skip
+def test_a_number_that_nothing_holds_is_not_migrated(text: str, tmp_path: Path) -> None:
+    kind = json.dumps({**KIND, "apiVersion": "kubescheduler.config.k8s.io/v1beta3"})
+    content = f"{kind[:-1]}, {text[1:]}"
+    assert judge_file(tmp_path, "c.json", content, "config", "migrate", "{}").code == 2
+
+
+def test_a_list_where_labels_are_to_be_added_is_migrated(tmp_path: Path) -> None:
+    configs = [
+        {"name": "NodeLabel", "args": {"presentLabels": ["pool"]}},
+        {"name": "NodeAffinity", "args": {"addedAffinity": [None]}},
+    ]
+    profile = {"plugins": {"filter": {"enabled": [{"name": "NodeLabel"}]}}, "pluginConfig": configs}
+    old = {**KIND, "apiVersion": "kubescheduler.config.k8s.io/v1beta1", "profiles": [profile]}
+    assert judge_file(tmp_path, "c.json", old, "config", "migrate", "{}").code in (0, 1)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", DIGITS])
+def test_a_number_out_of_range_in_a_configuration_is_shown(number: str, tmp_path: Path) -> None:
+    shape = f'[{{"utilization": {number}, "score": 1}}]'
+    args = f'{{"scoringStrategy": {{"requestedToCapacityRatio": {{"shape": {shape}}}}}}}'
+    config = f'{{"name": "NodeResourcesFit", "args": {args}}}, {{"name": "Own", "args": {number}}}'
+    text = f'{json.dumps(KIND)[:-1]}, "profiles": [{{"pluginConfig": [{config}]}}]}}'
+    for command in (("validate",), ("config", "show")):
+        judge_file(tmp_path, "c.json", text, *command, "{}")
+
+
+def test_a_file_that_is_nested_deeply_is_validated(tmp_path: Path) -> None:
+    text = f"a: {'[' * 1200}{']' * 1200}\nkind: KubeSchedulerConfiguration\n"
+    assert judge_file(tmp_path, "c.yaml", text, "validate", "{}").code in (1, 2)
+
+
+# -- over time ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("manifest", [
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": []},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": {}}},
+])  # fmt: skip
+def test_a_class_without_a_name_is_not_put(manifest: dict[str, object], tmp_path: Path) -> None:
+    timeline = {
+        "apiVersion": "ksched/v1",
+        "kind": "Timeline",
+        "events": [{"at": 1, "put": manifest}],
+    }
+    arguments = ("replay", "{}", "--state", STATE)
+    assert judge_file(tmp_path, "t.json", timeline, *arguments).code == 2
+
+
+@pytest.mark.parametrize("fields", [
+    {"provisioningDelay": 10**400}, {"maxSize": 2.0}, {"template": {"metadata": "x"}},
+    {"template": {"metadata": {"labels": [1]}}}, {"template": {"apiVersion": "apps/v1"}},
+])  # fmt: skip
+def test_a_node_group_of_another_shape_is_refused(fields: Any, tmp_path: Path) -> None:
+    group = {"name": "g", "maxSize": 1, "template": {}, **fields}
+    scaling = {"apiVersion": "ksched/v1", "kind": "Autoscaler", "nodeGroups": [group]}
+    arguments = ("replay", DAY, "--state", STATE, "--autoscaler", "{}")
+    assert judge_file(tmp_path, "a.json", scaling, *arguments).code == 2
+
+
+def test_a_checkpoint_that_was_changed_is_none(tmp_path: Path) -> None:
+    data, path = checkpoint(), tmp_path / "checkpoint"
+    for place in range(0, len(data), len(data) // 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        verdict = judged([*CHECKPOINTED, "--checkpoint", str(path)], path)
+        assert (verdict.rule, verdict.code) == ("", 2)
+        assert "this is no checkpoint" in verdict.errors
+
+
+@pytest.mark.parametrize("part", [
+    {"metadata": "x"}, {"metadata": {"annotations": 5}}, {"status": "x"}, {"spec": []},
+    {"status": {"phase": "Failed", "conditions": ["x"]}},
+    {"status": {"phase": "Failed", "conditions": [{"type": []}]}},
+    {"status": {"phase": "Failed", "containerStatuses": [{"state": "x"}]}},
+    {"spec": {"volumes": [None]}},
+    {"metadata": {"name": "p", "creationTimestamp": "0001-01-01T00:00:00+23:59"}},
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["from-dump", "generate"])
+def test_a_pod_of_another_shape_makes_no_timeline(
+    part: dict[str, object], command: str, tmp_path: Path
+) -> None:
+    own = pod("p")
+    own["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    arguments = ("timeline", command, "{}")
+    assert judge_file(tmp_path, "d.json", {**own, **part}, *arguments).code in (0, 2)
+
+
+@pytest.mark.parametrize("options", [
+    ("--arrivals", f"burst:{DIGITS}"), ("--arrivals", "burst:1000000000000"),
+    ("--runs-for", "lognormal:1:1e6"), ("--runs-for", "fixed:1e300"),
+])  # fmt: skip
+def test_a_random_timeline_out_of_range_is_refused_or_made(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    arguments = ("timeline", "generate", "{}", "--pods", "3", *options)
+    assert judge_file(tmp_path, "p.json", pod("p"), *arguments).code in (0, 2)
+
+
+@pytest.mark.parametrize("row", ["1e19,1", "1e12,1", "0,1e19", f'0,"{"1" * 200_000}"', '0,"\x00'])
+def test_a_trace_out_of_range_is_refused(row: str, tmp_path: Path) -> None:
+    columns = ("--created", "t", "--request", "cpu=cpu", "--priority", "cpu")
+    arguments = ("timeline", "from-csv", "{}", *columns)
+    assert judge_file(tmp_path, "t.csv", f"t,cpu\n{row}\n", *arguments).code == 2
+
+
+# -- what others write or answer ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [
+    {"a": "b"}, {"a": ""}, {"a": "x1"}, {"a-b": "c"}, {"a": "d", "b": "c"}, {"a": "c", "b": "c"},
+])  # fmt: skip
+def test_a_key_whose_codes_were_changed_is_none(parts: dict[str, str], tmp_path: Path) -> None:
+    """Between two codes that are not in order there is no third."""
+    key = {"kind": "RedactionKey", "apiVersion": "ksched/v1", "parts": parts, "names": {}}
+    out = str(tmp_path / "out.json")
+    arguments = ("snapshot", out, "--state", STATE, "--redact-key", "{}")
+    verdict = judge_file(tmp_path, "key.json", key, *arguments)
+    assert verdict.code == 2
+    assert "its codes were changed" in verdict.errors
+
+
+def test_a_recording_that_is_nested_deeply_is_none(tmp_path: Path) -> None:
+    example = EXAMPLES / "extender"
+    files = ("--state", str(example / "cluster.yaml"), "--config", str(example / "scheduler.yaml"))
+    line = f'{{"url": "u", "request": {"[" * 100_000}'
+    arguments = ("schedule", *files, "--replay-extenders", "{}")
+    assert judge_file(tmp_path, "calls.jsonl", line, *arguments).code == 2
+
+
+@pytest.mark.parametrize("location", ["http://a:99999999/x", "http://[::1", "http://[x]/", "//"])
+def test_a_redirect_to_no_url_is_a_failure(location: str, serve: Serve, tmp_path: Path) -> None:
+    server = serve({"/filter": Code(307, headers={"Location": location})})
+    extender = {"urlPrefix": server.url, "filterVerb": "filter", "ignorable": True}
+    extender["httpTimeout"] = "2562047h47m16.854775807s"
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({**KIND, "extenders": [extender]}))
+    state = "\n".join(map(json.dumps, [node("a"), pod("p")]))
+    arguments = ("schedule", "--config", str(config))
+    verdict = judge_state(tmp_path, state, *arguments, name="x.json")
+    assert verdict.code == 0
+    assert "Traceback" not in verdict.errors
+
+
+NODES = "/api/v1/nodes"
+
+
+@pytest.mark.parametrize(("path", "answer"), [
+    (NODES, b'{"items": [1]}'), (NODES, b'{"items": [null]}'),
+    (NODES, b'{"items": [{"x": 1e400}]}'),
+    (NODES, b'{"items": [{"metadata": {"name": "\xff"}}]}'), (NODES, b"[" * 100_000),
+    (NODES, b'{"metadata": {"continue": "\xff"}}'), ("/apis", b'{"groups": [{"name": "\xff"}]}'),
+    (NODES, b'{"items": [{"kind": 5, "apiVersion": []}]}'), ("/version", b'{"gitVersion": "\xff"}'),
+    ("/api/v1/events", b'{"items": [{"reason": []}]}'),
+])  # fmt: skip
+def test_an_api_server_that_answers_something_else_is_no_defect(
+    path: str, answer: bytes, serve: Serve, tmp_path: Path
+) -> None:
+    kinds = [{"name": name, "kind": kind, "verbs": ["list"]}
+             for name, kind in (("nodes", "Node"), ("events", "Event"))]  # fmt: skip
+    answers = {"/api/v1": {"resources": kinds}, "/apis": {}, "/version": {}, path: answer}
+    server = serve({**answers, **{f"{key}?limit=500": value for key, value in answers.items()}})
+    config = write_kubeconfig(tmp_path / "kubeconfig", server.url)
+    arguments = ["snapshot", str(tmp_path / "o.json"), "--kubeconfig", str(config), "--events"]
+    verdict = judged(arguments, config)
+    assert not verdict.rule, verdict
+
+
+@pytest.mark.parametrize("contexts", [
+    [{"name": 1, "context": {}}], [{"name": [], "context": "x"}],
+    [{"name": "here", "context": "x"}],
+    [{"name": "here", "context": {"cluster": 3, "user": []}}], "x", [None],
+])  # fmt: skip
+def test_a_kubeconfig_of_another_shape_is_none(contexts: object, tmp_path: Path) -> None:
+    document = {"apiVersion": "v1", "kind": "Config", "contexts": contexts}
+    for context in ("here", "there"):
+        arguments = ("schedule", "--live", "--kubeconfig", "{}", "--context", context)
+        assert judge_file(tmp_path, "k.yaml", document, *arguments).code == 2
+
+
+def test_a_timeline_that_is_nested_deeply_is_refused(tmp_path: Path) -> None:
+    timeline = {"apiVersion": "ksched/v1", "kind": "Timeline"}
+    lines = [timeline, f'{{"at": 1, "put": {{"a": {"[" * 100_000}']
+    path = tmp_path / "t.jsonl.gz"
+    path.write_bytes(gzip.compress(f"{json.dumps(lines[0])}\n{lines[1]}".encode(), 1))
+    verdict = judged(["replay", str(path), "--state", STATE], path)
+    assert (verdict.rule, verdict.code) == ("", 2)
