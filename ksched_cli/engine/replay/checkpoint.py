@@ -123,8 +123,12 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         world.simulation.waiting.clock.alarms,
         records,
     )
-    data = pickle.dumps(checkpoint, protocol=5)
-    return sha256(data).digest() + data
+    return with_digest(pickle.dumps(checkpoint, protocol=5))
+
+
+def with_digest(pickled: bytes) -> bytes:
+    """A checkpoint's file: a change of any byte of it shows."""
+    return sha256(pickled).digest() + pickled
 
 
 def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:

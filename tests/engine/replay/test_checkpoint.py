@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
+from ksched_cli.engine.replay.checkpoint import (
+    read_checkpoint,
+    resume,
+    take_checkpoint,
+    with_digest,
+)
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
@@ -235,11 +240,13 @@ def test_what_is_no_checkpoint_of_this_replay_is_refused(tmp_path: Path) -> None
         read_checkpoint(data, "file", "g")
     with pytest.raises(InputError, match="no checkpoint"):
         read_checkpoint(b"no pickle", "file", "f")
+    with pytest.raises(InputError, match="it is damaged"):
+        read_checkpoint(data[:-9] + b"\x00" + data[-8:], "file", "f")
     with pytest.raises(InputError, match="no checkpoint of this version"):
-        read_checkpoint(pickle.dumps({}), "file", "f")
+        read_checkpoint(with_digest(pickle.dumps({})), "file", "f")
 
 
 @pytest.mark.parametrize("harmful", [eval, read_timeline, Path])
 def test_a_file_that_names_anything_else_is_refused(harmful: object) -> None:
     with pytest.raises(InputError, match="it names"):
-        read_checkpoint(pickle.dumps(harmful), "file", "f")
+        read_checkpoint(with_digest(pickle.dumps(harmful)), "file", "f")
