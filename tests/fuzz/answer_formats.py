@@ -26,7 +26,7 @@ from own_state import own_state
 from runs_here import runs_here
 from state_formats import beside_states
 from subject import within
-from substitutes import word_variants
+from substitutes import token_variants
 
 from tests.extenders.servers import Server
 from tests.live.fake_api_server import SERVED, write_kubeconfig
@@ -49,7 +49,7 @@ def _log_lines() -> Iterator[Sequence[Any]]:
 def _log_variants() -> Variants:
     yield from of_documents(_log_lines)()
     yield from encoded(
-        word_variants([line.replace("p0", "web-1").replace("p1", "db-1") for line in LOG])
+        token_variants([line.replace("p0", "web-1").replace("p1", "db-1") for line in LOG])
     )
 
 

@@ -12,7 +12,7 @@ from corpora import CHANGES, EXAMPLES, scenario_corpus
 from format import JSON, Arguments, Format, Variants, encoded, singly
 from own_state import own_state
 from state_formats import beside_states
-from substitutes import word_variants
+from substitutes import token_variants
 
 
 def _scenario_commands(file: str, folder: Path) -> Sequence[Arguments]:
@@ -48,7 +48,7 @@ CHANGE_LINES = (
 
 
 def _change_variants() -> Variants:
-    return encoded(word_variants(CHANGE_LINES))
+    return encoded(token_variants(CHANGE_LINES))
 
 
 def _change_commands(file: str, folder: Path) -> Sequence[Arguments]:

@@ -60,16 +60,16 @@ def _answers(verb: str, example: Any) -> Format:
         server = _saying(verb)
         server.file = Path(file)
         kind = "KubeSchedulerConfiguration"
-        asked: list[Arguments] = []
+        questions: list[Arguments] = []
         for capable in (True, False):
             own = extender(server.url, capable=capable)
             document = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": kind}
             config = folder / f"config-{capable}.json"
             config.write_text(json.dumps({**document, "extenders": [own]}))
             files = ("--state", PREEMPTION, "--config", str(config), *JSON)
-            asked += [("schedule", "--trace", *files, "--extender-bind"), ("drift", *files)]
-            asked.append(("explain", "--pending", *files))
-        return asked
+            questions += [("schedule", "--trace", *files, "--extender-bind"), ("drift", *files)]
+            questions.append(("explain", "--pending", *files))
+        return questions
 
     return Format(f"answers to {verb}", "answer.json", singly(lambda: [example]), commands)
 

@@ -20,7 +20,7 @@ VALUES = (
     "9" * 400, '"\\ud800"', '"\\u0000"', "[null]", '[""]', "[[]]", "[0]", '{"":null}', '{"x":{}}',
     '"0001-01-01T00:00:00+23:59"', '"' + "9" * 5000 + '"', "[" * DEPTH + "]" * DEPTH,
 )  # fmt: skip
-WORDS = (
+TOKENS = (
     "", "-", "--", "=", "/", ",", ":", "x", "x=", "=x", "a/b/c", "-1", "9" * 30, "9" * 5000,
     "\x00", "*",
     "'", '"', "\\", "é", "-n", "--all", "[", "(", "{",
@@ -109,18 +109,18 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def word_variants(lines: Sequence[str]) -> Iterator[Variant]:
-    """Of lines, each with every word of WORDS in the place of each of its own, and with each left
+def token_variants(lines: Sequence[str]) -> Iterator[Variant]:
+    """Of lines, each with every token of TOKENS in the place of each of its own, and with each left
     out or doubled."""
     for line in lines:
-        words = line.split(" ")
-        for index, word in enumerate(words):
-            before, after = words[:index], words[index + 1 :]
-            for other in (*WORDS, f"{word} {word}"):
+        tokens = line.split(" ")
+        for index, token in enumerate(tokens):
+            before, after = tokens[:index], tokens[index + 1 :]
+            for other in (*TOKENS, f"{token} {token}"):
                 text = " ".join((*before, other, *after))
-                yield Variant(f"{line}: {word} = {other[:30]}", partial(str, text))
+                yield Variant(f"{line}: {token} = {other[:30]}", partial(str, text))
             text = " ".join((*before, *after))
-            yield Variant(f"{line} without {word}", partial(str, text))
+            yield Variant(f"{line} without {token}", partial(str, text))
 
 
 def cell_variants(rows: Sequence[Sequence[str]]) -> Iterator[Variant]:

@@ -8,8 +8,15 @@ from pathlib import Path
 import pytest
 from format import Format
 from formats import FORMATS
-from substitutes import CELLS, VALUES, WORDS, byte_variants, cell_variants, json_variants
-from substitutes import word_variants as words
+from substitutes import (
+    CELLS,
+    TOKENS,
+    VALUES,
+    byte_variants,
+    cell_variants,
+    json_variants,
+    token_variants,
+)
 from systematic import verdicts
 
 # Variants of each format, so far apart that they are in different places.
@@ -18,9 +25,11 @@ COUNT, APART = 3, 41
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
 def test_a_few_variants_of_each_format_break_no_rule(form: Format, tmp_path: Path) -> None:
-    asked = list(verdicts(form, tmp_path, every=APART, first=7, last=7 + COUNT * APART))
-    assert asked
-    for label, command, verdict in asked:
+    verdicts_of_format = list(
+        verdicts(form, tmp_path, every=APART, first=7, last=7 + COUNT * APART)
+    )
+    assert verdicts_of_format
+    for label, command, verdict in verdicts_of_format:
         assert not verdict.rule, (label, command, verdict)
 
 
@@ -42,9 +51,9 @@ def test_a_place_that_was_changed_in_one_file_is_left_alone_in_the_next() -> Non
     assert {label.rstrip("x") for label in labels} == {"0.c"}
 
 
-def test_words_cells_and_bytes_are_changed() -> None:
-    lines = [each.make() for each in words(["drain n0"])]
-    assert len(lines) == 2 * (len(WORDS) + 2)
+def test_tokens_cells_and_bytes_are_changed() -> None:
+    lines = [each.make() for each in token_variants(["drain n0"])]
+    assert len(lines) == 2 * (len(TOKENS) + 2)
     assert {"drain", "n0", "drain n0 n0", "drain --all"} < set(lines)
     assert len(list(cell_variants([["a", "b"]]))) == 2 * len(CELLS)
     assert [data for _, data in islice(byte_variants(b"abcd", 2), 3)] == [b"", b"tbcd", b"\xffbcd"]
