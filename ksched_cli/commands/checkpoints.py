@@ -37,10 +37,13 @@ class Checkpoints:
     _written: float = field(default_factory=monotonic)
 
     def resume(self, run: Replay) -> None:
-        """Goes on with the file's replay, if there is one. Raises InputError."""
+        """Goes on with the file's replay, if there is one. Raises InputError, and UsageError where
+        the file could not be written."""
         from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume
         from ksched_cli.kube.documents import read_file
+        from ksched_cli.live.snapshot_file import check_writable
 
+        check_writable(self.path)
         if not Path(self.path).exists():
             return
         data, name = read_file(self.path)

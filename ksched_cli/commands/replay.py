@@ -146,9 +146,10 @@ def _check(options: ReplayCommandOptions) -> None:
     if data_option and not _is_data(options):
         raise UsageError(f"{data_option} does nothing without -o json or -o yaml")
     if options.save_state:
-        from ksched_cli.live.snapshot_file import check_suffix
+        from ksched_cli.live.snapshot_file import check_suffix, check_writable
 
         check_suffix(options.save_state)
+        check_writable(options.save_state)
     if options.usage and options.output is not Form.CSV:
         raise UsageError("--usage does nothing without -o csv")
 

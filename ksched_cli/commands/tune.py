@@ -57,12 +57,15 @@ def tune(
     """
     from ksched_cli.commands import progress
     from ksched_cli.commands.output import set_release
+    from ksched_cli.live.snapshot_file import check_writable
     from ksched_cli.sweep.executors import open_executor
     from ksched_cli.sweep.tune import read_problem, search_and_judge
     from ksched_cli.sweep.tune_file import read_tune
     from ksched_cli.sweep.tuning import Search
 
     cluster = executor_options(options)
+    if options.best:
+        check_writable(options.best)
     settings = settings_of(options)
     problem, prepared = read_problem(read_tune(file), settings)
     set_release(prepared.release)

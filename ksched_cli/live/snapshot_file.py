@@ -55,12 +55,7 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     gzipped by name. private: readable by nobody else. Raises UsageError where it cannot be
     written."""
     target = Path(path)
-    if target.is_dir():
-        raise UsageError(f"{path} is a folder; a file's name is expected")
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    descriptor, name = _create_beside(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if path.endswith(_GZIP_SUFFIX):
@@ -74,6 +69,23 @@ def written_aside(path: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def check_writable(path: str) -> None:
+    """Before long work: raises UsageError where `written_aside` could not write the file."""
+    descriptor, name = _create_beside(Path(path))
+    os.close(descriptor)
+    Path(name).unlink(missing_ok=True)
+
+
+def _create_beside(target: Path) -> tuple[int, str]:
+    """An empty file in the same folder: its descriptor and name. Raises UsageError."""
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder; a file's name is expected")
+    try:
+        return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}") from None
 
 
 def _umask() -> int:

@@ -63,6 +63,16 @@ def test_a_study_is_gone_on_with(ksched: Ksched, tmp_path: Path) -> None:
         assert json.loads(out)["trials"]["resumed"] == resumed, err
 
 
+def test_a_file_that_cannot_be_written_is_named_before_the_trials(
+    ksched: Ksched, tmp_path: Path
+) -> None:
+    study, best = tmp_path / "study.log", tmp_path / "no" / "best.yaml"
+    command = ("tune", write_tune(tmp_path, trials=2), "--study", study, "--best", best)
+    code, out, err = ksched(*command)
+    assert (code, out, study.exists()) == (2, "", False)
+    assert f"{best} cannot be written" in err
+
+
 def test_a_metric_that_there_is_not_is_named(ksched: Ksched, tmp_path: Path) -> None:
     objectives = [{"metric": "gaps", "goal": "minimize"}]
     code, out, err = ksched("tune", write_tune(tmp_path, objectives=objectives, trials=2))

@@ -10,7 +10,12 @@ import pytest
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.errors import UsageError
 from ksched_cli.live.snapshot import ClusterSnapshot
-from ksched_cli.live.snapshot_file import check_suffix, snapshot_text, written_aside
+from ksched_cli.live.snapshot_file import (
+    check_suffix,
+    check_writable,
+    snapshot_text,
+    written_aside,
+)
 from ksched_cli.testing import node
 
 ABOUT = ClusterSnapshot("", "v1.34.1", "2026-01-01T00:00:00Z", (), ("Pod: not listed: nothing",))
@@ -31,6 +36,21 @@ def test_who_reads_the_file_is_warned_as_who_wrote_it_was(tmp_path: Path) -> Non
     state = load_state([str(path)])
     assert "Pod: not listed: nothing" in state.warnings
     assert not state.skipped
+
+
+def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
+        check_writable(str(tmp_path / "no" / "a.json"))
+    with pytest.raises(UsageError, match="is a folder"):
+        check_writable(str(tmp_path))
+
+
+def test_asking_whether_a_file_can_be_written_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("before")
+    check_writable(str(tmp_path / "a.json"))
+    check_writable(str(tmp_path / "b.json"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    assert (tmp_path / "a.json").read_text() == "before"
 
 
 def test_a_file_is_gzipped_by_name(tmp_path: Path) -> None:
