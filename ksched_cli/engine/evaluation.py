@@ -13,6 +13,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.extender_runner import ExtenderScores, with_another
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.framework.cache.answer_cache import CacheEntry
+from ksched_cli.framework.cache.score_cache import TIE_BITS
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.fit_error import fit_error
 from ksched_cli.framework.interface import Explains
@@ -66,7 +67,9 @@ class Evaluation(Struct, eq=False):
     pre_filter: PreFilter's rejection of the pod, or None
     narrowed_by: the plugins that left only some nodes to look at, and EXTENDER for extenders
     error:      what broke the evaluation, or ""
-    totals:     per feasible node, the weighted sum; None where nodes are not scored
+    keys:       per feasible node, its total with what decides among equal ones, see
+                score_cache.TIE_BITS; None where that is not computed
+    sums:       per feasible node, its total; None where nodes are not scored, or there are keys
     scores, extender_scores: behind the totals; scores only where detail is asked for
     rejections: per row, every rejection; only in EXHAUSTIVE mode
     verdicts:   by every plugin, on all nodes; only in EXHAUSTIVE and REASONS mode
@@ -82,12 +85,18 @@ class Evaluation(Struct, eq=False):
     visited: int = 0
     pre_filter: Status | None = None
     error: str = ""
-    totals: Scores | None = None
+    keys: Scores | None = None
+    sums: Scores | None = None
     scores: Sequence[PluginScores] = ()
     extender_scores: Sequence[ExtenderScores] = ()
     rejections: Sequence[list[Rejection]] = ()
     verdicts: Sequence[PluginVerdicts] = ()
     narrowed_by: tuple[str, ...] = ()
+
+    @property
+    def totals(self) -> Scores | None:
+        """Per feasible node, the weighted sum; None where nodes are not scored."""
+        return self.sums if self.keys is None else self.keys >> TIE_BITS
 
     def rejecting_plugins(self) -> tuple[frozenset[str], frozenset[str]]:
         """The plugins that rejected the pod or a node, and those of them whose rejection is

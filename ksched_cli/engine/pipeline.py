@@ -217,6 +217,9 @@ class Pipeline:
             else:
                 # Nodes that an extender sent back are another snapshot's: nothing is cached of it.
                 cached = evaluation.cached if feasible.snapshot is self.snapshot else None
+                if cached is not None and scoring.shift and not self.extenders.extenders:
+                    evaluation.keys = scoring.keys(evaluation.state, pod, feasible, cached)
+                    return
                 totals = scoring.totals(evaluation.state, pod, feasible, cached)
         except PluginError as failure:
             evaluation.error = str(failure)
@@ -224,7 +227,7 @@ class Pipeline:
         if self.extenders.extenders:
             evaluation.extender_scores = self.extenders.prioritize(pod, feasible)
             totals = totals + extender_totals(evaluation.extender_scores, feasible)
-        evaluation.totals = totals
+        evaluation.sums = totals
 
     # -- post filter ------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.pipeline import Pipeline
 from ksched_cli.engine.records import NO_DETAIL, Attempt, Candidate, Detail, PostFilterRecord
 from ksched_cli.engine.repeated_rejections import RepeatedRejections
+from ksched_cli.framework.cache.score_cache import TIE_BITS, TIE_MASK
 from ksched_cli.framework.deferred_actions import deferred
 from ksched_cli.framework.preemption import Preemption
 from ksched_cli.framework.runtime import Framework
@@ -123,22 +124,14 @@ class SchedulingCycle:
     def _choose(self, evaluation: Evaluation) -> Outcome:
         """Takes the node with the highest total."""
         snapshot, detailed = self.pipeline.snapshot, self.pipeline.detailed
-        feasible, totals = evaluation.feasible, evaluation.totals
+        feasible, keys = evaluation.feasible, evaluation.keys
         best: int | None = None
         names: tuple[str, ...] = ()
-        if totals is None:
-            row = int(feasible.indices()[0])
+        if keys is not None and self.tie_break is first_by_name and not detailed:
+            key = keys.item(keys.argmax())
+            row, best = TIE_MASK - (key & TIE_MASK), key >> TIE_BITS
         else:
-            best = totals.item(totals.argmax())
-            ties = (totals == best).nonzero()[0]
-            if feasible.rows is not None:
-                ties = feasible.rows[ties]
-            if len(ties) > 1:
-                row = self.tie_break(ties)
-                if detailed:
-                    names = tuple(snapshot.names[tie] for tie in sorted(ties.tolist()))
-            else:
-                row = ties.item(0)
+            row, best, names = self._choose_among(evaluation)
         pod, framework = evaluation.pod, evaluation.framework
         if self.pipeline.batching is not None:
             self.pipeline.batching.store(evaluation, row)
@@ -154,6 +147,23 @@ class SchedulingCycle:
             detail=_detail(evaluation) if detailed else NO_DETAIL,
         )
         return self.binding.assume(framework, evaluation.state, pod, row, record)
+
+    def _choose_among(self, evaluation: Evaluation) -> tuple[int, int | None, tuple[str, ...]]:
+        """The row with the highest total, that total, and in detail the names where several have
+        it."""
+        feasible, totals = evaluation.feasible, evaluation.totals
+        if totals is None:
+            return int(feasible.indices()[0]), None, ()
+        best = totals[totals.argmax()]
+        ties = (totals == best).nonzero()[0]
+        if feasible.rows is not None:
+            ties = feasible.rows[ties]
+        if len(ties) == 1:
+            return ties.item(0), best.item(), ()
+        names: tuple[str, ...] = ()
+        if self.pipeline.detailed:
+            names = tuple(self.pipeline.snapshot.names[tie] for tie in sorted(ties.tolist()))
+        return self.tie_break(ties), best.item(), names
 
     def _no_fit(self, evaluation: Evaluation) -> Outcome:
         """Asks the PostFilter plugins to make room."""

@@ -16,7 +16,7 @@ from ksched_cli.framework.cache.answer_cache import (
     CacheEntry,
     shareable,
 )
-from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache
+from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache, shift_of
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import (
@@ -71,6 +71,8 @@ class ScoreRunner:
         self.weights = dict(weights)
         self._caller = caller
         self._cache = cache
+        # See ScoreCache.
+        self.shift = shift_of(cache.snapshot, self.weights.values())
         # Those whose scores pods of several shapes may share.
         self._shareable = shareable(self.plugins, caller.foreign)
 
@@ -92,21 +94,26 @@ class ScoreRunner:
         """The weighted sums alone, as `run` has them. Raises as `run`."""
         if entry is None:
             return self._totals_without_entry(state, pod, nodes)
+        return self.keys(state, pod, nodes, entry) >> self.shift
+
+    def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
+        """The totals with what decides among equal ones, see TIE_BITS; `shift` is 0 where they are
+        the totals alone. Raises as `run`."""
         if entry.pre_scores is None:
             entry.pre_scores = self._run_cacheable_pre_scores(entry.static_state, pod)
         state.data.update(entry.static_state.data)
         state.skip_score.update(entry.static_state.skip_score)
         self._pre_score(entry.pre_scores, state, pod, nodes)
         cache = self._up_to_date(entry, pod, nodes)
-        sums = cache.totals(nodes)
+        keys = cache.keys(nodes)
         for plugin in cache.normalized_plugins:
             raw = nodes.gather(cache.raw[plugin.name])
-            sums = sums + self._weighted(plugin, state, pod, nodes, raw)
+            keys = keys + (self._weighted(plugin, state, pod, nodes, raw) << self.shift)
         for plugin in cache.uncached:
             if plugin.name not in state.skip_score:
                 raw = self._caller.score_nodes(plugin, state, pod, nodes)
-                sums = sums + self._weighted(plugin, state, pod, nodes, raw)
-        return sums
+                keys = keys + (self._weighted(plugin, state, pod, nodes, raw) << self.shift)
+        return keys
 
     def _totals_without_entry(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         """Of a pod that no other looks like: nothing is cached but what pods of other shapes share.
@@ -200,7 +207,7 @@ class ScoreRunner:
 
     def _build_cache(self, static_state: CycleState, pod: PodInfo) -> ScoreCache:
         """Calls the NODE plugins for every node, once. Raises PluginError."""
-        cache = ScoreCache.zeros(self._cache.snapshot)
+        cache = ScoreCache.zeros(self._cache.snapshot, self.shift)
         for plugin in self.plugins:
             if plugin.name in static_state.skip_score:
                 continue
@@ -268,7 +275,7 @@ class ScoreRunner:
     ) -> None:
         """Calls the ROW plugins for those of the nodes that have changed. Raises PluginError."""
         row_sums = cache.row_sums
-        stale = None if row_sums is None else row_sums.versions.renew(nodes)
+        stale = None if row_sums is None else row_sums.stale.renew(nodes)
         if row_sums is None or stale is None:
             return
         if cache.row_scorers and len(stale) < SCALAR_SCORES_MAX and _add_up(cache, stale):
@@ -281,7 +288,7 @@ class ScoreRunner:
                 part = scores if weight == 1 else scores * weight
                 sums = part if sums is None else sums + part
             if sums is not None:
-                row_sums.store_all(stale, sums)
+                row_sums.store_all(stale, sums << cache.shift)
             for plugin in cache.raw_row_plugins:
                 cache.raw[plugin.name][rows] = self._raw_scores(plugin, static_state, pod, stale)
         except PluginError:
@@ -319,7 +326,7 @@ def _add_up(cache: ScoreCache, nodes: Nodes) -> bool:
             if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
                 return False
             weighted += score * weight
-        row_sums.store(row, weighted)
+        row_sums.store(row, weighted << cache.shift)
     return True
 
 

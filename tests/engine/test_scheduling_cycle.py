@@ -10,6 +10,7 @@ from ksched_cli.engine.binding_cycle import Outcome
 from ksched_cli.engine.records import NO_DETAIL
 from ksched_cli.engine.scheduling_cycle import NO_NODES, RandomChoice, first_by_name
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.cache import score_cache
 from ksched_cli.framework.status import Status
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.framework.toys import Toy, filtering, preparing, profile, scoring
@@ -52,6 +53,24 @@ def test_among_the_best_nodes_the_tie_break_takes_one(
 
 def test_the_first_by_name_is_taken_in_whatever_order_the_best_nodes_come() -> None:
     assert first_by_name(np.array([4, 2, 9])) == 2
+
+
+@pytest.mark.parametrize("max_weights", [0, score_cache.MAX_WEIGHTS])
+def test_with_or_without_keys_the_same_nodes_are_taken_for_the_same_totals(
+    max_weights: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_cache, "MAX_WEIGHTS", max_weights)
+    pods = [pod(f"p{i}", cpu=1) for i in range(5)]
+    run = simulation(cluster(node("a", cpu=4), node("b", cpu=8), node("c", cpu=8), *pods))
+    run.pipeline.detailed = False
+    framework = run.frameworks["default-scheduler"]
+    framework.answer_cache.expect(run.pending())
+    records = [run.cycle.attempt(framework, info).attempt for info in run.pending()]
+    assert bool(framework.scoring.shift) is bool(max_weights)
+    assert [(record.node, record.score) for record in records] == [
+        *(("b", 485), ("c", 485)),
+        *(("a", 473), ("b", 473), ("c", 473)),
+    ]
 
 
 def test_the_only_feasible_node_is_taken_without_a_score() -> None:

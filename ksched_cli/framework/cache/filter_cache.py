@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.row_versions import RowVersions
+from ksched_cli.framework.cache.stale_rows import StaleRows
 from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
@@ -33,7 +33,7 @@ STATUS_MASK = (1 << STATUS_BITS) - 1
 class FilterCache:
     """The verdicts of those of a profile's plugins whose answers are cached.
 
-    versions:     of the rows of `codes`
+    stale:        the rows of `codes` that have changed since
     static_codes: per row, the code of the NODE plugins; codes: of all of them
     row_plugins:  the ROW plugins that take part; positions: theirs in the profile's order
     uncached:     the plugins whose answers are not cached; uncached_positions: theirs
@@ -45,7 +45,7 @@ class FilterCache:
     column:       what `column_of_all` returned last; None once it no longer holds
     """
 
-    versions: RowVersions
+    stale: StaleRows
     static_codes: Codes
     codes: Codes
     row_plugins: tuple[FilterPlugin, ...] = ()
@@ -64,7 +64,7 @@ class FilterCache:
     def passing(cls, snapshot: Snapshot) -> FilterCache:
         """No plugins: every node passes."""
         codes = np.full(len(snapshot), PASSES, dtype=np.int32)
-        return cls(RowVersions(snapshot), codes, codes)
+        return cls(StaleRows(snapshot), codes, codes)
 
     def add_static(self, position: int, verdicts: Verdicts) -> None:
         """A NODE plugin's verdicts of all rows. Before any rows are stored, and in the order of
@@ -85,8 +85,8 @@ class FilterCache:
         self.uncached_positions += (position,)
 
     def renew(self, nodes: Nodes) -> Nodes | None:
-        """The nodes whose verdicts are to be stored anew, or None; see RowVersions.renew."""
-        return self.versions.renew(nodes) if self.row_plugins else None
+        """The nodes whose verdicts are to be stored anew, or None; see StaleRows.renew."""
+        return self.stale.renew(nodes) if self.row_plugins else None
 
     def store(self, nodes: Nodes, codes: Codes) -> None:
         """One code per node, of all the plugins."""
@@ -127,7 +127,7 @@ class FilterCache:
         """The statuses of all rows, where they are up to date and none passes."""
         if self.column is None:
             ids = self.codes & STATUS_MASK
-            self.column = StatusColumn(self.versions.snapshot, ids, list(self.statuses))
+            self.column = StatusColumn(self.stale.snapshot, ids, list(self.statuses))
         return self.column
 
     def encode(self, position: int, verdicts: Verdicts) -> Codes:

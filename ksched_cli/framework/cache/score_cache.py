@@ -6,13 +6,14 @@ part in the sum depends on which nodes are feasible.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from ksched_cli.cluster.snapshot import Rows, Snapshot
-from ksched_cli.framework.cache.row_versions import RowVersions
+from ksched_cli.framework.cache.stale_rows import StaleRows
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Mask, Scores
@@ -20,6 +21,13 @@ from ksched_cli.framework.row_forms import RowScorers
 
 # The lowest and the highest of some scores.
 Extremes: TypeAlias = tuple[int, int]
+
+# A key is a node's total, and below it, in so many bits, a number that is the larger the earlier
+# the node's name: the greatest key is that of the first by name of the nodes with the best total.
+TIE_BITS = 21
+TIE_MASK = (1 << TIE_BITS) - 1
+# The sum of the plugins' weights up to which a key is far from overflowing.
+MAX_WEIGHTS = 1 << 32
 
 # How many normalizations of a plugin's raw scores are stored; more are rarely needed.
 EXTREMES_MAX = 16
@@ -97,42 +105,50 @@ class NormalizedPart:
 
 
 class RowSums:
-    """Per row, the weighted sum of ROW plugins. Pods of several signatures may share it.
+    """Per row, the weighted sum of ROW plugins, as it is in a key. Pods of several signatures may
+    share it.
 
-    versions: of its rows
+    stale: those of its rows that have changed since
     """
 
-    __slots__ = ("_in_order", "_sums", "versions")
+    __slots__ = ("_in_order", "_sums", "stale")
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._sums: Scores = np.zeros(len(snapshot), dtype=np.int64)
         # The same in the order of visits, once somebody has asked for a part of that.
         self._in_order: Scores | None = None
-        self.versions = RowVersions(snapshot)
+        self.stale = StaleRows(snapshot)
 
     def store(self, row: int, weighted: int) -> None:
+        """weighted: as in a key"""
         self._sums[row] = weighted
         if self._in_order is not None:
-            self._in_order[self.versions.snapshot.rank.item(row)] = weighted
+            self._in_order[self.stale.snapshot.rank.item(row)] = weighted
 
     def store_all(self, nodes: Nodes, sums: Scores) -> None:
-        """One sum per node."""
+        """One sum per node, as in a key."""
         rows = slice(None) if nodes.rows is None else nodes.rows
         self._sums[rows] = sums
         if self._in_order is not None:
-            self._in_order[self.versions.snapshot.rank[rows]] = sums
+            self._in_order[self.stale.snapshot.rank[rows]] = sums
 
     def gather(self, nodes: Nodes) -> Scores:
         """Do not write to it: it may be a part of the column itself."""
         if nodes.first is None or nodes.rows is None:
             return nodes.gather(self._sums)
         if self._in_order is None:
-            self._in_order = self._sums[self.versions.snapshot.order]
+            self._in_order = self._sums[self.stale.snapshot.order]
         return self._in_order[nodes.first : nodes.first + len(nodes.rows)]
 
     def forget(self) -> None:
         """None of the rows is up to date."""
-        self.versions = RowVersions(self.versions.snapshot)
+        self.stale = StaleRows(self.stale.snapshot)
+
+
+def shift_of(snapshot: Snapshot, weights: Iterable[int]) -> int:
+    """ScoreCache.shift, for plugins of these weights."""
+    fits = len(snapshot) <= TIE_MASK and sum(weights) <= MAX_WEIGHTS
+    return TIE_BITS if fits else 0
 
 
 @dataclass(slots=True)
@@ -140,6 +156,7 @@ class ScoreCache:
     """The plugins of a profile, by how much of their scores is cached.
 
     static_sums: per row, the weighted sum of the NODE plugins
+    shift:       by how many bits a total is shifted in a key; 0 where a key is the total alone
     row_sums:    that of `row_plugins`; None where there are no ROW plugins
     row_plugins: plugin → weight; computed anew for rows that changed
     normalized_parts: in static_sums, normalized by the extremes of the nodes last asked about
@@ -152,6 +169,7 @@ class ScoreCache:
 
     snapshot: Snapshot
     static_sums: Scores
+    shift: int = TIE_BITS
     row_sums: RowSums | None = None
     row_plugins: dict[ScorePlugin, int] = field(default_factory=dict)
     normalized_parts: list[NormalizedPart] = field(default_factory=list)
@@ -160,13 +178,14 @@ class ScoreCache:
     raw: dict[str, Scores] = field(default_factory=dict)
     uncached: list[ScorePlugin] = field(default_factory=list)
     row_scorers: RowScorers = ()
-    # static_sums in the order of visits, once somebody has asked for a part of that.
+    # static_sums as keys, and these in the order of visits, once somebody has asked for them.
+    _static_keys: Scores | None = None
     _static_in_order: Scores | None = None
 
     @classmethod
-    def zeros(cls, snapshot: Snapshot) -> ScoreCache:
+    def zeros(cls, snapshot: Snapshot, shift: int) -> ScoreCache:
         """No plugins: every sum is 0."""
-        return cls(snapshot, np.zeros(len(snapshot), dtype=np.int64))
+        return cls(snapshot, np.zeros(len(snapshot), dtype=np.int64), shift)
 
     def add_row_plugin(self, plugin: ScorePlugin, weight: int) -> None:
         self.row_sums = self.row_sums or RowSums(self.snapshot)
@@ -188,22 +207,30 @@ class ScoreCache:
             self.raw[plugin.name] = scores.raw
             self.normalized_plugins.append(plugin)
 
-    def totals(self, nodes: Nodes) -> Scores:
-        """The sums of the nodes. Do not write to it: it may be a part of a column itself."""
+    def keys(self, nodes: Nodes) -> Scores:
+        """Of the nodes' sums. Do not write to it: it may be a part of a column itself."""
         if nodes.first is None or nodes.rows is None:
-            static = nodes.gather(self.static_sums)
+            static = nodes.gather(self._static())
         else:
             if self._static_in_order is None:
-                self._static_in_order = self.static_sums[self.snapshot.order]
+                self._static_in_order = self._static()[self.snapshot.order]
             static = self._static_in_order[nodes.first : nodes.first + len(nodes.rows)]
         return static if self.row_sums is None else static + self.row_sums.gather(nodes)
+
+    def _static(self) -> Scores:
+        if not self.shift:
+            return self.static_sums
+        if self._static_keys is None:
+            rows = np.arange(len(self.static_sums))
+            self._static_keys = (self.static_sums << self.shift) + (TIE_MASK - rows)
+        return self._static_keys
 
     def replace_part(
         self, normalized: NormalizedPart, extremes: Extremes, part: Scores | None
     ) -> None:
         """Puts another normalization into the sums. part: see NodeScores.store_part; None leaves
         the plugin to be normalized in every cycle from now on."""
-        self._static_in_order = None
+        self._static_keys = self._static_in_order = None
         if normalized.part is not None:
             self.static_sums -= normalized.part
         if part is not None:

@@ -109,10 +109,10 @@ REJECTIONS = st.lists(st.sampled_from([NO, NEVER]), min_size=COUNT, max_size=COU
 @given(REJECTIONS, st.lists(st.tuples(st.integers(0, COUNT - 1), st.sampled_from([NO, NEVER]))))
 def test_the_column_of_all_follows_what_is_stored(statuses: Any, changes: Any) -> None:
     cache = FilterCache.passing(snapshot())
-    cache.store(Nodes(cache.versions.snapshot), cache.encode(0, verdicts_of(statuses)))
+    cache.store(Nodes(cache.stale.snapshot), cache.encode(0, verdicts_of(statuses)))
     for row, status in changes:
         assert cache.rejects_all
-        nodes = Nodes(cache.versions.snapshot, np.array([row]))
+        nodes = Nodes(cache.stale.snapshot, np.array([row]))
         cache.store(nodes, cache.encode(0, verdicts_of([status])))
         statuses[row] = status
         column = cache.column_of_all()
@@ -125,5 +125,5 @@ def test_a_passing_node_or_a_failed_plugin_leaves_it_open_whether_all_are_reject
     for status in (SUCCESS, Status.error("broken")):
         cache = FilterCache.passing(snapshot())
         statuses = [NO, NO, status, NO]
-        cache.store(Nodes(cache.versions.snapshot), cache.encode(0, verdicts_of(statuses)))
+        cache.store(Nodes(cache.stale.snapshot), cache.encode(0, verdicts_of(statuses)))
         assert not cache.rejects_all

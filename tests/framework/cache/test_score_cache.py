@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.score_cache import EXTREMES_MAX, NodeScores, RowSums, ScoreCache
+from ksched_cli.framework.cache.score_cache import (
+    EXTREMES_MAX,
+    MAX_WEIGHTS,
+    TIE_BITS,
+    TIE_MASK,
+    NodeScores,
+    RowSums,
+    ScoreCache,
+    shift_of,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
@@ -82,13 +91,13 @@ def test_only_so_many_normalizations_are_stored() -> None:
 
 
 def test_scores_that_nothing_normalizes_are_in_the_sums_by_their_weight() -> None:
-    cache = ScoreCache.zeros(snapshot())
+    cache = ScoreCache.zeros(snapshot(), 0)
     plugin = Plain(None, NO_HANDLE)
     cache.add_node_plugin(plugin, 3, scores_of(Plain, [0, 1, 2, 3, 4]))
-    assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 3, 6, 9, 12]
+    assert cache.keys(Nodes(cache.snapshot)).tolist() == [0, 3, 6, 9, 12]
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
     present(cache.row_sums).store(1, 50)
-    assert cache.totals(Nodes(cache.snapshot)).tolist() == [0, 53, 6, 9, 12]
+    assert cache.keys(Nodes(cache.snapshot)).tolist() == [0, 53, 6, 9, 12]
     assert cache.static_sums[1] == 3
 
 
@@ -96,15 +105,15 @@ def test_a_window_in_the_order_of_visits_has_the_sums_of_its_rows() -> None:
     zones = [node(f"n{i}", labels={"topology.kubernetes.io/zone": "ab"[i // 3]}) for i in range(5)]
     nodes = Snapshot(cluster(*zones).nodes)
     assert nodes.order.tolist() == [0, 3, 1, 4, 2]
-    cache = ScoreCache.zeros(nodes)
+    cache = ScoreCache.zeros(nodes, 0)
     cache.add_node_plugin(ByExtremes(None, NO_HANDLE), 1, scores_of(ByExtremes, range(COUNT)))
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
     (part,), sums = cache.normalized_parts, present(cache.row_sums)
 
     def totals(first: int, end: int) -> list[int]:
         rows = nodes.order[first:end]
-        in_order = cache.totals(Nodes(nodes, rows, first)).tolist()
-        assert in_order == cache.totals(Nodes(nodes, rows)).tolist()
+        in_order = cache.keys(Nodes(nodes, rows, first)).tolist()
+        assert in_order == cache.keys(Nodes(nodes, rows)).tolist()
         return [int(total) for total in in_order]
 
     assert totals(0, 5) == [0, 0, 0, 0, 0]
@@ -117,8 +126,26 @@ def test_a_window_in_the_order_of_visits_has_the_sums_of_its_rows() -> None:
     assert totals(0, 3) == [1, 76, 26]
 
 
+def test_the_greatest_key_is_of_the_first_by_name_of_those_with_the_best_total() -> None:
+    nodes = snapshot()
+    cache = ScoreCache.zeros(nodes, TIE_BITS)
+    cache.add_node_plugin(Plain(None, NO_HANDLE), 3, scores_of(Plain, [0, 4, 2, 4, 1]))
+    keys = cache.keys(Nodes(nodes))
+    assert (keys >> TIE_BITS).tolist() == [0, 12, 6, 12, 3]
+    assert TIE_MASK - (int(keys.max()) & TIE_MASK) == 1
+    cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
+    present(cache.row_sums).store(3, 1 << TIE_BITS)
+    keys = cache.keys(Nodes(nodes, np.array([3, 1])))
+    assert (keys >> TIE_BITS).tolist() == [13, 12]
+
+
+def test_weights_whose_totals_leave_no_room_make_keys_of_the_totals_alone() -> None:
+    assert shift_of(snapshot(), [1, 2, 3]) == TIE_BITS
+    assert shift_of(snapshot(), [1, MAX_WEIGHTS]) == 0
+
+
 def test_scores_normalized_with_all_nodes_in_view_are_stored_raw() -> None:
-    cache = ScoreCache.zeros(snapshot())
+    cache = ScoreCache.zeros(snapshot(), 0)
     cache.add_node_plugin(Normalizing(None, NO_HANDLE), 2, scores_of(Normalizing, [9, 8, 7, 6, 5]))
     assert [plugin.name for plugin in cache.normalized_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [9, 8, 7, 6, 5]
@@ -126,7 +153,7 @@ def test_scores_normalized_with_all_nodes_in_view_are_stored_raw() -> None:
 
 
 def test_a_normalization_replaces_the_one_before() -> None:
-    cache = ScoreCache.zeros(snapshot())
+    cache = ScoreCache.zeros(snapshot(), 0)
     cache.add_node_plugin(ByExtremes(None, NO_HANDLE), 1, scores_of(ByExtremes, range(COUNT)))
     (part,) = cache.normalized_parts
     cache.replace_part(part, (0, 4), np.array([0, 25, 50, 75, 100]))
@@ -136,7 +163,7 @@ def test_a_normalization_replaces_the_one_before() -> None:
 
 
 def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums() -> None:
-    cache = ScoreCache.zeros(snapshot())
+    cache = ScoreCache.zeros(snapshot(), 0)
     scores = scores_of(ByExtremes, range(COUNT))
     cache.add_node_plugin(scores.plugin, 1, scores)
     (part,) = cache.normalized_parts
@@ -151,18 +178,18 @@ def test_a_plugin_that_cannot_normalize_by_extremes_leaves_the_sums() -> None:
 @pytest.mark.parametrize("plugin", [Plain, Normalizing])
 def test_a_row_plugin_makes_rows_stale_until_they_are_renewed(plugin: type[Any]) -> None:
     nodes = snapshot()
-    cache = ScoreCache.zeros(nodes)
+    cache = ScoreCache.zeros(nodes, 0)
     assert cache.row_sums is None
     cache.add_row_plugin(plugin(None, NO_HANDLE), 1)
     row_sums: RowSums = present(cache.row_sums)
-    assert len(present(row_sums.versions.renew(Nodes(nodes)))) == COUNT
-    assert row_sums.versions.renew(Nodes(nodes)) is None
+    assert len(present(row_sums.stale.renew(Nodes(nodes)))) == COUNT
+    assert row_sums.stale.renew(Nodes(nodes)) is None
     row_sums.forget()
-    assert len(present(row_sums.versions.renew(Nodes(nodes)))) == COUNT
+    assert len(present(row_sums.stale.renew(Nodes(nodes)))) == COUNT
 
 
 def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized() -> None:
-    cache = ScoreCache.zeros(snapshot())
+    cache = ScoreCache.zeros(snapshot(), 0)
     cache.add_row_plugin(Plain(None, NO_HANDLE), 1)
     cache.add_row_plugin(Normalizing(None, NO_HANDLE), 1)
     assert [plugin.name for plugin in cache.row_plugins] == ["Plain"]

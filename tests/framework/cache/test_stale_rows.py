@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ksched_cli.cluster.pod_info import PodCatalog
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.row_versions import LOG_SCAN_MAX, RowVersions
+from ksched_cli.framework.cache.stale_rows import LOG_SCAN_MAX, StaleRows
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.testing import cluster, node, pod
 
@@ -33,44 +33,44 @@ def rows(stale: Nodes | None) -> set[int]:
 
 def test_rows_that_were_never_renewed_are_stale() -> None:
     nodes = snapshot()
-    assert rows(RowVersions(nodes).renew(Nodes(nodes))) == set(range(COUNT))
+    assert rows(StaleRows(nodes).renew(Nodes(nodes))) == set(range(COUNT))
 
 
 def test_rows_count_as_up_to_date_once_they_are_renewed() -> None:
     nodes = snapshot()
-    versions = RowVersions(nodes)
-    versions.renew(Nodes(nodes))
-    assert versions.renew(Nodes(nodes)) is None
+    marks = StaleRows(nodes)
+    marks.renew(Nodes(nodes))
+    assert marks.renew(Nodes(nodes)) is None
 
 
 def test_a_selection_that_is_stale_as_a_whole_is_given_as_it_is() -> None:
     nodes = snapshot()
     selection = Nodes(nodes, np.array([4, 1]))
-    assert RowVersions(nodes).renew(selection) is selection
+    assert StaleRows(nodes).renew(selection) is selection
 
 
 def test_rows_outside_the_selection_stay_stale() -> None:
     nodes = snapshot()
-    versions = RowVersions(nodes)
-    versions.renew(Nodes(nodes, np.array([1, 2])))
-    assert rows(versions.renew(Nodes(nodes))) == {0, 3, 4, 5}
+    marks = StaleRows(nodes)
+    marks.renew(Nodes(nodes, np.array([1, 2])))
+    assert rows(marks.renew(Nodes(nodes))) == {0, 3, 4, 5}
 
 
 @pytest.mark.parametrize("count", [1, LOG_SCAN_MAX, LOG_SCAN_MAX + 1])
 def test_of_all_rows_those_touched_since_are_stale_however_long_the_log_grew(count: int) -> None:
     nodes = snapshot()
-    versions = RowVersions(nodes)
-    versions.renew(Nodes(nodes))
+    marks = StaleRows(nodes)
+    marks.renew(Nodes(nodes))
     for _ in range(count):
         touch(nodes, 4)
-    assert rows(versions.renew(Nodes(nodes))) == {4}
+    assert rows(marks.renew(Nodes(nodes))) == {4}
 
 
 def test_two_caches_do_not_take_changes_away_from_each_other() -> None:
     nodes = snapshot()
-    first, second = RowVersions(nodes), RowVersions(nodes)
-    for versions in (first, second):
-        versions.renew(Nodes(nodes))
+    first, second = StaleRows(nodes), StaleRows(nodes)
+    for marks in (first, second):
+        marks.renew(Nodes(nodes))
     touch(nodes, 2)
     assert rows(first.renew(Nodes(nodes))) == {2}
     assert rows(second.renew(Nodes(nodes))) == {2}
@@ -98,7 +98,7 @@ def test_no_row_touched_since_it_was_last_renewed_is_left_out(
     steps: list[tuple[list[int], list[int] | tuple[int, int] | None]],
 ) -> None:
     nodes = snapshot()
-    versions = RowVersions(nodes)
+    marks = StaleRows(nodes)
     expected = set(range(COUNT))
     for touched, choice in steps:
         for row in touched:
@@ -106,6 +106,6 @@ def test_no_row_touched_since_it_was_last_renewed_is_left_out(
         expected |= set(touched)
         selection = selection_of(nodes, choice)
         selected = set(selection.indices().tolist())
-        stale = rows(versions.renew(selection))
+        stale = rows(marks.renew(selection))
         assert expected & selected <= stale <= selected
         expected -= selected
