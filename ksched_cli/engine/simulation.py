@@ -114,6 +114,8 @@ class Simulation:
     failed: set[str] = field(default_factory=set)
     focus: Focus | None = None
     newcomers: list[Pod] = field(default_factory=list)
+    # Whether the pod tried last was one that a question is about; so before any was tried.
+    _was_in_focus: bool = True
 
     def __post_init__(self) -> None:
         if self.options.plugin_timeout:
@@ -270,8 +272,10 @@ class Simulation:
     def outcomes(self, pod: PodInfo) -> list[Outcome]:
         """As `try_pod`, with what is still to be done."""
         framework = self.frameworks[pod.spec.scheduler_name]
-        if self.focus is not None:
-            self._look_at(pod, self.focus)
+        focus = self.focus
+        # The other pods pay no more than this, but for the one right after.
+        if focus is not None and (self._was_in_focus or pod.key in focus.pods):
+            self._look_at(pod, focus)
         noted = self.caller.noted
         outcome = self.cycle.attempt(framework, pod)
         outcomes = [outcome]
@@ -280,8 +284,7 @@ class Simulation:
                 action()
         if outcome.nomination and self.options.preempt:
             self.make_room(pod, outcome.nomination, outcome.preemption or Preemption())
-            if self.focus is not None:
-                self._look_at(pod, self.focus)
+            self._look_at_pod(pod)
             outcome = self.cycle.attempt(framework, pod)
             outcomes.append(outcome)
         self._conclude(pod, outcome, noted)
@@ -326,7 +329,7 @@ class Simulation:
 
     def _look_at(self, pod: PodInfo, focus: Focus) -> None:
         """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
-        is_in_focus = pod.key in focus.pods
+        is_in_focus = self._was_in_focus = pod.key in focus.pods
         self.pipeline.detailed = self.options.detailed or (is_in_focus and focus.records_detail)
         self.cycle.on_choice = focus.on_choice if is_in_focus else None
         if is_in_focus and focus.before_attempt is not None:
