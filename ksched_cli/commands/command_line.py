@@ -21,6 +21,7 @@ from ksched_cli.errors import KschedError, UsageError
 CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
 
 _LISTED = re.compile(r" \((.*)\)$")
+_MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
 
 
 class CommandGroup(TyperGroup):
@@ -53,6 +54,18 @@ class Command(TyperCommand):
         _convert_plainly(self.get_params(ctx))
         split = [part for arg in args for part in _split_trace(arg)]
         return super().parse_args(ctx, split)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """As `[OPTIONS] A B [FILE]...`; typer's own add braces, and dots where there are some."""
+        arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        return [self.options_metavar or "", *map(_argument_usage, arguments)]
+
+
+def _argument_usage(argument: Any) -> str:
+    text: str = argument.metavar or argument.name.upper()
+    if not argument.required and not text.startswith("["):
+        text = f"[{text}]"
+    return text if argument.nargs == 1 or "..." in text else f"{text}..."
 
 
 class PlainValues:
@@ -138,8 +151,11 @@ def described(error: Exception) -> KschedError:
     if option:
         return UsageError(f"{option} takes a value, and none is given")
     if message.startswith("Missing argument"):
-        names = " ".join(context.command.collect_usage_pieces(context)[1:]).strip("{}")
+        names = " ".join(context.command.collect_usage_pieces(context)[1:])
         return UsageError(f"{names} is missing: {path} {names}")
+    missing = _MISSING_OPTION.match(message)
+    if missing is not None:
+        return UsageError(f"{missing[1]} is missing; {_help(context)} says what it takes")
     extra = _LISTED.search(message)
     if "unexpected extra" in message and extra is not None:
         return UsageError(

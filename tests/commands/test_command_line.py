@@ -26,6 +26,12 @@ MESSAGES = {
     "explain p q": 'ksched explain takes no argument "q"; ksched explain --help says what it does',
     "preempt": "POD is missing: ksched preempt POD",
     "validate": "CONFIG... is missing: ksched validate CONFIG...",
+    "config diff a": "A B is missing: ksched config diff A B",
+    "config migrate": "FILE is missing: ksched config migrate FILE",
+    "test": "FILE... is missing: ksched test FILE...",
+    "timeline from-csv x.csv": (
+        "--created is missing; ksched timeline from-csv --help says what it takes"
+    ),
     "schedule -o pdf": (
         '-o takes one of table, wide, json, yaml, name, html, sarif, github, junit, csv; not "pdf"'
     ),
@@ -35,6 +41,23 @@ MESSAGES = {
 @pytest.mark.parametrize("line", MESSAGES)
 def test_what_a_command_does_not_take_is_one_line_and_exit_code_2(line: str, ksched: Run) -> None:
     assert ksched(*line.split()) == (2, "", f"error: {MESSAGES[line]}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        ("compare", "[OPTIONS] [CONFIG]..."),
+        ("config diff", "[OPTIONS] A B"),
+        ("explain", "[OPTIONS] [POD]"),
+        ("snapshot", "[OPTIONS] [FILE]"),
+        ("test", "[OPTIONS] FILE..."),
+        ("timeline generate", "[OPTIONS] FILE[=WEIGHT]..."),
+        ("validate", "[OPTIONS] [CONFIG...]"),
+    ],
+)
+def test_usage_has_arguments_as_manuals_write_them(command: str, usage: str, ksched: Run) -> None:
+    _, out, _ = ksched(*command.split(), "--help")
+    assert out.splitlines()[0] == f"Usage: ksched {command} {usage}"
 
 
 @pytest.mark.parametrize("args", [(), ("config",)])
