@@ -86,6 +86,9 @@ class PlainValues:
 def _convert_plainly(parameters: Sequence[Any]) -> None:
     """Nothing changes for parameters of other types, or with a typer that has no such adapters."""
     for parameter in parameters:
+        if parameter.param_type_name == "argument":
+            # In --help, an argument is its name and what it means, without a type of Python's.
+            parameter.display_type_rich = lambda ctx: ""
         descriptor = getattr(parameter, "type_descriptor", None)
         if descriptor is None or not hasattr(parameter, "get_runtime_param"):
             continue

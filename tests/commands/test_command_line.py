@@ -60,6 +60,11 @@ def test_usage_has_arguments_as_manuals_write_them(command: str, usage: str, ksc
     assert out.splitlines()[0] == f"Usage: ksched {command} {usage}"
 
 
+def test_arguments_in_help_have_no_types_of_python(ksched: Run) -> None:
+    _, out, _ = ksched("test", "--help")
+    assert "  FILE...  Files of expectations" in out
+
+
 @pytest.mark.parametrize("args", [(), ("config",)])
 def test_without_a_command_there_is_help_and_exit_code_2(
     args: tuple[str, ...], ksched: Run
