@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +44,27 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> Plain:
     }
 
 
+CONFIGURATION = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+}
+
+
 def state_of(folder: Path, *objects: Plain) -> ClusterState:
     path = folder / "state.json"
     path.write_bytes(msgspec.json.encode(list(objects)))
     return load_state([str(path)])
 
 
-def world_of(state: ClusterState, gates: str = "", options: Options | None = None) -> World:
+def world_of(
+    state: ClusterState,
+    gates: str = "",
+    options: Options | None = None,
+    extenders: list[Plain] | None = None,
+) -> World:
     registry = registry_of(release_of("1.34", gates), [])
-    configuration = load_configuration(None, "", registry)
+    text = json.dumps({**CONFIGURATION, "extenders": extenders}) if extenders else None
+    configuration = load_configuration(text, "", registry)
     return World(state, configuration, registry, options or Options())
 
 
@@ -70,6 +83,7 @@ def replay(
     gates: str = "",
     on_record: OnRecord | None = None,
     autoscaler: Plain | None = None,
+    extenders: list[Plain] | None = None,
     **header: Any,
 ) -> Replay:
     """Runs the events on a cluster of the objects, with its attempts traced. autoscaler: the
@@ -83,7 +97,8 @@ def replay(
     options = ReplayOptions(
         timeline.start, timeline.until, traces=True, on_record=on_record, autoscaler=scaling
     )
-    run = Replay(world_of(state, gates), timeline.events(), options)
+    world = world_of(state, gates, extenders=extenders)
+    run = Replay(world, timeline.events(), options)
     run.run()
     return run
 

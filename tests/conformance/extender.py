@@ -90,6 +90,7 @@ def answer(mode: str, verb: str, args: dict[str, Any]) -> Any:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body would wait 40 ms for the headers to be acknowledged
 
     def say(self, code: int, body: bytes) -> None:
         self.send_response(code)

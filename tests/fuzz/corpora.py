@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from generate import FAMILIES, Case
+from generate import FAMILIES, WITH_EXTENDERS, Case
 from generate import case as random_case
 from mutations import mangled
 
@@ -21,7 +21,9 @@ MIGRATIONS = HERE.parent / "config" / "migration" / "cases.yaml"
 EXAMPLES = HERE.parent.parent / "examples"
 SIZE_MAX = 60_000  # bytes of a corpus file: larger ones are slow and show nothing more
 # Of random cases, those that have a state; extenders need a server.
-RANDOM_FAMILIES = tuple(name for name in FAMILIES if name not in ("configs", "gates", "extenders"))
+RANDOM_FAMILIES = tuple(
+    name for name in FAMILIES if name not in ("configs", "gates", *WITH_EXTENDERS)
+)
 
 
 def any_case(rng: random.Random, *families: str) -> Case:

@@ -21,7 +21,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from generate import FAMILIES, Case
+from generate import FAMILIES, WITH_EXTENDERS, Case
 from generate import case as random_case
 from subject import call
 
@@ -36,7 +36,7 @@ from ksched_cli.plugins import IN_TREE
 
 SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
 # Configurations are no states; extenders need a server.
-NAMES = [name for name in FAMILIES if name not in ("configs", "extenders")]
+NAMES = [name for name in FAMILIES if name not in ("configs", *WITH_EXTENDERS)]
 CASES = [pytest.param(name, seed, id=f"{name}-{seed}") for name in NAMES for seed in SEEDS]
 DECIDED = ("placements", "pending", "gated", "evicted", "attempts")
 

@@ -31,7 +31,7 @@ from cases import (
     differs_replay,
     expected_file,
 )
-from generate import DEFAULT_FAMILIES, FAMILIES, Case
+from generate import DEFAULT_FAMILIES, FAMILIES, WITH_EXTENDERS, Case
 from generate import case as random_case
 from releases import MODULES
 from shrink import Shrinker
@@ -233,7 +233,7 @@ def main() -> int:
         return 2
     families = options.family or list(DEFAULT_FAMILIES)
     counts = {family: Counter[str]() for family in families}
-    with extender_server(options.conformance if "extenders" in families else None):
+    with extender_server(options.conformance if WITH_EXTENDERS & set(families) else None):
         seen: Counter[str] = Counter()
         for verdict in verdicts(options, families):
             counts[verdict.family][verdict.kind] += 1

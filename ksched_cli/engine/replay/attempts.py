@@ -172,9 +172,12 @@ class Attempts:
         self._trace(outcome, _result(outcome))
         if was_assumed and not is_rejected:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None)
+        has_news = record.message != queued.message
         repeats = is_rejected and self.world.simulation.cycle.repeats_rejection(pod)
         self.queue.put_back(queued, unschedulable, pending, record.message, repeats=repeats)
         self._hear_of_claims()
+        if has_news:
+            self.queue.update_status(pod.key)
         if outcome.nomination is not None:
             self._nominate(pod, outcome.nomination)
         if was_assumed and is_rejected:
@@ -214,6 +217,7 @@ class Attempts:
             return
         status = structs.replace(before.status, nominated_node_name=node)
         pod.pod = structs.replace(before, status=status)
+        self.queue.update_status(pod.key)
         if previous:
             self.lose_nomination(self.world.info(before))
 

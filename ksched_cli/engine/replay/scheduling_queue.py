@@ -21,6 +21,7 @@ from ksched_cli.engine.replay.queue_places import RETRIES, IsRejected, QueuePlac
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.framework.cluster_events import (
     EVERYTHING,
+    UNSCHEDULABLE_POD_UPDATE,
     ClusterEvent,
     EventObject,
     pod_events,
@@ -90,7 +91,8 @@ class SchedulingQueue:
 
     def add(self, pod: PodInfo) -> QueuedPodInfo:
         """A pod is new. Upstream: Add."""
-        queued = QueuedPodInfo(pod, self._clock.now, self._next())
+        message = _message_of(pod.pod)
+        queued = QueuedPodInfo(pod, self._clock.now, self._next(), message=message)
         self._pods[pod.key] = queued
         self._to_active(queued)
         return queued
@@ -212,6 +214,18 @@ class SchedulingQueue:
                 self._requeue(queued, self._hints.strategy(queued, event, old, new))
                 if queued.place in leaves:
                     break
+
+    def update_status(self, key: str) -> None:
+        """The scheduler has written a new condition or nomination of a pod, which the API server
+        tells it like any other change: a plugin that is asked about every event is asked."""
+        queued = self._pods.get(key)
+        if queued is None:
+            return
+        pod = queued.pod
+        strategy = self._hints.strategy(queued, UNSCHEDULABLE_POD_UPDATE, pod, pod)
+        if strategy and self._places.place_of(queued) is Place.UNSCHEDULABLE:
+            self._places.put(queued, Place.NOWHERE)
+            self._requeue(queued, strategy)
 
     def delete(self, key: str) -> None:
         """The pod is gone. Does nothing where it is not in the queue."""
@@ -355,3 +369,9 @@ class SchedulingQueue:
     def _next(self) -> int:
         self.sequence += 1
         return self.sequence
+
+
+def _message_of(pod: Pod) -> str:
+    """Of the last attempt, as the scheduler wrote it into the pod."""
+    messages = (each.message for each in pod.status.conditions if each.type == "PodScheduled")
+    return next(messages, "")

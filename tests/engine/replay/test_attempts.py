@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.replay.attempts import ReplayClock, rejectors
 from ksched_cli.framework.status import Code, Status
 from tests.engine.replay.claims import DEVICE_CLASS, claiming, device_claim, devices
+from tests.extenders.fixtures import Serve
 from tests.replays import node, pod, replay, tries
 
 FIT = frozenset({"NodeResourcesFit"})
@@ -80,6 +82,31 @@ def test_a_victim_without_a_grace_period_is_gone_at_once(tmp_path: Path) -> None
         [{"at": 5, "pod": pod("high", priority=10)}],
     )
     assert tries(run) == [(5.0, "high", "unschedulable"), (5.0, "high", "n")]
+
+
+def test_a_pod_that_an_extender_rejected_hears_of_its_own_condition(
+    tmp_path: Path, serve: Serve
+) -> None:
+    """It is tried again when its message was written, which is the same the next time."""
+    server = serve({"/filter": {"NodeNames": [], "FailedNodes": {"n": "no licence"}}})
+    extenders = [{"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}]
+    events = [{"at": 5, "put": node("n", labels={"a": "b"})}]
+
+    def times(pending: dict[str, Any]) -> list[tuple[float, str, str]]:
+        run = replay(tmp_path, [node("n"), pending], events, extenders=extenders, until=60)
+        messages.update(attempt.message for attempt in run.log.attempts)
+        return tries(run)
+
+    messages: set[str] = set()
+    first, again, later = times(pod("a"))
+    assert (first, again, later) == (
+        (0.0, "a", "unschedulable"),
+        (0.0, "a", "unschedulable"),
+        (5.0, "a", "unschedulable"),
+    )
+    (message,) = messages
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    assert times({**pod("a"), "status": {"conditions": [condition]}}) == [first, later]
 
 
 def test_without_nodes_pods_wait_for_one(tmp_path: Path) -> None:

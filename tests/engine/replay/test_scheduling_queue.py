@@ -107,6 +107,19 @@ def test_an_event_during_the_attempt_counts(tmp_path: Path) -> None:
     assert (first.place, second.place) == (Place.BACKOFF, Place.UNSCHEDULABLE)
 
 
+def test_a_pod_that_an_extender_rejected_is_tried_again_once_its_condition_is_written(
+    tmp_path: Path,
+) -> None:
+    """Upstream: isPodWorthRequeuing, of the pod's own update."""
+    bench = Bench(tmp_path, pod("a"), pod("b"))
+    extended, rejected = bench.fail(frozenset({"Extender"})), bench.fail()
+    for key in ("default/a", "default/b", "default/gone"):
+        bench.queue.update_status(key)
+    assert (extended.place, rejected.place) == (Place.BACKOFF, Place.UNSCHEDULABLE)
+    bench.queue.update_status("default/a")
+    assert extended.place is Place.BACKOFF
+
+
 def test_a_pod_that_failed_goes_behind_its_equals(tmp_path: Path) -> None:
     bench = Bench(tmp_path, pod("a"), pod("b"))
     bench.fail()

@@ -57,9 +57,11 @@ FAMILIES: dict[str, Callable[[Draw], Draft]] = {
     "gates": gates.generate,
     "podgroups": podgroups.generate,
     "replay": replay.generate,
+    "replay_extenders": extenders.generate_replay,
 }
-# Without `extenders`, which need a server.
-DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family != "extenders")
+# Of which cases call tests/conformance/extender.py.
+WITH_EXTENDERS = frozenset(("extenders", "replay_extenders"))
+DEFAULT_FAMILIES = tuple(family for family in FAMILIES if family not in WITH_EXTENDERS)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """HTTP extenders, as conformance/extender.py answers."""
 
-from generate import preempt, taints
+from collections.abc import Sequence
+
+from generate import preempt, replay, taints
 from generate.resources import light
 from generate.world import Draft, Draw, Object, World, configuration, requests, sometimes
 
@@ -12,7 +14,7 @@ BINDERS = ("number", "number", "broken", "garbage", "error")
 
 
 def random_extender(draw: Draw, crowded: bool) -> Object:
-    extender: Object = {"httpTimeout": "500ms", "nodeCacheCapable": draw.maybe(0.5)}
+    extender: Object = {"httpTimeout": "20s", "nodeCacheCapable": draw.maybe(0.5)}
     if draw.maybe(0.5):
         extender["ignorable"] = draw.maybe(0.6)
     if crowded and draw.maybe(0.6):
@@ -28,11 +30,11 @@ def random_extender(draw: Draw, crowded: bool) -> Object:
     return extender
 
 
-def random_extenders(draw: Draw, crowded: bool) -> list[Object]:
+def random_extenders(draw: Draw, crowded: bool, binders: Sequence[str] = BINDERS) -> list[Object]:
     extenders = [random_extender(draw, crowded) for _ in range(draw.pick((1, 1, 2)))]
     if draw.maybe(0.4):
-        binder: Object = {"urlPrefix": f"{HOST}/{draw.pick(BINDERS)}", "bindVerb": "bind"}
-        extenders.append({**binder, "httpTimeout": "500ms", "ignorable": draw.maybe(0.4)})
+        binder: Object = {"urlPrefix": f"{HOST}/{draw.pick(binders)}", "bindVerb": "bind"}
+        extenders.append({**binder, "httpTimeout": "20s", "ignorable": draw.maybe(0.4)})
         if draw.maybe(0.3):
             extenders.reverse()
             extenders[0]["managedResources"] = [{"name": "example.com/foo"}]
@@ -56,4 +58,14 @@ def generate(draw: Draw) -> Draft:
         world.add_pods(draw.randint(0, 3), draw.randint(3, 7), light, sometimes(0.3, foo))
         draft = world.draft()
     draft.config = configuration(extenders=random_extenders(draw, crowded))
+    return draft
+
+
+def generate_replay(draw: Draw) -> Draft:
+    """A timeline with extenders. Binders bind: a replay of ksched does not call them."""
+    draft = replay.generate(draw)
+    config = configuration() if draft.config is None else draft.config
+    assert isinstance(config, dict)
+    extenders = random_extenders(draw, draw.maybe(0.5), ("number",))
+    draft.config = {**config, "extenders": extenders}
     return draft
