@@ -164,14 +164,15 @@ def test_the_example_runs_as_its_first_lines_say(
 def test_in_a_replay_a_pod_that_an_extender_rejected_is_tried_again_after_every_event(
     run: Ksched, serve: Serve, tmp_path: Path
 ) -> None:
-    """Upstream: the name Extender is registered for every event."""
+    """Upstream: the name Extender is registered for every event, the pod's own new condition among
+    them."""
 
-    def from_the_third_call_on(data: dict[str, Any]) -> dict[str, Any]:
-        if len(server.calls) < 3:
+    def from_the_fifth_call_on(data: dict[str, Any]) -> dict[str, Any]:
+        if len(server.calls) < 5:
             return {"NodeNames": []}
         return everything(data)
 
-    server = serve({"/filter": from_the_third_call_on})
+    server = serve({"/filter": from_the_fifth_call_on})
     extender = {"urlPrefix": server.url, "filterVerb": "filter", "nodeCacheCapable": True}
     path = tmp_path / "timeline.json"
     change = {"at": 60, "change": "label nodes a x=y"}
@@ -180,6 +181,6 @@ def test_in_a_replay_a_pod_that_an_extender_rejected_is_tried_again_after_every_
     code, out, _ = run("replay", path, "-o", "json", "--trace", extenders=[extender])
     assert code == 0
     result = json.loads(out)
-    assert [each["rejectedBy"] for each in result["attempts"]] == [["Extender"]] * 2 + [[]] * 2
+    assert [each["rejectedBy"] for each in result["attempts"]] == [["Extender"]] * 4 + [[]] * 2
     pods = result["pods"]
     assert [(each["firstTried"], each["placed"]) for each in pods] == [(0, 60), (0, 60)]
