@@ -4,6 +4,7 @@ interrupted, and goes on with one that is there."""
 from __future__ import annotations
 
 import hashlib
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ class Checkpoints:
         from ksched_cli.live.snapshot_file import check_writable
 
         check_writable(self.path)
-        if not Path(self.path).exists():
+        if not os.path.exists(self.path):
             return
         data, name = read_file(self.path)
         checkpoint = read_checkpoint(data, name, self.fingerprint)

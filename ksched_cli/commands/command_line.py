@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from math import inf, nan
+from math import nan
 from typing import Any
 
 import typer
@@ -19,6 +19,9 @@ from ksched_cli.errors import KschedError, UsageError
 
 # The base of BadParameter: any error in a command line.
 CommandLineError: type[Exception] = typer.BadParameter.__bases__[0]
+
+# Three years; timers of the system take no more than some centuries.
+MAX_SECONDS = 1e8
 
 _LISTED = re.compile(r" \((.*)\)$")
 _MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
@@ -107,7 +110,9 @@ def _split_trace(arg: str) -> Sequence[str]:
     return (option, pod) if equals and option == "--trace" else (arg,)
 
 
-def whole_number(option: str, least: int | None = None) -> Callable[[str | int], int]:
+def whole_number(
+    option: str, least: int | None = None, most: int | None = None
+) -> Callable[[str | int], int]:
     """A parser of an option's value. It raises UsageError for what is no such number."""
 
     def parse(text: str | int) -> int:
@@ -115,8 +120,11 @@ def whole_number(option: str, least: int | None = None) -> Callable[[str | int],
             number = int(text)
         except ValueError:
             number = None
-        if number is None or (least is not None and number < least):
+        is_below = number is not None and least is not None and number < least
+        is_above = number is not None and most is not None and number > most
+        if number is None or is_below or is_above:
             bound = "" if least is None else f" of at least {least}"
+            bound = f" of at most {most:,}" if is_above else bound
             raise UsageError(f'{option} takes a whole number{bound}; not "{text}"')
         return number
 
@@ -132,7 +140,7 @@ def positive_number(option: str) -> Callable[[str | float], float]:
             number = float(text)
         except ValueError:
             number = nan
-        if text != 0 and not 0 < number < inf:
+        if text != 0 and not 0 < number <= MAX_SECONDS:
             raise UsageError(f'{option} takes a number above 0; not "{text}"')
         return number
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ksched_cli.commands.command_line import whole_number
+from ksched_cli.commands.command_line import MAX_SECONDS, whole_number
 from ksched_cli.commands.options import CommonOptions, NoExtenders, NoWorkloads
 from ksched_cli.errors import UsageError
 
@@ -22,7 +22,7 @@ def seconds(text: str | float) -> float:
         number = float(text)
     except ValueError:
         number = 0.0
-    if not 0 < number < float("inf"):
+    if not 0 < number <= MAX_SECONDS:
         raise UsageError(f'--run-timeout takes a number of seconds above 0; not "{text}"')
     return number
 
@@ -32,7 +32,7 @@ Workers = Annotated[
     typer.Option(
         "--workers",
         metavar="N",
-        parser=whole_number("--workers", 1),
+        parser=whole_number("--workers", 1, 1_000),
         help="So many processes of this machine, started by Dask (ksched[sweep]).",
         show_default="one run after the other",
     ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
-from ksched_cli.commands.command_line import Command, CommandGroup
+from ksched_cli.commands.command_line import Command, CommandGroup, whole_number
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
+
+# Their times are in memory.
+MAX_PODS = 10_000_000
 
 app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
 
@@ -63,7 +66,12 @@ def from_dump(
 class GenerateOptions:
     """Of `generate`: a field per option."""
 
-    pods: Annotated[int, typer.Option("--pods", metavar="N", min=1, help="How many come.")] = 1000
+    pods: Annotated[
+        int,
+        typer.Option(
+            "--pods", metavar="N", parser=whole_number("--pods", 1, MAX_PODS), help="How many come."
+        ),
+    ] = 1000
     days: Annotated[
         float, typer.Option("--days", metavar="DAYS", help="In how many days they come.")
     ] = 7.0

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_POINTS
@@ -94,7 +94,7 @@ def read_allowed(values: Iterable[str]) -> tuple[AllowedPlugin, ...]:
     """Of every --allow-plugins: names, or a file of them. Raises KschedError."""
     plugins: list[AllowedPlugin] = []
     for value in values:
-        if Path(value).is_file():
+        if os.path.isfile(value):
             raw, name = read_file(value)
             plugins += parse_allowed(decode_text(raw, name))
         else:

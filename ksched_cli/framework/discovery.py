@@ -6,6 +6,7 @@ Each foreign source is loaded separately, so that one that fails is reported and
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -223,7 +224,7 @@ def _by_hand(source: str) -> Mapping[str, Any]:
 
 def module_of_file(path: Path) -> ModuleType:
     """Imports a file as a module. It can import other files of its folder."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UnfitError("there is no such file")
     _importable(path.resolve().parent)
     name = f"ksched_plugin_{path.stem}"

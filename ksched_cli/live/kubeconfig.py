@@ -61,11 +61,11 @@ def connect(options: ClusterOptions) -> ApiServer:
 def _paths(options: ClusterOptions) -> list[str]:
     """The kubeconfigs that there are. Raises KubeconfigError for a missing one that was named."""
     if options.kubeconfig:
-        if not Path(options.kubeconfig).expanduser().is_file():
+        if not os.path.isfile(os.path.expanduser(options.kubeconfig)):
             raise KubeconfigError(f"{options.kubeconfig}: there is no such kubeconfig")
         return [options.kubeconfig]
     named = os.environ.get(VARIABLE, "") or DEFAULT
-    return [path for path in named.split(os.pathsep) if Path(path).expanduser().is_file()]
+    return [path for path in named.split(os.pathsep) if os.path.isfile(os.path.expanduser(path))]
 
 
 def _read(path: str) -> _Kubeconfig:

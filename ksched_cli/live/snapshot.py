@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ksched_cli.cluster.trimming import trimmed
+from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.absent_kinds import (
     forbidden_warning,
     namespace_warning,
@@ -58,9 +59,9 @@ class ClusterSnapshot(Struct, frozen=True, rename="camel"):
         """How far the resourceVersions of the lists are apart; None where they are no numbers,
         as an API server may have them."""
         versions = [entry.resource_version for entry in self.lists if entry.resource_version]
-        if not all(version.isdecimal() for version in versions):
+        numbers = [number for version in versions if (number := parse_int64(version)) is not None]
+        if len(numbers) < len(versions):
             return None
-        numbers = [int(version) for version in versions]
         return max(numbers) - min(numbers) if numbers else 0
 
 

@@ -80,7 +80,7 @@ def check_writable(path: str) -> None:
 
 def _create_beside(target: Path) -> tuple[int, str]:
     """An empty file in the same folder: its descriptor and name. Raises UsageError."""
-    if target.is_dir():
+    if os.path.isdir(target):
         raise UsageError(f"{target} is a folder; a file's name is expected")
     try:
         return tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -253,7 +253,7 @@ def _with_template(state: ClusterState, workload: Workload, template: Manifest) 
     sets = []
     for replica_set in workload.replica_sets:
         plain = plain_object(KINDS["ReplicaSet"], replica_set)
-        plain["spec"] = {**plain["spec"], "template": template}
+        plain["spec"] = {**(plain.get("spec") or {}), "template": template}
         sets.append(plain)
     return replaced(state, KINDS["ReplicaSet"], sets)
 
@@ -275,7 +275,7 @@ def _respecified(pod: Pod, template: Manifest) -> Manifest:
     plain["spec"] = spec
     if owner is not None and owner.kind == "DaemonSet":
         # Labels and tolerations that the controller adds are those of the pod as it was.
-        old = plain_json(pod.raw)["spec"].get("tolerations") or ()
+        old = (plain_json(pod.raw).get("spec") or {}).get("tolerations") or ()
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *old]
         return on_node(plain, target_node(pod))
     return plain

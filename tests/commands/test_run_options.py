@@ -28,7 +28,7 @@ def test_workers_and_a_scheduler_exclude_each_other() -> None:
         executor_options(RunOptions(workers=2, scheduler="tcp://host:8786"))
 
 
-@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", ""])
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "", "1e9"])
 def test_a_time_that_is_no_number_above_0_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--run-timeout takes a number of seconds above 0"):
         seconds(text)

@@ -109,14 +109,14 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def token_variants(lines: Sequence[str]) -> Iterator[Variant]:
-    """Of lines, each with every token of TOKENS in the place of each of its own, and with each left
+def token_variants(lines: Sequence[str], substitutes: Sequence[str] = TOKENS) -> Iterator[Variant]:
+    """Of lines, each with every substitute in the place of each of its own, and with each left
     out or doubled."""
     for line in lines:
         tokens = line.split(" ")
         for index, token in enumerate(tokens):
             before, after = tokens[:index], tokens[index + 1 :]
-            for other in (*TOKENS, f"{token} {token}"):
+            for other in (*substitutes, f"{token} {token}"):
                 text = " ".join((*before, other, *after))
                 yield Variant(f"{line}: {token} = {other[:30]}", partial(str, text))
             text = " ".join((*before, *after))

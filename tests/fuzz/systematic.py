@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir
 from itertools import islice
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def verdicts(
         path.write_bytes(make())
         commands = form.commands(str(path), folder)
         command = commands[(index + shift) % len(commands)]
-        yield label, command, judged(command, path)
+        with chdir(folder):  # where files are written that a changed name names
+            yield label, command, judged(command, path)
 
 
 def main() -> int:

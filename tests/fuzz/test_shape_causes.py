@@ -17,6 +17,7 @@ from test_causes import DIGITS, KIND, judge_state
 from test_file_causes import judge_file, sweep_of
 from time_formats import CHECKPOINTED, checkpoint
 
+from ksched_cli.commands.output import _page
 from ksched_cli.testing import node, pod
 from tests.extenders.fixtures import Serve
 from tests.extenders.servers import Code
@@ -246,6 +247,55 @@ def test_a_number_out_of_range_in_a_configuration_is_shown(number: str, tmp_path
     text = f'{json.dumps(KIND)[:-1]}, "profiles": [{{"pluginConfig": [{config}]}}]}}'
     for command in (("validate",), ("config", "show")):
         judge_file(tmp_path, "c.json", text, *command, "{}")
+
+
+def test_digits_without_end_in_a_required_value_are_refused(tmp_path: Path) -> None:
+    expression = {"key": "a", "operator": "Gt", "values": [DIGITS]}
+    terms = {
+        "nodeSelectorTerms": [{"matchExpressions": [expression], DIGITS: 1, f"x[{DIGITS}]": 1}]
+    }
+    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    config = {"name": "NodeAffinity", "args": {"addedAffinity": affinity}}
+    profile = {"pluginConfig": [config], f"y[{DIGITS}]": 1}
+    assert (
+        judge_file(tmp_path, "c.json", {**KIND, "profiles": [profile]}, "validate", "{}").code == 1
+    )
+
+
+def test_names_of_files_without_end_are_refused(tmp_path: Path) -> None:
+    state = written_state(tmp_path)
+    lines = [
+        ("snapshot", DIGITS, "--state", state),
+        ("validate", "--allow-plugins", f"{'A,' * 400}B", state),
+        ("snapshot", str(tmp_path / "o.json"), "--state", state, "--redact-key", DIGITS),
+        ("replay", DAY, "--state", STATE, "--checkpoint", DIGITS),
+        ("replay", DAY, "--state", STATE, "--save-state", DIGITS),
+        ("schedule", "--live", "--kubeconfig", DIGITS), ("schedule", "--plugin", f"{DIGITS}.py"),
+        ("timeline", "generate", state, "--pods", DIGITS), ("sweep", SWEEP, "--run-timeout", "1e300"),
+        ("timeline", "generate", state, "--pods", "9" * 12), ("sweep", SWEEP, "--workers", "9" * 12),
+    ]  # fmt: skip
+    for line in lines:
+        verdict = judged(line, Path(state))
+        assert not verdict.rule, verdict
+        assert verdict.code in (1, 2)
+
+
+def test_a_pager_with_an_open_quote_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PAGER", "'less")
+    _page("a result")
+    assert capsys.readouterr().out == "a result\n"
+
+
+def test_a_null_spec_of_a_workload_is_patched(tmp_path: Path) -> None:
+    objects = own_state()
+    for item in objects:
+        if item["kind"] == "ReplicaSet":
+            item["spec"] = None
+    change = """patch deployment/web -p '{"spec": {"template": {"spec": {"nodeName": "x"}}}}'"""
+    state = "\n".join(map(json.dumps, objects))
+    judge_state(tmp_path, state, "schedule", "--change", change, name="x.json")
 
 
 def test_a_file_that_is_nested_deeply_is_validated(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ A later snapshot that is redacted with the same key has the same codes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read_key(path: str) -> Codebook:
     """An empty codebook where there is no path, or no such file yet. Raises InputError for what is
     no key."""
     file = Path(path)
-    if not path or not file.exists():
+    if not path or not os.path.exists(file):
         return Codebook()
     try:
         key = msgspec.json.decode(file.read_bytes(), type=_Key)

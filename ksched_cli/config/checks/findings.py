@@ -10,6 +10,7 @@ from enum import StrEnum
 from ksched_cli.errors import Position
 from ksched_cli.kube.documents import Locator, Path
 
+_MAX_DIGITS = 9
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -105,4 +106,5 @@ def path_text(path: Path) -> str:
 
 def parse_path(text: str) -> Path:
     """The reverse of path_text, also for the paths of upstream's errors."""
-    return tuple(name or int(index) for name, index in _STEP.findall(text))
+    # A key may look like an index that nothing has.
+    return tuple(name or int(index[:_MAX_DIGITS]) for name, index in _STEP.findall(text))

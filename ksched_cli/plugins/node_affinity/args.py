@@ -9,7 +9,6 @@ apimachinery labels.NewRequirement.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -26,11 +25,10 @@ from ksched_cli.kube.field_errors import (
     qualified_name_problems,
     unsupported,
 )
-from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.selectors import parse_int64
 
 SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS = ("In", "NotIn")
-_INT64 = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def _validate_values(expression: NodeSelectorRequirement, path: str) -> Iterator
             if len(values) != 1:
                 yield invalid(path, shown, message)
             for index, value in enumerate(values):
-                if not _INT64.fullmatch(value) or not MIN_INT64 <= int(value) <= MAX_INT64:
+                if parse_int64(value) is None:
                     integer = "for 'Gt', 'Lt' operators, the value must be an integer"
                     yield invalid(f"{path}[{index}]", value, integer)
 
