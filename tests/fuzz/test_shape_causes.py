@@ -271,8 +271,9 @@ def test_names_of_files_without_end_are_refused(tmp_path: Path) -> None:
         ("replay", DAY, "--state", STATE, "--checkpoint", DIGITS),
         ("replay", DAY, "--state", STATE, "--save-state", DIGITS),
         ("schedule", "--live", "--kubeconfig", DIGITS), ("schedule", "--plugin", f"{DIGITS}.py"),
-        ("timeline", "generate", state, "--pods", DIGITS), ("sweep", SWEEP, "--run-timeout", "1e300"),
-        ("timeline", "generate", state, "--pods", "9" * 12), ("sweep", SWEEP, "--workers", "9" * 12),
+        ("timeline", "generate", state, "--pods", DIGITS),
+        ("timeline", "generate", state, "--pods", "9" * 12),
+        ("sweep", SWEEP, "--run-timeout", "1e300"), ("sweep", SWEEP, "--workers", "9" * 12),
     ]  # fmt: skip
     for line in lines:
         verdict = judged(line, Path(state))
