@@ -86,11 +86,29 @@ EventObject: TypeAlias = PodInfo | KubeObject | None
 QueueingHint: TypeAlias = Callable[[PodInfo, Any, Any], bool]
 Registration: TypeAlias = tuple[ClusterEvent, QueueingHint | None]
 
+# Of extenders, and of plugins that do not say which events they wait for. Upstream leaves the
+# resource slices and volume attachments out: UnrollWildCardResource.
+BY_DEFAULT: tuple[Registration, ...] = tuple(
+    (ClusterEvent(resource, Action.ALL), None)
+    for resource in (
+        POD,
+        NODE,
+        PERSISTENT_VOLUME,
+        PERSISTENT_VOLUME_CLAIM,
+        CSI_NODE,
+        CSI_DRIVER,
+        CSI_STORAGE_CAPACITY,
+        STORAGE_CLASS,
+        RESOURCE_CLAIM,
+        DEVICE_CLASS,
+    )
+)
+
 
 @runtime_checkable
 class EnqueueExtensions(Protocol):
     """A plugin that says which events may let pods fit that it rejected. One that does not is
-    registered for every event."""
+    registered for events of all kinds in `BY_DEFAULT`."""
 
     def events_to_register(self) -> Iterable[Registration]:
         """The events, each with a hint; None: every such event may."""
@@ -104,7 +122,7 @@ def registrations_of(plugin: object) -> tuple[Registration, ...]:
     Upstream: defaultEnqueueExtension, UnrollWildCardResource, buildQueueingHintMap.
     """
     if not isinstance(plugin, EnqueueExtensions):
-        return ((EVERYTHING, None),)
+        return BY_DEFAULT
     registrations = tuple(plugin.events_to_register())
     of_nodes = Action(0)
     for event, _ in registrations:

@@ -14,10 +14,14 @@ from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD,
     ASSIGNED_POD_DELETE,
+    DEVICE_CLASS,
     EVERYTHING,
     NODE,
     POD,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
     UNSCHEDULABLE_POD,
+    VOLUME_ATTACHMENT,
     WILDCARD,
     Action,
     ClusterEvent,
@@ -104,8 +108,15 @@ def test_gates_and_tolerations_are_told_apart() -> None:
     ]
 
 
-def test_a_plugin_that_says_nothing_is_registered_for_everything() -> None:
+def test_a_plugin_that_says_nothing_is_registered_for_nearly_everything() -> None:
+    """Upstream: UnrollWildCardResource."""
+
     class Silent:
         pass
 
-    assert registrations_of(Silent()) == ((EVERYTHING, None),)
+    registrations = registrations_of(Silent())
+    assert {event.action for event, _ in registrations} == {Action.ALL}
+    assert {hint for _, hint in registrations} == {None}
+    resources = {event.resource for event, _ in registrations}
+    assert {POD, NODE, RESOURCE_CLAIM, DEVICE_CLASS} <= resources
+    assert not {RESOURCE_SLICE, VOLUME_ATTACHMENT, WILDCARD} & resources

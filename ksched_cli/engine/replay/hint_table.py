@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ksched_cli.engine.evaluation import EXTENDER
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.framework.cluster_events import (
+    BY_DEFAULT,
     EVERYTHING,
     ClusterEvent,
     EventObject,
@@ -45,7 +46,7 @@ class HintTable:
         self._registered: dict[str, dict[str, Sequence[Registration]]] = {}
         for name, framework in frameworks.items():
             registered = {plugin.name: registrations_of(plugin) for plugin in framework.plugins}
-            self._registered[name] = {**registered, EXTENDER: ((EVERYTHING, None),)}
+            self._registered[name] = {**registered, EXTENDER: BY_DEFAULT}
         self._matching: dict[tuple[str, ClusterEvent], tuple[RegisteredHint, ...]] = {}
 
     def events_of(self, scheduler_name: str, plugin: str) -> tuple[ClusterEvent, ...]:

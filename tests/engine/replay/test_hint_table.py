@@ -14,9 +14,12 @@ from ksched_cli.engine.replay.hint_table import HintTable, Strategy
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
+    DEVICE_CLASS,
     EVERYTHING,
     NODE,
     POD,
+    RESOURCE_SLICE,
+    VOLUME_ATTACHMENT,
     Action,
     ClusterEvent,
     Registration,
@@ -70,6 +73,9 @@ TABLE = HintTable({
         ("Silent", "", NODE_ADD, Strategy.SKIP),
         ("Silent", "", EVERYTHING, Strategy.AFTER_BACKOFF),
         ("Extender", "", ASSIGNED_POD_DELETE, Strategy.AFTER_BACKOFF),
+        ("Extender", "", ClusterEvent(DEVICE_CLASS, Action.ADD), Strategy.AFTER_BACKOFF),
+        ("Extender", "", ClusterEvent(RESOURCE_SLICE, Action.ADD), Strategy.SKIP),
+        ("Extender", "", ClusterEvent(VOLUME_ATTACHMENT, Action.DELETE), Strategy.SKIP),
         ("", "", NODE_ADD, Strategy.AFTER_BACKOFF),
     ],
 )
