@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from statistics import fmean
 from typing import Any
 
@@ -234,7 +236,8 @@ def _open_study(problem: Problem, path: str) -> Any:
             directions=[objective.goal for objective in problem.file.objectives],
             load_if_exists=True,
         )
-    except (OSError, ValueError, KeyError, AssertionError) as error:
+        _check_trials(study, problem.file)
+    except Exception as error:  # Optuna raises whatever another file leads it to
         raise UsageError(f"--study {path}: no study can be read or written: {error}") from None
     identity = study.user_attrs.get(_IDENTITY)
     if identity is None:
@@ -255,7 +258,42 @@ def _storage(path: str) -> Any:
 
     if not path:
         return InMemoryStorage()
+    _drop_partial_line(path)
     return JournalStorage(JournalFileBackend(path))
+
+
+def _drop_partial_line(path: str) -> None:
+    """A search that was killed may have written a part of a line, which the next one would go on
+    with. Other files are left as they are. Raises OSError."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "r+b") as file:
+        whole, newline, part = file.read().rpartition(b"\n")
+        if part and newline and all(map(_is_log, whole.split(b"\n"))):
+            file.truncate(len(whole) + 1)
+
+
+def _is_log(line: bytes) -> bool:
+    try:
+        log = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(log, dict) and "op_code" in log
+
+
+def _check_trials(study: Any, file: TuneFile) -> None:
+    """Raises ValueError where a trial has not what it was asked for, for the file was changed."""
+    goals = [direction.name.lower() for direction in study.directions]
+    if goals != [objective.goal for objective in file.objectives]:
+        raise ValueError(f"its goals are {', '.join(goals) or 'none'}")
+    for trial in study.trials:
+        if trial.state.name != "COMPLETE":
+            continue
+        parameters = _parameters(trial, file.dimensions)
+        values = [value for value in trial.values if isinstance(value, float) and isfinite(value)]
+        is_whole = len(values) == len(trial.values) == len(file.objectives)
+        if not is_whole or len(parameters) != len(file.dimensions):
+            raise ValueError(f"trial {trial.number} was changed")
 
 
 def _suggest(trial: Any, dimension: Dimension) -> Any:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,23 @@ from corpora import (
     tune_corpus,
 )
 from extended import extender
-from format import FIRST_CLUSTER, JSON, PREEMPTION, Arguments, Format, of_documents, singly
+from format import (
+    FIRST_CLUSTER,
+    JSON,
+    PREEMPTION,
+    Arguments,
+    Format,
+    Variants,
+    encoded,
+    of_bytes,
+    of_documents,
+    singly,
+)
 from inputs import put_beside
 from run_subjects import rows_corpus
+from runs_here import runs_here
+from subject import within
+from substitutes import byte_variants, json_variants
 
 
 def _configurations() -> Iterator[Any]:
@@ -118,6 +134,27 @@ def _rows() -> list[Any]:
     return [{**row, "metrics": {"m": 1.5}} for row in rows_corpus()]
 
 
+def study_command(file: str, folder: Path) -> Arguments:
+    (folder / "tune.json").write_text(json.dumps({**tune_corpus()[0], "trials": 2}))
+    return ("tune", str(folder / "tune.json"), "--study", file, *JSON)
+
+
+@cache
+def study() -> bytes:
+    """Of a search that is done."""
+    with tempfile.TemporaryDirectory() as folder, runs_here():
+        _beside_sweeps(Path(folder))
+        path = Path(folder) / "study"
+        within(study_command(str(path), Path(folder)))
+        return path.read_bytes()
+
+
+def _study_variants() -> Variants:
+    logs = list(map(json.loads, study().splitlines()))
+    yield from encoded(json_variants(logs, set()))
+    yield from of_bytes(byte_variants(study(), 100))
+
+
 FORMATS = (
     Format("configuration", "input.json", singly(_configurations), _configuration_commands,
            _beside_configurations),
@@ -126,5 +163,7 @@ FORMATS = (
            _beside_what_if),
     Format("sweep", "input.json", singly(_sweeps), _sweep_commands, _beside_sweeps),
     Format("tune", "input.json", singly(_tunes), _tune_commands, _beside_sweeps),
+    Format("study", "study", _study_variants,
+           lambda file, folder: (study_command(file, folder),), _beside_sweeps),
     Format("rows", "rows.jsonl", of_documents(lambda: [_rows()]), _row_commands),
 )  # fmt: skip

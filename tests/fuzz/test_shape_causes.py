@@ -12,6 +12,7 @@ from corpora import EXAMPLES
 from format import DAY, REPLAY
 from judge import judged
 from own_state import own_state
+from run_formats import study, study_command
 from run_subjects import rows_corpus
 from test_causes import DIGITS, KIND, judge_state
 from test_file_causes import judge_file, sweep_of
@@ -206,6 +207,36 @@ def test_a_search_out_of_range_is_refused(field: dict[str, object], tmp_path: Pa
         "trials": 1,
     }
     assert judge_file(tmp_path, "t.json", {**tune, **field}, "tune", "{}").code == 2
+
+
+def test_a_study_that_was_changed_is_none(tmp_path: Path) -> None:
+    lines, path = study().splitlines(keepends=True), tmp_path / "study"
+    arguments = list(study_command(str(path), tmp_path))
+    (tmp_path / "cluster.yaml").symlink_to(EXAMPLES / "sweep" / "cluster.yaml")
+    changes = (
+        (0, b'"directions":[1]', b'"directions":[1,1]'), (0, b"op_code", b"op"),
+        (-1, b'"values":[', b'"values":[1e400,'), (3, b'"param_value_internal":', b'"x":'),
+    )  # fmt: skip
+    for index, old, new in changes:
+        changed = list(lines)
+        changed[index] = changed[index].replace(old, new)
+        assert changed != lines, old
+        path.write_bytes(b"".join(changed))
+        verdict = judged(arguments, path)
+        assert (verdict.rule, verdict.code) == ("", 2), (old, verdict)
+        assert "no study can be read" in verdict.errors
+
+
+def test_a_study_whose_last_line_is_a_part_of_one_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "study"
+    path.write_bytes(study()[:-20])
+    (tmp_path / "cluster.yaml").symlink_to(EXAMPLES / "sweep" / "cluster.yaml")
+    verdict = judged(list(study_command(str(path), tmp_path)), path)
+    assert (verdict.rule, verdict.code) == ("", 0)
+    other = b"a list of mine\nwithout an end"
+    path.write_bytes(other)
+    assert judged(list(study_command(str(path), tmp_path)), path).code == 2
+    assert path.read_bytes().startswith(other)
 
 
 @pytest.mark.parametrize("change", [
