@@ -200,12 +200,13 @@ def open_simulation(
 
 def open_world(options: StateOptions, run: Options) -> World:
     """The same for a replay, whose cluster changes."""
-    from ksched_cli.cluster.loading.state_warnings import NOTHING_TO_DO
+    from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule
 
     run = run_options(options, run)
     state, configuration, registry = _materials(options)
     # The pods come with the timeline.
-    warnings = tuple(line for line in state.warnings if not line.endswith(NOTHING_TO_DO))
+    out_of_place = set(nothing_to_schedule(state))
+    warnings = tuple(line for line in state.warnings if line not in out_of_place)
     state = replace(state, warnings=warnings)
     world = make_world(options, state, configuration, registry, run)
     warn_of_state(world.simulation)

@@ -17,11 +17,10 @@ import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from ksched_cli.kube.documents import Path, is_json, read_documents
+from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.yaml_tree import compose
 
 _UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
-# What JSON need not escape, and terminals and encodings take amiss.
-_UNPRINTED = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
 _MISREAD = re.compile(r"[yYnN]|[-+.]?[0-9][0-9a-fA-FoOxX_.+-]*")
 
 
@@ -43,8 +42,7 @@ class EditableDocument:
     def text(self) -> str:
         """With a line end."""
         if self._is_json:
-            text = json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
-            text = _UNPRINTED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+            text = shown_json(self.data) + "\n"
         elif self.changed_style:
             text = _block(self.data)
         else:

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import locate
+from ksched_cli.kube.documents import is_json, locate
 
 
 @cache
@@ -49,6 +49,9 @@ def check_document(document: Any, schema: str, text: str, source: str, hint: str
     else:
         error = best_match(iter([error])) or error
         problem = error.message
+        is_word = isinstance(error.instance, bool) and not is_json(text)
+        if error.validator == "type" and "string" in error.validator_value and is_word:
+            problem += " (YAML reads y, yes, on, n, no and off as booleans: quote them)"
     path = tuple(error.absolute_path)
     raise InputError(
         source,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from ksched_cli.kube.shown_json import shown_json
 
 _UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
 
@@ -51,7 +52,7 @@ def _table(report: Report) -> str:
 
 
 def _json(report: Report) -> str:
-    return json.dumps(report.document(), indent=2, ensure_ascii=False)
+    return shown_json(report.document())
 
 
 def _yaml(report: Report) -> str:

@@ -17,7 +17,6 @@ from ksched_cli.errors import shortened
 
 _OWNER_KINDS = ("ReplicationController", "ReplicaSet", "StatefulSet")
 # How many names of nodes or namespaces a line lists.
-NOTHING_TO_DO = "there is nothing to schedule"
 _MAX_LISTED = 3
 
 
@@ -33,7 +32,9 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     """The warnings about a state, in a fixed order."""
     pods = [pod for pod in state.pods if pod.status.phase not in FINISHED_PHASES]
     specs = Counter(map(attrgetter("spec"), pods))
-    yield from _empty_warnings(state)
+    yield from nothing_to_schedule(state)
+    if state.pods and not state.nodes:
+        yield "no Nodes in the state: no pod finds one"
     yield from _node_warnings(state, pods)
     yield from _storage_warnings(state, specs)
     yield from _device_warnings(state, specs)
@@ -41,13 +42,11 @@ def state_warnings(state: ClusterState) -> Iterator[str]:
     yield from _owner_warnings(state, pods)
 
 
-def _empty_warnings(state: ClusterState) -> Iterator[str]:
-    if not state.nodes and not state.pods:
-        yield f"no Nodes and no Pods in the state: {NOTHING_TO_DO}"
-    elif not state.nodes:
-        yield "no Nodes in the state: no pod finds one"
-    elif not state.pods:
-        yield f"no Pods in the state: {NOTHING_TO_DO}"
+def nothing_to_schedule(state: ClusterState) -> Iterator[str]:
+    """The warning about a state without pods."""
+    if not state.pods:
+        kinds = "no Pods" if state.nodes else "no Nodes and no Pods"
+        yield f"{kinds} in the state: there is nothing to schedule"
 
 
 def _node_warnings(state: ClusterState, pods: list[Pod]) -> Iterator[str]:
