@@ -215,16 +215,20 @@ class FollowedCluster:
     def depart(self, departure: Departure) -> None:
         """The pod leaves its node, if it is there."""
         snapshot = self.simulation.snapshot
-        row = snapshot.row[departure.node]
-        for pod in list(snapshot.pods[row]):
-            if pod.key == departure.pod.key:
-                snapshot.remove(pod, row)
+        row = snapshot.row.get(departure.node)
+        if row is not None:
+            for pod in list(snapshot.pods[row]):
+                if pod.key == departure.pod.key:
+                    snapshot.remove(pod, row)
         self.placed.clear()
 
     def make_room(self, decision: PreemptionDecision) -> None:
-        """The victims that are there leave, and the node is promised to the pod."""
+        """The victims that are there leave, and the node is promised to the pod; nothing where an
+        event names a node that the state has not."""
         simulation = self.simulation
-        row = simulation.snapshot.row[decision.node]
+        row = simulation.snapshot.row.get(decision.node)
+        if row is None:
+            return
         keys = set(decision.victims)
         victims = tuple(pod for pod in simulation.snapshot.pods[row] if pod.key in keys)
         simulation.make_room(
@@ -283,7 +287,9 @@ class FollowedCluster:
     def make_room_earlier(self, decision: PreemptionDecision) -> Judgement | None:
         """As place_earlier."""
         simulation = self.simulation
-        row = simulation.snapshot.row[decision.node]
+        row = simulation.snapshot.row.get(decision.node)
+        if row is None:
+            return None
 
         def trial(_: Judgement) -> Callable[[], None]:
             keys = set(decision.victims)
