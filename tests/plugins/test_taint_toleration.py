@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -10,6 +11,9 @@ from ksched_cli.cluster.objects.pod import Toleration
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.status import PluginError
 from ksched_cli.plugins.taint_toleration import TaintToleration, first_untolerated
 from ksched_cli.testing import cluster, explanation, node, pod, scores, simulation, verdicts
 from tests.clusters import states
@@ -105,3 +109,11 @@ def test_numbers_are_not_compared_unless_asked_for() -> None:
     toleration = Toleration("risk", "Lt", "5")
     assert first_untolerated((taint,), (toleration,)) is taint
     assert first_untolerated((taint,), (toleration,), True) is None
+
+
+def test_a_score_without_pre_score_is_an_error_that_names_the_state() -> None:
+    run = simulation(cluster(node("n"), pod("p")))
+    plugin = plugin_of(run, TaintToleration)
+    (info,) = run.pending()
+    with pytest.raises(PluginError, match=r'^failed to read "PreScoreTaintToleration"'):
+        plugin.score_nodes(CycleState(), info, Nodes(run.snapshot, np.arange(1)))
