@@ -104,9 +104,7 @@ def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
     """Sorted by the plugin; equal pods keep the order given."""
 
     def compare(first: QueuedPod, second: QueuedPod) -> int:
-        if less(first, second):
-            return -1
-        return 1 if less(second, first) else 0
+        return -1 if less(first, second) else 0  # Python's sort only asks whether one goes before
 
     return sorted(queued, key=cmp_to_key(compare))
 

@@ -100,6 +100,8 @@ def test_a_pod_is_due_once_a_pod_was_bound_or_evicted_since() -> None:
     tried = entry(seen=ClusterVersion(3, 0))
     assert not tried.is_due(ClusterVersion(3, 0))
     assert tried.is_due(ClusterVersion(4, 0))
+    late, now = (ClusterVersion(int(count), int(count)) for count in ("3000", "3000"))
+    assert not entry(seen=late).is_due(now)
 
 
 def test_rejected_waiting_pods_make_only_those_due_that_found_no_room() -> None:
@@ -122,6 +124,8 @@ def test_the_other_pods_can_be_left_out() -> None:
     queue = run.queue().only(run.pending()[1])
     assert [info.key for info in queue.active] == ["default/b"]
     assert list(queue.gated) == ["default/c"]
+    (alike,) = simulated(pod("b")).pending()
+    assert [info.key for info in run.queue().only(alike).active] == ["default/b"]
 
 
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
