@@ -30,7 +30,7 @@ from ksched_cli.commands import main as entry
 COMMANDS = typer.main.get_command(entry.application())
 
 # Processor time: a machine that is busy with other things makes no hang. Sleeping has a limit too.
-SECONDS, WALL_SECONDS = 10, 120
+SECONDS, WALL_SECONDS = 10, 300
 MESSAGE_MAX = 3000
 MEMORY_FACTOR, MEMORY_MIB = 10, 200
 SCHEMAS = Path(__file__).parents[2] / "schemas"
