@@ -187,8 +187,9 @@ def _typed(resource: Resource, item: Raw) -> dict[str, object]:
         raise ClusterError(f"the list of {resource.plural} has a broken object: {error}") from None
     if not isinstance(plain, dict):
         raise ClusterError(f"the list of {resource.plural} has {plain!r:.60} in place of an object")
-    # Items of a list do not repeat their kind, and are of no other.
-    return {**plain, "apiVersion": resource.api_version, "kind": resource.kind}
+    # Items of a list do not repeat their kind, and are of no other; it is written first.
+    kind = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return {**kind, **plain, **kind}
 
 
 def _trimmed(resource: Resource, item: Raw) -> bytes:

@@ -45,6 +45,7 @@ def test_objects_have_their_kinds_and_not_their_secrets(
 def test_objects_are_whole_where_that_is_asked_for(server: ApiServer, connected: Connect) -> None:
     objects, _ = read(connected(server), whole=True)
     assert "hunter2" in json.dumps(objects)
+    assert [list(obj)[:2] for obj in objects] == [["apiVersion", "kind"]] * 3
 
 
 def test_of_events_only_those_of_schedulers_are_there_and_only_on_request(
