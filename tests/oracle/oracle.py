@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -58,6 +59,8 @@ class Oracle:
     def __init__(self, minor: str = OLDEST) -> None:
         self.binary = build(minor)
         self.process: subprocess.Popen[bytes] | None = None
+        # A pipe would be full some day, and the oracle would wait for a reader.
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  # of all its processes
 
     def __enter__(self) -> Self:
         return self
@@ -114,7 +117,7 @@ class Oracle:
                 [self.binary, "run", "--batch"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self.errors,
             )
         line = b""
         with suppress(BrokenPipeError):  # it died; what follows finds out
@@ -124,9 +127,14 @@ class Oracle:
             return answer
         late = self.process.poll() is None
         self.process.kill()
-        _, err = self.process.communicate()
+        self.process.communicate()
         self.process = None
-        why = f"no answer within {PATIENCE:.0f} s" if late else err.decode()[:2000]
+        self.errors.seek(0)
+        why = (
+            f"no answer within {PATIENCE:.0f} s"
+            if late
+            else self.errors.read().decode(errors="replace")[-4000:]
+        )
         return {"error": f"the oracle died: {why}"}
 
     @staticmethod
