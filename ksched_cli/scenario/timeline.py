@@ -35,6 +35,7 @@ _MAX_SPECS = 20_000
 _LINES = (".jsonl", ".ndjson")
 _GZIP = ".gz"
 _HINT = "Expected apiVersion: ksched/v1, kind: Timeline (docs/replay.md)."
+_EARLIEST, _LATEST = -30_610_224_000, 32_503_680_000  # seconds since 1970
 _TIME = "expected a number of seconds after the start, or a time as 2026-01-31T12:00:00Z"
 
 
@@ -317,6 +318,9 @@ def _start(text: str) -> int:
     moment = _moment(text)
     if moment % MICROSECONDS:
         raise EventError("start: expected a time in whole seconds")
+    # What happens after it has to be in the calendar, too, which ends with the year 9999.
+    if not _EARLIEST <= moment // MICROSECONDS < _LATEST:
+        raise EventError(f'start: expected a time in the years 1000 to 2999, not "{text}"')
     return moment // MICROSECONDS
 
 

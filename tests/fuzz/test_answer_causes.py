@@ -41,6 +41,24 @@ def test_a_class_without_a_name_is_not_put(manifest: dict[str, object], tmp_path
     assert judge_file(tmp_path, "t.json", timeline, *arguments).code == 2
 
 
+@pytest.mark.parametrize(
+    "start", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59Z", "3000-01-01T00:00:00Z"]
+)
+def test_a_replay_does_not_leave_the_calendar(start: str, tmp_path: Path) -> None:
+    timeline = {"apiVersion": "ksched/v1", "kind": "Timeline", "start": start}
+    lines: list[object] = [timeline, {"at": 5, "pod": pod("q")}]
+    verdict = judge_file(tmp_path, "t.jsonl", lines, "replay", "{}", "--state", STATE)
+    assert verdict.code == 2
+    assert "expected a time in the years 1000 to 2999" in verdict.errors
+    late = pod("p", cpu=1)
+    late["metadata"]["creationTimestamp"] = "9999-12-31T23:59:59Z"
+    state = tmp_path / "state.json"
+    state.write_text("\n".join(map(json.dumps, (node("a"), late))))
+    lines[0] = {"apiVersion": "ksched/v1", "kind": "Timeline"}
+    arguments = ("replay", "{}", "--state", str(state), "--trace", "-o", "json")
+    assert judge_file(tmp_path, "t.jsonl", lines, *arguments).code in (0, 1)
+
+
 @pytest.mark.parametrize("fields", [
     {"provisioningDelay": 10**400}, {"maxSize": 2.0}, {"template": {"metadata": "x"}},
     {"template": {"metadata": {"labels": [1]}}}, {"template": {"apiVersion": "apps/v1"}},

@@ -37,6 +37,9 @@ _FLUSH = 30 * SECOND
 OnInstant: TypeAlias = "Callable[[Replay], None]"
 
 
+_YEAR_3000 = 32_503_680_000  # in seconds since 1970
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
     """start: seconds since 1970; None: when the youngest pending pod of the state was created.
@@ -111,7 +114,8 @@ class Replay:
             return self.options.start
         pending = self.world.simulation.pending()
         created = (seconds(pod.pod.metadata.creation_timestamp) for pod in pending)
-        return int(max(created, default=0.0))
+        # What happens later has to be in the calendar, too, which ends with the year 9999.
+        return min(int(max(created, default=0.0)), _YEAR_3000)
 
     def run(self) -> None:
         """To the end."""
