@@ -181,6 +181,8 @@ class ScoreCache:
     # static_sums as keys, and these in the order of visits, once somebody has asked for them.
     _static_keys: Scores | None = None
     _static_in_order: Scores | None = None
+    # Whether somebody has asked for a part of them before.
+    _is_read_again: bool = False
 
     @classmethod
     def zeros(cls, snapshot: Snapshot, shift: int) -> ScoreCache:
@@ -209,21 +211,26 @@ class ScoreCache:
 
     def keys(self, nodes: Nodes) -> Scores:
         """Of the nodes' sums. Do not write to it: it may be a part of a column itself."""
-        if nodes.first is None or nodes.rows is None:
-            static = nodes.gather(self._static())
-        else:
-            if self._static_in_order is None:
-                self._static_in_order = self._static()[self.snapshot.order]
-            static = self._static_in_order[nodes.first : nodes.first + len(nodes.rows)]
+        static = self._static(nodes)
         return static if self.row_sums is None else static + self.row_sums.gather(nodes)
 
-    def _static(self) -> Scores:
-        if not self.shift:
-            return self.static_sums
+    def _static(self, nodes: Nodes) -> Scores:
+        rows, first = nodes.rows, nodes.first
+        if rows is not None and not self._is_read_again:
+            # Mostly a pod that no other looks like, which asks once: no column for it.
+            self._is_read_again = True
+            return self._keys_of(self.static_sums[rows], rows)
         if self._static_keys is None:
-            rows = np.arange(len(self.static_sums))
-            self._static_keys = (self.static_sums << self.shift) + (TIE_MASK - rows)
-        return self._static_keys
+            every_row = np.arange(len(self.static_sums))
+            self._static_keys = self._keys_of(self.static_sums, every_row)
+        if rows is None or first is None:
+            return nodes.gather(self._static_keys)
+        if self._static_in_order is None:
+            self._static_in_order = self._static_keys[self.snapshot.order]
+        return self._static_in_order[first : first + len(rows)]
+
+    def _keys_of(self, sums: Scores, rows: Rows) -> Scores:
+        return (sums << self.shift) + (TIE_MASK - rows) if self.shift else sums
 
     def replace_part(
         self, normalized: NormalizedPart, extremes: Extremes, part: Scores | None

@@ -195,3 +195,22 @@ def test_a_row_plugin_is_in_the_sums_unless_it_is_normalized() -> None:
     assert [plugin.name for plugin in cache.row_plugins] == ["Plain"]
     assert [plugin.name for plugin in cache.raw_row_plugins] == ["Normalizing"]
     assert cache.raw["Normalizing"].tolist() == [0] * COUNT
+
+
+@given(
+    st.lists(st.integers(-1000, 1000), min_size=COUNT, max_size=COUNT),
+    st.integers(0, COUNT - 1),
+    st.integers(1, COUNT),
+    st.booleans(),
+)
+def test_keys_are_the_same_asked_once_again_and_of_all_nodes(
+    sums: list[int], first: int, length: int, shifted: bool
+) -> None:
+    nodes = snapshot()
+    cache = ScoreCache(nodes, np.array(sums), TIE_BITS if shifted else 0)
+    rows = nodes.order[first : first + length]
+    expected = [(sums[row] << TIE_BITS) + TIE_MASK - row if shifted else sums[row] for row in rows]
+    for _ in range(3):
+        assert cache.keys(Nodes(nodes, rows, first)).tolist() == expected
+        assert cache.keys(Nodes(nodes, rows)).tolist() == expected
+    assert cache.keys(Nodes(nodes))[rows].tolist() == expected
