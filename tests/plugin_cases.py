@@ -1,6 +1,7 @@
 """Runs the cases of a data file about one plugin.
 
 plugin: TaintToleration
+minor:  whose rules the cases are about, as "1.34"; by default the newest. A case may have its own
 cases:
   - shows: what the case shows, as a sentence
     nodes: arguments of ksched_cli.testing.node, one node each
@@ -28,13 +29,14 @@ import yaml
 
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.status import PluginError, Status
+from ksched_cli.kube.versions import NEWEST
 from ksched_cli.testing import cluster, explanation, node, pod, scores, verdicts
 from tests import volumes
 from tests.volumes import uses
 
 CLUSTER_KEYS = {"nodes", "pods", "pod", "claims", "volumes", "objects", "storage"}
 ANSWER_KEYS = {"filter", "verdict", "details", "score", "raw", "error"}
-KEYS = {"shows", "args"} | CLUSTER_KEYS | ANSWER_KEYS
+KEYS = {"shows", "args", "minor"} | CLUSTER_KEYS | ANSWER_KEYS
 
 Case = dict[str, Any]
 
@@ -43,7 +45,8 @@ def cases(file: str) -> list[Any]:
     """Of the data file that has the name of a test module, without "test_"."""
     path = Path(file)
     data = yaml.safe_load(path.with_name(path.stem.removeprefix("test_") + ".yaml").read_text())
-    return [pytest.param(data["plugin"], case, id=case["shows"]) for case in data["cases"]]
+    minor = {"minor": data.get("minor", NEWEST)}
+    return [pytest.param(data["plugin"], minor | case, id=case["shows"]) for case in data["cases"]]
 
 
 def check(plugin: str, case: Case) -> None:
@@ -52,14 +55,15 @@ def check(plugin: str, case: Case) -> None:
     pending = {"name": "p", **case.get("pod", {})}
     pending |= {key: case[key] for key in ("claims", "volumes") if key in case}
     state = _state(case, pending)
-    question = {"pod": pending["name"], "args": case.get("args")}
+    minor = case["minor"]
+    question = {"pod": pending["name"], "args": case.get("args"), "kubernetes_version": minor}
     if "filter" in case or "verdict" in case:
         statuses = verdicts(plugin, state, **question)
         same = dict.fromkeys((each.name for each in state.nodes), case.get("verdict"))
         expected = case.get("filter", same)
         assert {name: plain(status) for name, status in statuses.items()} == expected
     for name, piece in case.get("details", {}).items():
-        assert piece in _details(plugin, state, pending["name"])[name]
+        assert piece in _details(plugin, state, pending["name"], minor)[name]
     if "raw" in case:
         assert scores(plugin, state, **question, normalized=False) == case["raw"]
     if "score" in case:
@@ -93,13 +97,12 @@ def _pod(claims: tuple[str, ...] = (), volumes: tuple[Case, ...] = (), **argumen
     return pod(**arguments, spec={"volumes": [*uses(*claims), *volumes]})
 
 
-def _details(plugin: str, state: ClusterState, pending: str) -> dict[str, str]:
+def _details(plugin: str, state: ClusterState, pending: str, minor: str) -> dict[str, str]:
     """Per node, in a profile with no other plugin that could reject it."""
     enabled = [{"name": name} for name in ("PrioritySort", plugin, "DefaultBinder")]
     multi_point = {"disabled": [{"name": "*"}], "enabled": enabled}
-    answer = explanation(
-        state, {"profiles": [{"plugins": {"multiPoint": multi_point}}]}, pod=pending
-    )
+    config = {"profiles": [{"plugins": {"multiPoint": multi_point}}]}
+    answer = explanation(state, config, pod=pending, kubernetes_version=minor)
     return {
         explained.node: "\n".join(
             line for rejection in explained.rejections for line in rejection.details

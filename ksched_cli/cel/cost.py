@@ -16,6 +16,8 @@ from ksched_cli.cel.values import Optional, Semver
 from ksched_cli.kube.quantity import Quantity
 
 LIMIT = 1_000_000
+# Functions that could take all memory before their cost is known from their result.
+PAID_BEFORE = ("lists.range",)
 LIST_COST = 10
 MAP_COST = 30
 
@@ -132,6 +134,11 @@ def _result_list(arguments: Sequence[Any], result: Any) -> int:
     return _new_list(_size(result))
 
 
+def _range(arguments: Sequence[Any], result: Any) -> int:
+    (count,) = arguments
+    return _new_list(max(count, 0) if type(count) is int else 0)
+
+
 def _flattened(arguments: Sequence[Any], result: Any) -> int:
     return _new_list((arguments[1] if len(arguments) == 2 else 1) * _size(arguments[0]))
 
@@ -172,7 +179,8 @@ _BY_FUNCTION: dict[str, Cost] = {
     "ip.isCanonical": _tenth_of_first_twice,
     "containsIP": _network_contains,
     "containsCIDR": _network_covers,
-    **dict.fromkeys(("slice", "lists.range", "reverse"), _result_list),
+    **dict.fromkeys(("slice", "reverse"), _result_list),
+    "lists.range": _range,
     "flatten": _flattened,
     **dict.fromkeys(("distinct", "sort"), _first_sorted),
     "@sortByAssociatedKeys": _keys_sorted,

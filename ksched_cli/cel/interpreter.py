@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ksched_cli.cel.cost import LIST_COST, MAP_COST, call_cost
+from ksched_cli.cel.cost import LIST_COST, MAP_COST, PAID_BEFORE, call_cost
 from ksched_cli.cel.environment import CelCompileError, library_call
 from ksched_cli.cel.functions.kubernetes import KUBERNETES
 from ksched_cli.cel.functions.lists import LISTS
@@ -176,6 +176,9 @@ def _strict(node: Call, arguments: Sequence[Interpretable]) -> Evaluate:
 
     def evaluate(run: Run) -> Value:
         values = values_of(run, arguments)
+        if function in PAID_BEFORE and native:
+            run.spend(cost(values, None))
+            return native(*values)
         try:
             result = native(*values) if native else library_call(function, values, is_member)
         except CelError:

@@ -16,10 +16,9 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.int64 import MAX_INT64, MAX_UINT64, MIN_INT64
 from ksched_cli.kube.quantity import Quantity
 
-MAX_UINT64 = (1 << 64) - 1
 _DIGITS = frozenset("0123456789")
 _ALPHANUMERIC = _DIGITS | frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-")
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 MAX_INT64 = (1 << 63) - 1
 MIN_INT64 = -(1 << 63)
+MAX_UINT64 = (1 << 64) - 1
 
 A = TypeVar("A", int, "NDArray[np.int64]")
 

@@ -1,6 +1,7 @@
 """The plugins that kube-scheduler brings, in the order of its default multiPoint list.
 
-`IN_TREE` are those of the oldest minor that ksched knows, `registry_of` gives those of any.
+`IN_TREE` are those that every minor has; `registry_of` gives them the form of a release, and adds
+those of later minors.
 
 Upstream: pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry) and
 apis/config/v1/default_plugins.go (getDefaultPlugins), with the default feature gates. A plugin with

@@ -61,3 +61,21 @@ def test_expression(case: dict[str, Any]) -> None:
 )
 def test_what_is_not_done_as_upstream_does_it_is_an_error(expression: str) -> None:
     assert outcome(expression)[0] in ("error", "compile error")
+
+
+@pytest.mark.parametrize(
+    ("expression", "gives"),
+    [
+        ("quantity('1e308').asApproximateFloat() == 1e308", True),
+        ("quantity('1e309').asApproximateFloat() > 1e308", True),
+        ("quantity('-1e400').asApproximateFloat() < -1e308", True),
+        (f"quantity('{'9' * 400}').asApproximateFloat() > 1e308", True),
+        ("quantity('0e400').asApproximateFloat() == 0.0", False),
+        ("lists.range(1099511627776).size() > 0", "error"),
+        ("lists.range(9223372036854775807).size() > 0", "error"),
+        ("lists.range(-9223372036854775807).size() == 0", True),
+    ],
+)
+def test_numbers_of_any_size_are_upstreams(expression: str, gives: object) -> None:
+    """As v1.34.1 answers; a list that costs more than an expression may is not made."""
+    assert outcome(expression)[0] == gives

@@ -3,7 +3,6 @@
 import pytest
 
 from ksched_cli.cel.values import (
-    MAX_UINT64,
     CelError,
     QuantitySum,
     Semver,
@@ -17,7 +16,7 @@ from ksched_cli.cel.values import (
     order,
     type_name,
 )
-from ksched_cli.kube.int64 import MAX_INT64
+from ksched_cli.kube.int64 import MAX_INT64, MAX_UINT64
 from ksched_cli.kube.quantity import Quantity
 
 

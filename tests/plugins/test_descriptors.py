@@ -13,9 +13,10 @@ from ksched_cli.config.review import review
 from ksched_cli.config.schema import configuration_schema
 from ksched_cli.config.types import API_VERSION, TypeMeta
 from ksched_cli.errors import InputError
-from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.field_errors import FieldError, child, invalid
-from ksched_cli.plugins import IN_TREE, short_names
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of, short_names
 from tests.config.registries import configured
 from tests.narrowing import present
 
@@ -49,7 +50,7 @@ TIDAL = PluginEntry.in_tree(
     short_name="Tide",
     args=InTreeArgs(TidalArgs, set_defaults, validate, startup_crash),
 )
-REGISTRY = Registry((*IN_TREE, TIDAL))
+REGISTRY = registry_of(release_of(), [TIDAL])
 
 
 def with_args(args: str) -> str:
@@ -108,5 +109,5 @@ def test_its_column_has_its_short_name() -> None:
 
 
 def test_a_registry_without_it_knows_nothing_of_it() -> None:
-    result = review(with_args("{height: 0}"), Registry(IN_TREE))
+    result = review(with_args("{height: 0}"), registry_of(release_of()))
     assert {finding.rule for finding in result.findings} == {"args-of-unknown"}

@@ -38,9 +38,11 @@ def missing(pod: PodInfo, taints: list[Taint]) -> list[Taint]:
 
 @given(states(max_pending=2))
 def test_verdicts_and_scores_are_those_of_a_plain_loop(state: ClusterState) -> None:
-    for info in simulation(state).pending():
-        statuses = verdicts("TaintToleration", state, pod=info.key)
-        raw = scores("TaintToleration", state, pod=info.key, normalized=False)
+    for info in simulation(state, kubernetes_version="1.34").pending():
+        statuses = verdicts("TaintToleration", state, pod=info.key, kubernetes_version="1.34")
+        raw = scores(
+            "TaintToleration", state, pod=info.key, normalized=False, kubernetes_version="1.34"
+        )
         for node_object in state.nodes:
             hard = [t for t in node_object.spec.taints if t.effect in ("NoSchedule", "NoExecute")]
             soft = [t for t in node_object.spec.taints if t.effect == "PreferNoSchedule"]

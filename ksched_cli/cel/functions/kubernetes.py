@@ -6,6 +6,7 @@ Upstream: apiserver/pkg/cel/library (quantity.go, semverlib.go).
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from ksched_cli.cel.values import (
@@ -68,8 +69,16 @@ def _as_integer(value: Any) -> int:
 
 
 def _as_float(value: Any) -> float:
+    """Infinite beyond the greatest float, as upstream's (Quantity.AsApproximateFloat64)."""
     amount = _as_quantity("asApproximateFloat", value)
-    return float(amount.unscaled) * float(10**amount.scale)
+    return _float(amount.unscaled) * _float(10**amount.scale)
+
+
+def _float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 def _quantity_add(left: Any, right: Any) -> Quantity:

@@ -114,6 +114,12 @@ def _first_index(indices: Iterable[int], values: Sequence[Any], element: Any) ->
 # -- the extensions' ------------------------------------------------------------------------------
 
 
+def _range(count: Any) -> list[Any]:
+    if type(count) is not int:
+        raise no_overload("lists.range", count)
+    return list(range(count))
+
+
 def _slice(values: Any, start: Any, end: Any) -> list[Any]:
     elements = _list("slice", values)
     if type(start) is not int or type(end) is not int:
@@ -191,6 +197,7 @@ LISTS: dict[str, Function] = {
     "list_duration_sum_duration": _sum_from(timedelta()),
     "indexOf": _index_of,
     "lastIndexOf": _last_index_of,
+    "lists.range": _range,
     "slice": _slice,
     "flatten": _flatten,
     "reverse": _reverse,

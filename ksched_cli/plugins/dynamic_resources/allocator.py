@@ -11,11 +11,12 @@ later minors incubating/allocator_incubating.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ksched_cli.framework.status import PluginError
+from ksched_cli.kube.int64 import MAX_INT64, wrap
 from ksched_cli.kube.versions import Rules, release_of
 from ksched_cli.plugins.dynamic_resources.candidates import (
     CandidateDevice,
@@ -24,7 +25,6 @@ from ksched_cli.plugins.dynamic_resources.candidates import (
     RequestData,
 )
 from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState, constraint_state
-from ksched_cli.plugins.dynamic_resources.recursion import recursion_limit_for
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ALLOCATION_RESULTS_MAX_SIZE,
@@ -39,6 +39,9 @@ from ksched_cli.plugins.dynamic_resources.view import DemandView, DeviceSignatur
 
 DeviceIndices: TypeAlias = tuple[int, int, int, int, bool]
 """Claim, request, alternative, device; is the alternative chosen. Upstream: deviceIndices."""
+_Choices: TypeAlias = Generator[DeviceIndices, Any, bool]
+"""A choice yields what follows it, and goes on where that fails. It is told, and in the end tells,
+whether a claim would have too many devices. Upstream: errAllocationResultMaxSizeExceeded."""
 
 
 class AllocationError(PluginError):
@@ -53,17 +56,13 @@ class TimedOutError(Exception):
     """The allocation took longer than filterTimeout."""
 
 
-class _ResultsMaxSizeError(Exception):
-    """More devices than one claim may have. Upstream: errAllocationResultMaxSizeExceeded."""
-
-
 class DeviceAllocator:
     """One allocation of all claims of a demand from one node's pools. Upstream: allocator.
 
     claims:  their names, for messages
     classes: the device classes that exist, by name
     seconds: the time limit; 0: none
-    rules:   of the release; of the oldest where they are left out
+    rules:   of the release; by default of the newest
     """
 
     def __init__(
@@ -97,6 +96,7 @@ class DeviceAllocator:
         self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
         self._result: list[list[tuple[RequestData, CandidateDevice]]] = [[] for _ in claims]
+        self._remembers_failures = view.interchangeable
         self._failed_states: set[object] = set()
 
     def allocate(self) -> list[list[DeviceResult]] | None:
@@ -106,23 +106,17 @@ class DeviceAllocator:
         """
         for claim in range(len(self._demand.claims)):
             self._validate_claim(claim)
-        try:
-            counts = (request_data.count for request_data in self._request_data.values())
-            with recursion_limit_for(sum(min(n, ALLOCATION_RESULTS_MAX_SIZE) for n in counts)):
-                if not self._allocate_one(0, 0, 0, 0, False):
-                    if self._rules.skips_unusable_pools:
-                        self._check_pools()
-                    return None
-        except _ResultsMaxSizeError as error:
-            # Upstream catches this error from the second claim on; the first claim's is returned.
-            raise AllocationError(str(error)) from None
+        if not self._allocate_all_claims():
+            self._check_pools()
+            return None
         return [
             [DeviceResult(data.request, device.pool, device.index) for data, device in results]
             for results in self._result
         ]
 
     def _check_pools(self) -> None:
-        if any(pool.invalid and not pool.incomplete for pool in self._node_pools.pools):
+        pools = self._node_pools.pools if self._rules.skips_unusable_pools else ()
+        if any(pool.invalid and not pool.incomplete for pool in pools):
             raise InvalidPoolsError
 
     # -- validating the requests ------------------------------------------------------------------
@@ -132,12 +126,13 @@ class DeviceAllocator:
         for index, alternatives in enumerate(self._demand.claims[claim].alternatives):
             if self._rules.refuses_capacity_requests:
                 self._refuse_capacity(claim, alternatives)
-            minimum += min(self._validate_alternatives(claim, index, alternatives))
-        if minimum > ALLOCATION_RESULTS_MAX_SIZE:
-            raise AllocationError(
-                f"claim {self._claim_names[claim]}: number of requested devices {minimum} exceeds "
-                f"the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}"
-            )
+            minimum = wrap(minimum + min(self._validate_alternatives(claim, index, alternatives)))
+        if not 0 <= minimum <= ALLOCATION_RESULTS_MAX_SIZE:
+            # Upstream panics at a negative number, which the API server refuses.
+            limit = f"exceeds the claim limit of {ALLOCATION_RESULTS_MAX_SIZE}"
+            count = f"{minimum} {limit if minimum > 0 else 'is negative'}"
+            name = self._claim_names[claim]
+            raise AllocationError(f"claim {name}: number of requested devices {count}")
         constraints = self._demand.claims[claim].constraints
         for index, constraint in enumerate(constraints):
             if not constraint.kind or not self._has(constraint):
@@ -164,18 +159,16 @@ class DeviceAllocator:
         self, claim: int, entry: int, alternatives: RequestAlternatives
     ) -> list[int]:
         """The number of devices that each alternative needs."""
-        first_matches: dict[int, bool] | None = None
+        matched: dict[int, bool] | None = None
         for index, request in enumerate(alternatives.requests):
             # Up to 1.35 upstream's cache of matches uses the first alternative's results for the
-            # second one too: a second alternative in mode All gets what the first one matched.
+            # second one too, which gets in mode All what the first one matched.
             is_mixed_up = index == 1 and not self._rules.tells_subrequests_apart
-            matches = first_matches if is_mixed_up else None
-            request_data, matched = self._validate_request(claim, request, matches)
-            if index == 0:
-                first_matches = matched
+            earlier = matched if is_mixed_up else None
+            request_data, matched = self._validate_request(claim, request, earlier)
             self._request_data[claim, entry, index] = request_data
         return [
-            self._request_data[claim, entry, i].count for i in range(len(alternatives.requests))
+            self._request_data[claim, entry, i].count for i, _ in enumerate(alternatives.requests)
         ]
 
     def _validate_request(
@@ -233,38 +226,52 @@ class DeviceAllocator:
 
     # -- the search -------------------------------------------------------------------------------
 
-    def _allocate_one(
-        self, claim: int, entry: int, alternative: int, device: int, chosen: bool
-    ) -> bool:
-        """Allocates one device and all that follow. Raises _ResultsMaxSizeError too.
+    def _allocate_all_claims(self) -> bool:
+        """Upstream: allocateOne, whose recursion, as deep as there are devices, is a stack here."""
+        stack = [self._next_claim(-1)]
+        is_too_large: bool | None = None
+        while stack:
+            try:
+                step = self._next_step(stack[-1].send(is_too_large))
+            except StopIteration as failure:
+                stack.pop()
+                is_too_large = failure.value
+                continue
+            if step is None:
+                return True
+            if isinstance(step, bool):
+                is_too_large = step
+            else:
+                stack.append(step)
+                is_too_large = None
+        return False
 
-        Upstream: allocateOne.
-        """
+    def _next_step(self, indices: DeviceIndices) -> _Choices | bool | None:
+        """The choices that follow. None: all is allocated. A bool: there is none, as at the end."""
         if self._deadline is not None and monotonic() > self._deadline:
             raise TimedOutError
-        if claim >= len(self._demand.claims):
-            return True
-        alternatives = self._demand.claims[claim].alternatives
-        if entry >= len(alternatives):
-            try:
-                return self._allocate_one(claim + 1, 0, 0, 0, False)
-            except _ResultsMaxSizeError:
+        claims = self._demand.claims
+        claim, entry, alternative, device, chosen = indices
+        while claim < len(claims):
+            alternatives = claims[claim].alternatives
+            if entry >= len(alternatives):
+                return self._next_claim(claim) if claim + 1 < len(claims) else None
+            if not chosen and alternatives[entry].prioritized:
+                return self._first_available(claim, entry, device)
+            request_data = self._request_data[claim, entry, alternative]
+            if request_data.request.mode == ALL and not request_data.all_devices:
                 return False
-        if not chosen and alternatives[entry].prioritized:
-            return self._first_available(claim, entry, device)
-        request_data = self._request_data[claim, entry, alternative]
-        if request_data.request.mode == ALL and not request_data.all_devices:
-            return False
-        if device >= request_data.count:
-            return self._allocate_one(claim, entry + 1, 0, 0, False)
-        if len(self._result[claim]) + request_data.count - device > ALLOCATION_RESULTS_MAX_SIZE:
-            raise _ResultsMaxSizeError(
-                f"allocation max size exceeded (claim {self._claim_names[claim]})"
-            )
-        if request_data.request.mode == ALL:
-            indices = (claim, entry, alternative, device, chosen)
-            return self._allocate_all(indices, request_data)
-        return self._allocate_exact_count((claim, entry, alternative, device, chosen), request_data)
+            if device < request_data.count:
+                # Upstream's sum is an int64, and negative beyond the greatest.
+                total = len(self._result[claim]) + request_data.count - device
+                if ALLOCATION_RESULTS_MAX_SIZE < total <= MAX_INT64:
+                    return True
+                if request_data.request.mode == ALL:
+                    return self._allocate_all(indices, request_data)
+                return self._allocate_exact_count(indices, request_data)
+            entry, alternative, device, chosen = entry + 1, 0, 0, False
+            indices = (claim, entry, 0, 0, False)
+        return None
 
     def _state(self, indices: DeviceIndices) -> object:
         """The position of the search and the devices allocated so far, by their signatures."""
@@ -276,63 +283,57 @@ class DeviceAllocator:
         )
         return indices, allocated
 
-    def _first_available(self, claim: int, entry: int, device: int) -> bool:
-        all_exceed_limit = True
-        for alternative in range(len(self._demand.claims[claim].alternatives[entry].requests)):
-            try:
-                allocated = self._allocate_one(claim, entry, alternative, device, True)
-            except _ResultsMaxSizeError:
-                continue
-            all_exceed_limit = False
-            if allocated:
-                return True
-        if all_exceed_limit:
-            raise _ResultsMaxSizeError(
-                f"allocation max size exceeded (claim {self._claim_names[claim]})"
-            )
+    def _next_claim(self, claim: int) -> _Choices:
+        """That the first claim is too large is an error; others may fit after other choices."""
+        is_too_large = yield claim + 1, 0, 0, 0, False
+        if is_too_large and claim < 0:
+            raise AllocationError("allocation max size exceeded")
         return False
 
-    def _allocate_all(self, indices: DeviceIndices, request_data: RequestData) -> bool:
+    def _first_available(self, claim: int, entry: int, device: int) -> _Choices:
+        are_all_too_large = True
+        for alternative in range(len(self._demand.claims[claim].alternatives[entry].requests)):
+            is_too_large = yield claim, entry, alternative, device, True
+            are_all_too_large = are_all_too_large and is_too_large
+        return are_all_too_large
+
+    def _allocate_all(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
         claim, entry, alternative, device, chosen = indices
         candidate = request_data.all_devices[device]
         if not self._allocate_device(claim, request_data, candidate, must=True):
             return False
-        allocated = False
-        try:
-            # Up to 1.35 upstream goes on with the first alternative, whichever is being tried.
-            following = alternative if self._rules.tells_subrequests_apart else 0
-            allocated = self._allocate_one(claim, entry, following, device + 1, chosen)
-        finally:
-            if not allocated:
-                self._deallocate_device(claim, request_data, candidate)
-        return allocated
+        # Up to 1.35 upstream goes on with the first alternative, whichever is being tried.
+        following = alternative if self._rules.tells_subrequests_apart else 0
+        is_too_large = yield claim, entry, following, device + 1, chosen
+        self._deallocate_device(claim, request_data, candidate)
+        return is_too_large
 
-    def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> bool:
-        """Allocates the first device with which all that follow can be allocated too."""
+    def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
+        """The first device with which all that follow can be allocated too."""
         claim, entry, alternative, device, chosen = indices
-        state = self._state(indices) if self._view.interchangeable else None
+        state = self._state(indices) if self._remembers_failures else None
         if state in self._failed_states:
             return False
-        for candidate in self._candidate_devices():
-            if self._is_in_use(claim, request_data.request, candidate):
+        request, number = request_data.request, request_data.number
+        is_admin = request.admin_access
+        for candidate in self._candidate_devices(claim, device):
+            users = candidate.claim_users
+            if claim in users if is_admin else candidate.in_use or users:  # as _is_in_use, inlined
                 continue
-            if not self._selectable(claim, request_data.request, request_data.number, candidate):
+            if not self._selectable(claim, request, number, candidate):
                 continue
             if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
-            allocated = False
-            try:
-                allocated = self._allocate_one(claim, entry, alternative, device + 1, chosen)
-            finally:
-                if not allocated:
-                    self._deallocate_device(claim, request_data, candidate)
-            if allocated:
+            is_too_large = yield claim, entry, alternative, device + 1, chosen
+            self._deallocate_device(claim, request_data, candidate)
+            if is_too_large:
                 return True
         if state is not None:
             self._failed_states.add(state)
         return False
 
-    def _candidate_devices(self) -> Iterator[CandidateDevice]:
+    def _candidate_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
+        """Those to try for a request of the claim that has so many devices (device) already."""
         skips = self._rules.skips_unusable_pools
         for pool_index, pool in enumerate(self._node_pools.pools):
             if skips and (pool.incomplete or pool.invalid):

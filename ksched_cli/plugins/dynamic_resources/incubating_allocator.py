@@ -17,7 +17,7 @@ from typing import TypeAlias
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.kube.quantity import Quantity
 from ksched_cli.kube.versions import Rules
-from ksched_cli.plugins.dynamic_resources.allocator import DeviceAllocator, DeviceIndices
+from ksched_cli.plugins.dynamic_resources.allocator import DeviceAllocator
 from ksched_cli.plugins.dynamic_resources.candidates import (
     CandidateDevice,
     DeviceResult,
@@ -68,6 +68,7 @@ class IncubatingAllocator(DeviceAllocator):
             for claim in self._demand.claims
             for constraint in claim.constraints
         )
+        self._remembers_failures &= self._is_plain
 
     def _has_plain_devices(self) -> bool:
         shared = self._node_pools.shared
@@ -95,38 +96,14 @@ class IncubatingAllocator(DeviceAllocator):
 
     # -- the search -------------------------------------------------------------------------------
 
-    def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> bool:
-        if self._is_plain:
-            return super()._allocate_exact_count(indices, request_data)
-        claim, entry, alternative, device, chosen = indices
-        request, number = request_data.request, request_data.number
-        for candidate in self._following_devices(claim, device):
-            if self._is_in_use(claim, request, candidate):
-                continue
-            if not self._selectable(claim, request, number, candidate):
-                continue
-            if not self._allocate_device(claim, request_data, candidate, must=False):
-                continue
-            allocated = False
-            try:
-                allocated = self._allocate_one(claim, entry, alternative, device + 1, chosen)
-            finally:
-                if not allocated:
-                    self._deallocate_device(claim, request_data, candidate)
-            if allocated:
-                return True
-        return False
-
-    def _following_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
-        """Those after the request's previous device. device: how many it has."""
-        if not device:
-            yield from self._candidate_devices()
-            return
+    def _candidate_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
+        """Those after the request's previous device, unless all are plain."""
+        candidates = super()._candidate_devices(claim, device)
+        if self._is_plain or not device:
+            return candidates
         _, previous = self._result[claim][-1]
         first = previous.pool, previous.index
-        for candidate in self._candidate_devices():
-            if (candidate.pool, candidate.index) > first:
-                yield candidate
+        return (each for each in candidates if (each.pool, each.index) > first)
 
     # -- one device -------------------------------------------------------------------------------
 

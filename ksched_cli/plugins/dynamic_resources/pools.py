@@ -55,7 +55,7 @@ class DevicePools:
         rules: Rules | None = None,
         features: AllocatorFeatures = NO_FEATURES,
     ) -> None:
-        """rules: of the release; of the oldest where they are left out."""
+        """rules: of the release; by default of the newest."""
         rules = rules or release_of().rules
         slices = list(slices)
         self._features = features

@@ -124,8 +124,8 @@ def _backed(resources: Sequence[ResourceSpec], backing: BackingClasses) -> dict[
 
 
 def _scope_for(pod: PodInfo, resources: Sequence[ResourceSpec], backed: Mapping[int, str]) -> Scope:
-    requests = pod.resources.requests
-    is_counted = any(requests.get(resources[index].name) for index in backed)
+    amounts = pod.resources.requests
+    is_counted = any(amounts.get(resources[index].name) for index in backed)
     return Scope.CLUSTER if is_counted else Scope.ROW
 
 

@@ -101,8 +101,8 @@ def calculate_pod_requests(
     resources: Sequence[ResourceSpec], pod: PodInfo, nonzero: bool
 ) -> ScoredRequests:
     """Upstream: calculatePodResourceRequestList."""
-    requests = pod.resources.scoring if nonzero else pod.resources.requests
-    by_resource = [requests.get(spec.name, 0) for spec in resources]
+    amounts = pod.resources.scoring if nonzero else pod.resources.requests
+    by_resource = [amounts.get(spec.name, 0) for spec in resources]
     if [spec.name for spec in resources] != [*PRINCIPAL] or max(by_resource) >= HUGE:
         return ScoredRequests(by_resource, None)
     return ScoredRequests(by_resource, np.array(by_resource, dtype=np.float64)[:, None])

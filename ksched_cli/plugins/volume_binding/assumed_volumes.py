@@ -7,6 +7,8 @@ Upstream: pkg/scheduler/util/assumecache and plugins/volumebinding/assume_cache.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from ksched_cli.cluster.objects import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from ksched_cli.cluster.snapshot import Mask
 from ksched_cli.cluster.state import ClusterState, Key
@@ -17,7 +19,13 @@ from ksched_cli.plugins.volumes.persistent_volumes import (
 )
 from ksched_cli.plugins.volumes.pod_claims import volume_class
 
-Assumed = tuple[dict[str, ObjectReference], dict[Key, str]]
+
+class VolumeMemory(Struct, frozen=True):
+    """What was assumed, as AssumedVolumes has it."""
+
+    claim_refs: dict[str, ObjectReference]
+    selected_nodes: dict[Key, str]
+
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
@@ -119,17 +127,16 @@ class AssumedVolumes:
             if claim is not None and claim is before.persistent_volume_claims.get(key):
                 self.selected_nodes[key] = node
 
-    def assumed(self) -> Assumed:
+    def assumed(self) -> VolumeMemory:
         """All of it; see Checkpointed."""
-        return dict(self.claim_refs), dict(self.selected_nodes)
+        return VolumeMemory(self.claim_refs, self.selected_nodes)
 
-    def assume(self, assumed: Assumed, cluster: ClusterState) -> None:
+    def assume(self, assumed: VolumeMemory, cluster: ClusterState) -> None:
         """Takes it up, over the same objects. cluster: that has them"""
-        claim_refs, selected_nodes = assumed
-        for name, ref in claim_refs.items():
+        for name, ref in assumed.claim_refs.items():
             claim = cluster.persistent_volume_claims[ref.namespace, ref.name]
             self.assume_bound(cluster.persistent_volumes[name], claim)
-        self.selected_nodes.update(selected_nodes)
+        self.selected_nodes.update(assumed.selected_nodes)
 
 
 def _key(claim: PersistentVolumeClaim) -> Key:

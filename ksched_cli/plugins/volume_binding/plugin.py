@@ -35,7 +35,7 @@ from ksched_cli.kube.formatting import quote
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
 from ksched_cli.plugins.volume_binding import hints
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
-from ksched_cli.plugins.volume_binding.assumed_volumes import Assumed
+from ksched_cli.plugins.volume_binding.assumed_volumes import VolumeMemory
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
 from ksched_cli.plugins.volumes.pod_claims import (
@@ -81,6 +81,7 @@ class VolumeBinding(
 ):
     name = "VolumeBinding"
     idle_after_skip = True
+    assumed_type = VolumeMemory
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self.binder = VolumeBinder(handle)
@@ -91,11 +92,11 @@ class VolumeBinding(
         before, after = previous.binder.assumed, self.binder.assumed
         after.carry_over(before, previous._cluster, self._cluster)
 
-    def assumed(self) -> Assumed:
+    def assumed(self) -> VolumeMemory:
         """See Checkpointed."""
         return self.binder.assumed.assumed()
 
-    def assume(self, assumed: Assumed) -> None:
+    def assume(self, assumed: VolumeMemory) -> None:
         self.binder.assumed.assume(assumed, self._cluster)
 
     def scope_for(self, pod: PodInfo) -> Scope:

@@ -1,14 +1,21 @@
 """The search for devices, on random clusters: what it leaves out changes nothing, and what it hands
 out is right."""
 
+import inspect
+import sys
 from collections import Counter
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.engine.records import RunRecord
+from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.kube.versions import MINORS, release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.plugins.dynamic_resources import view as device_view
 from ksched_cli.testing import run_cycle, simulate
 from tests.devices import GPU, state_of
@@ -68,9 +75,9 @@ def handed_out(run: RunRecord) -> dict[str, Any]:
 @given(cases())
 def test_what_the_search_does_not_try_again_would_fail_again(case: dict[str, Any]) -> None:
     state = state_of(case)
-    run = simulate(state)
+    run = simulate(state, kubernetes_version="1.34")
     with patch.object(device_view, "_interchangeable", lambda demand: False):
-        thorough = simulate(state)
+        thorough = simulate(state, kubernetes_version="1.34")
     assert handed_out(run) == handed_out(thorough)
     assert [attempt.message for attempt in run.attempts] == [
         attempt.message for attempt in thorough.attempts
@@ -79,7 +86,7 @@ def test_what_the_search_does_not_try_again_would_fail_again(case: dict[str, Any
 
 @given(cases())
 def test_what_is_handed_out_is_what_was_asked_for(case: dict[str, Any]) -> None:
-    results_of = handed_out(simulate(state_of(case)))
+    results_of = handed_out(simulate(state_of(case), kubernetes_version="1.34"))
     places = [result.partition("=")[2] for each in results_of.values() for result in each]
     assert len(set(places)) == len(places)
     attributes = {
@@ -119,7 +126,7 @@ def test_a_search_may_take_so_long_and_no_longer() -> None:
     }
     args = {"name": "DynamicResources", "args": {"filterTimeout": "1ns"}}
     config = {"profiles": [{"pluginConfig": [args]}]}
-    attempt = run_cycle(state_of(case), config)
+    attempt = run_cycle(state_of(case), config, kubernetes_version="1.34")
     assert attempt.message == (
         "0/1 nodes are available: 1 timed out trying to allocate devices. still not schedulable, "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
@@ -136,4 +143,76 @@ def test_a_hopeless_search_is_over_at_once() -> None:
         },
         "pods": {"p": ["one", "two"]},
     }
-    assert not run_cycle(state_of(case)).node
+    assert not run_cycle(state_of(case), kubernetes_version="1.34").node
+
+
+MAX = 2**63 - 1
+
+
+def attempt_under(minor: str, case: dict[str, Any]) -> Attempt:
+    registry = registry_of(release_of(minor))
+    configuration = load_configuration(None, "", registry)
+    (attempt,) = Simulation(state_of(case), configuration, registry, Options()).run().attempts
+    return attempt
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        ([2**40], "number of requested devices 1099511627776 exceeds the claim limit of 32"),
+        ([MAX], f"number of requested devices {MAX} exceeds the claim limit of 32"),
+        ([1, MAX], f"number of requested devices {-MAX - 1} is negative"),
+        ([-(2**40)], "number of requested devices -1099511627776 is negative"),
+        ([2**62] * 4, "allocation max size exceeded"),
+        ([-(2**40), 2**40], "allocation max size exceeded"),
+        ([-1, 1], ["r1=g0"]),
+        ([[2**40, 1]], ["r0/x1=g0"]),
+        ([1, [MAX, 1]], ["r0=g0", "r1/x1=g1"]),
+        ([1, [MAX, 2]], ["r0=g0", "r1/x1=g1", "r1/x1=g2"]),
+        ([1, [MAX, 4]], "cannot allocate all claims"),
+        ([[MAX, -1], 2], ["r1=g0", "r1=g1"]),
+    ],
+)
+@pytest.mark.parametrize("minor", MINORS)
+def test_counts_are_gos_integers(
+    requested: list[int | list[int]], expected: str | list[str], minor: str
+) -> None:
+    """As the allocators of v1.34.1 and v1.36.0 answered."""
+    counts = [[each] if isinstance(each, int) else each for each in requested]
+    requests = [[{"class": "gpu", "count": count} for count in each] for each in counts]
+    claimed = {
+        f"r{i}": each[0] if isinstance(requested[i], int) else {"firstAvailable": each}
+        for i, each in enumerate(requests)
+    }
+    case = {
+        "slices": [{"node": "a", "devices": {f"g{i}": {} for i in range(3)}}],
+        "claims": {"c": claimed},
+        "pods": {"p": ["c"]},
+    }
+    attempt = attempt_under(minor, case)
+    if isinstance(expected, str):
+        assert expected in attempt.why_not
+    else:
+        prefix = f"={GPU}/a/"
+        assert attempt.claims["c"] == tuple(each.replace("=", prefix) for each in expected)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_search_is_as_deep_as_there_are_devices(minor: str) -> None:
+    """Python's own limit of calls stays as it is."""
+    count = 500
+    names = [f"c{i:03}" for i in range(count)]
+    case = {
+        "slices": [{"node": "a", "devices": {name: {} for name in names}}],
+        "claims": dict.fromkeys(names, "gpu"),
+        "pods": {"p": names},
+    }
+    before = sys.getrecursionlimit()
+    depth = sum(1 for _ in inspect.stack(0))
+    sys.setrecursionlimit(depth + 200)
+    try:
+        attempt = attempt_under(minor, case)
+    finally:
+        sys.setrecursionlimit(before)
+    assert attempt.node == "a"
+    assert len(attempt.claims) == count

@@ -26,7 +26,7 @@ def store_of(
     claims: dict[str, Any], pods: dict[str, Any] | None = None
 ) -> tuple[ClaimStore, PodInfo]:
     state = state_of({"claims": claims, "pods": pods or {"p": list(claims)}})
-    run = simulation(state)
+    run = simulation(state, kubernetes_version="1.34")
     return ClaimStore(run.frameworks["default-scheduler"].handle), find(run, "p")
 
 
@@ -54,9 +54,14 @@ def test_a_claim_that_cannot_be_used_is_an_error(
 ) -> None:
     claims = {"one": "gpu", "deleted": {"r": "gpu", "deleted": True}}
     state = state_of({"claims": claims, "pods": {"p": [reference]}})
-    pod = find(simulation(state), "p")
+    pod = find(simulation(state, kubernetes_version="1.34"), "p")
     with pytest.raises(ClaimError) as error:
-        claims_of(pod, ClaimStore(simulation(state).frameworks["default-scheduler"].handle))
+        claims_of(
+            pod,
+            ClaimStore(
+                simulation(state, kubernetes_version="1.34").frameworks["default-scheduler"].handle
+            ),
+        )
     assert str(error.value) == message
 
 

@@ -17,7 +17,9 @@ MODEL = f'device.attributes["{GPU}"].model == "big"'
 def details_of(case: dict[str, Any], node: str = "a") -> list[str]:
     """The details about one node, for the last pod."""
     name = list(case["pods"])[-1]
-    answer = explanation(state_of({"nodes": ["a", "b"], **case}), pod=name)
+    answer = explanation(
+        state_of({"nodes": ["a", "b"], **case}), pod=name, kubernetes_version="1.34"
+    )
     (rejection,) = next(
         explained for explained in answer.nodes if explained.node == node
     ).rejections

@@ -29,7 +29,7 @@ def short(statuses: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["shows"]) for case in CASES])
 def test_case(case: dict[str, Any]) -> None:
-    run = simulate(state_of(case))
+    run = simulate(state_of(case), kubernetes_version="1.34")
     placed = {key.removeprefix("default/"): where for key, where in run.placements.items()}
     assert placed == case.get("placed", {})
     given = {name: devices for attempt in run.attempts for name, devices in attempt.claims.items()}
@@ -71,7 +71,7 @@ def claim_of(run: Simulation, name: str = "one") -> ResourceClaim | None:
 
 
 def test_a_claim_is_written_with_its_allocation_and_its_users() -> None:
-    run = simulation(state_of(SHARED))
+    run = simulation(state_of(SHARED), kubernetes_version="1.34")
     run.run()
     status = present(claim_of(run)).status
     assert [item.device for item in present(status.allocation).devices.results] == ["g0"]
@@ -79,7 +79,7 @@ def test_a_claim_is_written_with_its_allocation_and_its_users() -> None:
 
 
 def test_an_allocation_that_is_not_written_stays_under_way() -> None:
-    run = simulate(state_of(SHARED), without("preBind"))
+    run = simulate(state_of(SHARED), without("preBind"), kubernetes_version="1.34")
     assert run.placements == {"default/p": "a"}
     assert present(run.last["default/q"].pre_filter).message == (
         "resource claim default/one is in the process of being allocated"
@@ -104,12 +104,16 @@ class Refuses(ReservePlugin):
 
 def test_what_a_refused_pod_had_taken_is_free_again() -> None:
     case = {**SINGLE_DEVICE, "claims": {"one": "gpu", "two": "gpu"}}
-    run = simulate(state_of({**case, "pods": {"p": ["one"], "q": ["two"]}}), plugins=[Refuses])
+    run = simulate(
+        state_of({**case, "pods": {"p": ["one"], "q": ["two"]}}),
+        plugins=[Refuses],
+        kubernetes_version="1.34",
+    )
     assert run.last["default/q"].claims == {"two": (f"r={GPU}/a/g0",)}
 
 
 def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it() -> None:
-    run = simulation(state_of(STRANDED))
+    run = simulation(state_of(STRANDED), kubernetes_version="1.34")
     (attempt,) = run.try_pod(run.pending()[0])
     assert attempt.message == (
         "0/1 nodes are available: 1 resourceclaim not available on the node. deallocation of "
@@ -121,7 +125,7 @@ def test_a_claim_that_nobody_uses_is_taken_back_where_no_node_reaches_it() -> No
 
 
 def test_a_question_takes_no_claim_back() -> None:
-    run = simulation(state_of(STRANDED))
+    run = simulation(state_of(STRANDED), kubernetes_version="1.34")
     run.cycle.attempt(run.frameworks["default-scheduler"], run.pending()[0])
     assert present(claim_of(run)).status.allocation is not None
 
@@ -148,13 +152,13 @@ def test_where_pre_filter_never_came_so_far_post_filter_has_nothing_to_go_by(
         "postFilter": {"enabled": both[1:]},
     }
     state = state_of({**SINGLE_DEVICE, "pods": {"p": claims}})
-    run = simulate(state, {"profiles": [{"plugins": plugins}]}, [Ends])
+    run = simulate(state, {"profiles": [{"plugins": plugins}]}, [Ends], kubernetes_version="1.34")
     assert present(run.last["default/p"].post_filter).status.message == "not found"
 
 
 def test_explain_says_that_a_claim_is_not_made_yet() -> None:
     state = state_of({**SINGLE_DEVICE, "pods": {"p": [{"template": "one"}]}})
     assert (
-        present(explanation(state).gated).message
+        present(explanation(state, kubernetes_version="1.34").gated).message
         == 'pod "default/p": ResourceClaim not created yet'
     )

@@ -12,7 +12,9 @@ def pools_of(
     *slices: dict[str, Any], nodes: list[dict[str, Any]] | tuple[str, str] = ("a", "b")
 ) -> DevicePools:
     state = state_of({"nodes": list(nodes), "slices": slices, "pods": {}})
-    return DevicePools(simulation(state).snapshot, state.resource_slices.values())
+    return DevicePools(
+        simulation(state, kubernetes_version="1.34").snapshot, state.resource_slices.values()
+    )
 
 
 def devices(pool: Pool) -> list[str]:

@@ -19,7 +19,7 @@ UNREAD = cast(ClaimStore, None)  # where no device is in reach, no claim is look
 
 def search_of(case: dict[str, Any]) -> tuple[DeviceSearch, Nodes]:
     state = state_of({"nodes": ["a", "b", "c"], "pods": {}, **case})
-    run = simulation(state)
+    run = simulation(state, kubernetes_version="1.34")
     handle = run.frameworks["default-scheduler"].handle
     return DeviceSearch(handle, list(state.resource_claims.values()), 0.0), Nodes(run.snapshot)
 
@@ -66,7 +66,7 @@ def test_an_error_of_a_claim_is_every_nodes() -> None:
 def test_a_search_that_takes_too_long(minor: str, message: str, code: Code) -> None:
     case = {"nodes": ["a"], "slices": [{"node": "a", "devices": {"g0": {}}}], "pods": {}}
     state = state_of({**case, "claims": {"one": "gpu"}})
-    run = simulation(state)
+    run = simulation(state, kubernetes_version="1.34")
     handle = replace(run.frameworks["default-scheduler"].handle, release=release_of(minor))
     handle.services.clear()
     search = DeviceSearch(handle, list(state.resource_claims.values()), 1e-9)

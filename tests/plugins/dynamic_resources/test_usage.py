@@ -20,8 +20,12 @@ def test_bits_follow_allocations() -> None:
             "pods": {},
         }
     )
-    store = ClaimStore(simulation(state).frameworks["default-scheduler"].handle)
-    pools = DevicePools(simulation(state).snapshot, state.resource_slices.values())
+    store = ClaimStore(
+        simulation(state, kubernetes_version="1.34").frameworks["default-scheduler"].handle
+    )
+    pools = DevicePools(
+        simulation(state, kubernetes_version="1.34").snapshot, state.resource_slices.values()
+    )
     in_use = DevicesInUse(pools, store)
     assert in_use.masks == [0b10, 0]
     assert in_use.of_row[0] != in_use.of_row[1]

@@ -25,7 +25,7 @@ def view_of(
     claim: dict[str, Any] | str, *slices: dict[str, Any], nodes: tuple[str, ...] = ("a", "b")
 ) -> DemandView:
     state = state_of({"nodes": nodes, "slices": slices, "claims": {"one": claim}, "pods": {}})
-    handle = simulation(state).frameworks["default-scheduler"].handle
+    handle = simulation(state, kubernetes_version="1.34").frameworks["default-scheduler"].handle
     return Devices(handle).view(demand_of(list(state.resource_claims.values())))
 
 
