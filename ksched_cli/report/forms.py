@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ksched_cli.kube import job_commands
 from ksched_cli.kube.shown_json import shown_json
 
 _UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
@@ -58,9 +62,18 @@ def _json(report: Report) -> str:
 def _yaml(report: Report) -> str:
     import yaml
 
+    class Dumper(yaml.CSafeDumper):
+        """In a job, quotes text with a command so that it is on one line and may have escapes."""
+
+    def quoted(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
+        style = '"' if job_commands.disarmed(text) != text else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style)
+
+    if job_commands.is_job():
+        Dumper.add_representer(str, quoted)
     text: str = yaml.dump(
         report.document(),
-        Dumper=yaml.CSafeDumper,
+        Dumper=Dumper,
         sort_keys=False,
         allow_unicode=True,
         width=_UNFOLDED,
@@ -88,6 +101,36 @@ RENDERERS: Mapping[Form, Callable[[Report], str]] = {
 }
 
 
+_ESCAPES = {
+    Form.JSON: job_commands.JSON,
+    Form.YAML: job_commands.JSON,
+    Form.SARIF: job_commands.JSON,
+    Form.JUNIT: job_commands.XML,
+    Form.HTML: job_commands.XML,
+}
+
+
 def render(report: Report, form: Form) -> str:
     """The text to print, without a line end."""
-    return report.texts[form]() if form in report.texts else RENDERERS[form](report)
+    text = report.texts[form]() if form in report.texts else RENDERERS[form](report)
+    return safe_in_job(text, form)
+
+
+def safe_in_job(text: str, form: Form) -> str:
+    """In a CI job, the text without lines of others that its runner obeys. It means the same; only
+    CSV has no escapes: where quotes are not enough, a cell is shown as in a table."""
+    if not job_commands.is_job():
+        return text
+    if form is Form.CSV and job_commands.disarmed(text) != text:
+        text = _quoted(text)
+    escapes = _ESCAPES.get(form, job_commands.TEXT)
+    return job_commands.disarmed(text, escapes, own_lines=form is Form.GITHUB)
+
+
+def _quoted(text: str) -> str:
+    """CSV with all cells in quotes."""
+    csv.field_size_limit(sys.maxsize)
+    quoted = io.StringIO()
+    writer = csv.writer(quoted, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerows(csv.reader(io.StringIO(text, newline="")))
+    return quoted.getvalue().rstrip("\n")

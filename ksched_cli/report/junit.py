@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree
+from xml.etree import ElementTree  # nosec B405  # writes XML, reads none
 
 from ksched_cli.report.table import printable
 

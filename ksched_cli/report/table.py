@@ -166,6 +166,11 @@ def printable(text: str) -> str:
     )
 
 
+def marked(name: str, chosen: str) -> str:
+    """The name of a node, with a mark where it is the chosen one."""
+    return f"{name} (chosen)" if name == chosen else name
+
+
 def _text(cell: object) -> str:
     return "" if cell is None else printable(str(cell))
 
