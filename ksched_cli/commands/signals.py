@@ -34,10 +34,26 @@ def raised_signals() -> Iterator[None]:
         if handler is not signal.SIG_IGN:
             signal.signal(number, _raise)
     try:
-        yield
+        with unmasked_signals():
+            yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def unmasked_signals() -> Iterator[None]:
+    """Inside, an error that came up while a signal ended the command is that signal: a library's
+    own cleaning up may fail where it was interrupted."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, EndedBySignal):
+            cause = cause.__context__
+        if cause is None:
+            raise
+        raise cause from None
 
 
 def end_by(number: int) -> NoReturn:

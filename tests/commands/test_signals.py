@@ -10,14 +10,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ksched_cli.commands.signals import EndedBySignal, raised_signals
 from ksched_cli.live.snapshot_file import written_aside
+from tests.sweep.sweeps import write_sweep
+from tests.sweep.test_tune_file import OBJECTIVES, SPACE
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "examples" / "first-cluster" / "cluster.yaml"
+TUNED: dict[str, Any] = {"space": SPACE, "objectives": OBJECTIVES}
 WAITING = """
 import sys, time
 from ksched_cli.api import SUCCESS, FilterPlugin
@@ -58,6 +62,46 @@ def test_a_signal_in_the_middle_of_a_run_ends_it_by_that_signal(
     assert (process.returncode, out) == (-number, "")
     assert "Traceback" not in err
     assert "defect" not in err
+
+
+SLOW = """
+import time
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Slow(FilterPlugin):
+    name = "Slow"
+
+    def filter(self, state, pod, node):
+        time.sleep(0.02)
+        return SUCCESS
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("command", "option", "thing"),
+    [("sweep", "--rows", "30 runs are done"), ("tune", "--study", "30 trials are done")],
+)
+def test_many_runs_that_a_signal_ends_say_how_to_resume(
+    command: str, option: str, thing: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    if command == "tune":
+        pytest.importorskip("optuna", reason="the extra tune is not installed")
+    (tmp_path / "slow.py").write_text(SLOW)
+    fields = {"seeds": 30} if command == "sweep" else {**TUNED, "seeds": 1, "trials": 30}
+    file, saved = write_sweep(tmp_path, command.title(), **fields), tmp_path / "saved"
+    with started(command, file, option, saved, "--plugin", tmp_path / "slow.py") as process:
+        while not saved.exists() or saved.read_bytes().count(b"\n") < 2:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (-number, "")
+    assert f" of {thing}; the same command resumes {saved}" in err
+    assert "Traceback" not in err
+    if command == "sweep":
+        done = int(err.partition("interrupted: ")[2].partition(" ")[0])
+        assert saved.read_text().count("\n") == done < 30
 
 
 def test_a_signal_at_any_moment_leaves_no_traceback_and_a_whole_result_or_none() -> None:
@@ -105,6 +149,23 @@ def test_the_second_signal_is_not_handled_and_afterwards_all_is_as_before() -> N
         interrupt()
     assert handlers == [signal.SIG_DFL]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_error_of_cleaning_up_does_not_hide_the_signal() -> None:
+    def fails_while_ended() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        finally:
+            Path("no/such/lock").unlink()
+
+    with pytest.raises(EndedBySignal), raised_signals():
+        fails_while_ended()
+
+
+def test_an_error_without_a_signal_stays_itself() -> None:
+    with pytest.raises(FileNotFoundError), raised_signals():
+        Path("no/such/lock").unlink()
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:

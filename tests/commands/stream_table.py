@@ -1,0 +1,109 @@
+"""Runs command lines with standard streams of each kind, in a process each, and prints how each
+ended: `python -m tests.commands.stream_table`, in the folder to run in.
+
+A line of its input is a JSON array of the arguments and the combinations of streams. All modules
+are imported once; each process is a fork that opens its streams as Python does when it starts.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, TextIO
+
+import ksched_cli
+from ksched_cli.commands import main as entry
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+def open_stream(number: int, kind: str, folder: Path) -> None:
+    """Makes a descriptor what a shell makes of it. kind: usable, closed, full or gone"""
+    os.close(number)
+    if kind == "closed":
+        return
+    if kind == "gone":
+        reader, writer = os.pipe()
+        os.dup2(writer, number) if writer != number else None
+        for end in {reader, writer} - {number}:
+            os.close(end)
+        return
+    if number == STDIN:
+        path = os.devnull
+    else:
+        path = "/dev/full" if kind == "full" else str(folder / str(number))
+    opened = os.open(path, os.O_RDONLY if number == STDIN else os.O_WRONLY | os.O_CREAT)
+    if opened != number:
+        os.dup2(opened, number)
+        os.close(opened)
+
+
+def python_stream(number: int) -> TextIO | None:
+    """As Python opens it at its start: None where it is closed."""
+    try:
+        os.fstat(number)
+    except OSError:
+        return None
+    raw = io.FileIO(number, "r" if number == STDIN else "w", closefd=False)
+    if number == STDIN:
+        return io.TextIOWrapper(io.BufferedReader(raw))
+    errors = "backslashreplace" if number == STDERR else "strict"
+    is_by_line = number == STDERR
+    return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, line_buffering=is_by_line)
+
+
+def run(arguments: list[str], kinds: list[str], folder: Path) -> int:
+    """The exit code. Without an error the streams are flushed as at Python's end."""
+    process = os.fork()
+    if process:
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code: Any = 99
+    try:
+        for number in reversed(range(len(kinds))):
+            open_stream(number, kinds[number], folder)
+        stdin, stdout, stderr = map(python_stream, range(3))
+        sys.stdin, sys.stdout, sys.stderr = stdin, stdout, stderr
+        sys.argv = ["ksched", *arguments]
+        try:
+            entry.main()
+        except SystemExit as exit:
+            code = exit.code
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except BaseException as error:
+        (folder / "error").write_text(repr(error))
+        code = 120
+    finally:
+        os._exit(code if isinstance(code, int) else 0)
+
+
+def text_in(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def answer(arguments: list[str], kinds: list[str]) -> tuple[int, str, str, str]:
+    """Exit code, standard output and error, and what went wrong beside them."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = run(arguments, kinds, Path(folder))
+        out, err, error = (text_in(Path(folder, name)) for name in ("1", "2", "error"))
+    return code, out, err, error
+
+
+def main() -> None:
+    for module in walk_packages(ksched_cli.__path__, "ksched_cli."):
+        if "__main__" not in module.name and "schemas" not in module.name:
+            import_module(module.name)
+    for line in sys.stdin:
+        arguments, combinations = json.loads(line)
+        print(json.dumps([answer(arguments, kinds) for kinds in combinations]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
