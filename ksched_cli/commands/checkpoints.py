@@ -1,9 +1,8 @@
 """`ksched replay --checkpoint FILE`: writes the replay to a file now and then, and when it is
-interrupted, and goes on with one that is there."""
+interrupted, and resumes the one that is there."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 from collections.abc import Iterator
@@ -14,15 +13,18 @@ from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ksched_cli.commands.output import note
 from ksched_cli.commands.signals import SIGNALS, EndedBySignal
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.commands.options import StateOptions
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
     from ksched_cli.engine.replay.world import World
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
 
 INTERVAL = 60.0  # seconds from one checkpoint to the next
 
@@ -38,7 +40,7 @@ class Checkpoints:
     _written: float = field(default_factory=monotonic)
 
     def resume(self, run: Replay) -> None:
-        """Goes on with the file's replay, if there is one. Raises InputError, and UsageError where
+        """Resumes the file's replay, if there is one. Raises InputError, and UsageError where
         the file could not be written."""
         from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume
         from ksched_cli.kube.documents import read_file
@@ -47,11 +49,13 @@ class Checkpoints:
         check_writable(self.path)
         if not os.path.exists(self.path):
             return
+        if not os.path.isfile(self.path):
+            raise UsageError(f"--checkpoint {self.path}: a plain file is expected, to resume from")
         data, name = read_file(self.path)
         checkpoint = read_checkpoint(data, name, self.fingerprint)
+        resume(run, checkpoint, name)
         self.records += checkpoint.records
-        resume(run, checkpoint)
-        note(f"going on with {name}, at {run.clock.text}")
+        note(f"resuming {name} at {run.clock.text}")
 
     @contextmanager
     def signals(self) -> Iterator[None]:
@@ -73,12 +77,12 @@ class Checkpoints:
 
     def after_instant(self, run: Replay) -> None:
         """Raises EndedBySignal."""
-        is_between = not (run.attempts.waiting or run.world.has_ranking)
-        if not is_between or not (self._signal or monotonic() - self._written > INTERVAL):
+        is_due = self._signal or monotonic() - self._written > INTERVAL
+        if not is_due or not run.is_resumable:
             return
         self._write(run)
         if self._signal:
-            note(f"interrupted at {run.clock.text}; the same command goes on with {self.path}")
+            note(f"interrupted at {run.clock.text}; the same command resumes {self.path}")
             raise EndedBySignal(self._signal)
         self._written = monotonic()
 
@@ -91,8 +95,8 @@ class Checkpoints:
             file.write(take_checkpoint(run, self.fingerprint, self.records))
 
     def finish(self) -> None:
-        """The replay is over: its checkpoint goes."""
-        Path(self.path).unlink(missing_ok=True)
+        """The replay is over: its checkpoint goes. A link to it stays."""
+        Path(os.path.realpath(self.path)).unlink(missing_ok=True)
 
 
 def check_state(world: World) -> None:
@@ -106,22 +110,18 @@ def check_state(world: World) -> None:
         )
 
 
-def fingerprint_of(
-    world: World, paths: tuple[str, ...], options: StateOptions, **others: object
-) -> str:
-    """Of all that a replay depends on. paths: of the files besides the configuration, or \"\""""
-    from ksched_cli import __version__
-    from ksched_cli.kube.documents import read_file
+def fingerprint_of(run: Run, opener: Opener, **others: object) -> str:
+    """A digest of all that a replay depends on: the Run with its files, the state as it was loaded,
+    and what is recorded (others). Raises KschedError."""
+    from ksched_cli.run.differences import digest_of
+    from ksched_cli.run.inputs import digest
     from ksched_cli.scenario.state_file import manifests
 
-    digest = hashlib.sha256()
-    for path in filter(None, (*paths, options.config)):
-        if path == "-":
-            raise UsageError("--checkpoint needs files: standard input can be read only once")
-        digest.update(hashlib.sha256(read_file(path)[0]).digest())
-    for manifest in manifests(world.state):
-        digest.update(manifest)
-    release = world.configuration.release
-    settings = (__version__, release, options.plugin, options.namespace, sorted(others.items()))
-    digest.update(repr(settings).encode())
-    return digest.hexdigest()
+    if run.record_extenders or run.replay_extenders:
+        recording = "--record-extenders" if run.record_extenders else "--replay-extenders"
+        raise UsageError(f"--checkpoint cannot be combined with {recording}, which begins anew")
+
+    # The state may be of standard input, which has been read, or of a live cluster.
+    settings = digest_of(replace(run, states=(), live=None), opener.inputs)
+    release = opener.release(run).version
+    return digest(settings, release, sorted(others.items()), *manifests(opener.state(run)))

@@ -3,7 +3,12 @@ when a replay is written to a file."""
 
 from __future__ import annotations
 
+import traceback
 from typing import Any, Protocol, runtime_checkable
+
+from ksched_cli.cluster.objects.message_pack import pack, unpack
+from ksched_cli.errors import PluginDefectError
+from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 
 
 @runtime_checkable
@@ -18,13 +23,37 @@ class CarriesOver(Protocol):
 
 @runtime_checkable
 class Checkpointed(Protocol):
-    """What carries over and can be written to a checkpoint of a replay, too."""
+    """A plugin, or a service, that remembers something from one attempt to the next, and whose
+    memory a checkpoint of a replay holds. It answers for the services that it alone uses, too.
+
+    assumed_type: of what `assumed` returns: plain data, msgspec's structs, dataclasses, objects of
+                  the API but for pods, nodes and workloads
+    """
+
+    assumed_type: Any
 
     def assumed(self) -> Any:
-        """What it has assumed, as data that can be pickled and consists of builtin types and of
-        objects of the API."""
+        """What it remembers."""
         ...
 
     def assume(self, assumed: Any) -> None:
-        """Takes it up, over the objects that the cluster had then."""
+        """Takes it up, over the objects that the cluster had then and the pods that run now."""
         ...
+
+
+def packed_memory(plugin: Checkpointed, name: str) -> bytes:
+    """What it remembers, as MessagePack. Raises PluginDefectError where it fails to tell, or could
+    not be given it back."""
+    try:
+        data = pack(plugin.assumed())
+        unpack(data, plugin.assumed_type)
+    except FAILURES as error:
+        raise_users_interrupt(error)
+        problem = f"{name} failed in assumed: {described(error)}"
+        raise PluginDefectError(problem, traceback.format_exc()) from error
+    return data
+
+
+def restore_memory(plugin: Checkpointed, data: bytes) -> None:
+    """Raises DecodeError for data of another type, and what `assume` raises."""
+    plugin.assume(unpack(data, plugin.assumed_type))

@@ -76,6 +76,10 @@ class Application:
             raise UsageError(f"pod {key} has the UID of pod {owner}")
         self.keys[uid] = key
 
+    def uids(self) -> dict[str, str]:
+        """`keys`, of the pods that are there."""
+        return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
+
     def _is_there(self, key: str) -> bool:
         return any(key in pods for pods in (self.log.live, self.world.bound, self.world.strays))
 

@@ -98,7 +98,8 @@ class Attempts:
         framework = simulation.frameworks[pod.spec.scheduler_name]
         self.world.start(pod, self.clock.text)
         outcome = simulation.cycle.attempt(framework, pod)
-        for action in outcome.afterwards:
+        preempts = simulation.options.preempt
+        for action in outcome.afterwards if preempts else ():
             action()
         if simulation.caller.noted > noted and outcome.row is None:
             self.failed.add(pod.key)
@@ -114,7 +115,7 @@ class Attempts:
         if outcome.activated:
             self.queue.activate(outcome.activated)
         self.settle()
-        if self.evicts_at_once and outcome.preemption is not None:
+        if preempts and self.evicts_at_once and outcome.preemption is not None:
             again = self.queue.pop_pod(pod.key)
             if again is not None:
                 self._try(again)
@@ -172,17 +173,22 @@ class Attempts:
         self._trace(outcome, _result(outcome))
         if was_assumed and not is_rejected:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None)
-        has_news = record.message != queued.message
-        repeats = is_rejected and self.world.simulation.cycle.repeats_rejection(pod)
-        self.queue.put_back(queued, unschedulable, pending, record.message, repeats=repeats)
+        options = self.world.simulation.options
+        has_news = options.retries and record.message != queued.message
+        repeats = False
+        if options.retries:
+            repeats = is_rejected and self.world.simulation.cycle.repeats_rejection(pod)
+            self.queue.put_back(queued, unschedulable, pending, record.message, repeats=repeats)
+        else:
+            self.queue.set_aside(queued, record.message)
         self._hear_of_claims()
         if has_news:
             self.queue.update_status(pod.key)
-        if outcome.nomination is not None:
+        if outcome.nomination is not None and (options.preempt or not outcome.nomination):
             self._nominate(pod, outcome.nomination)
         if was_assumed and is_rejected:
             self.queue.move(ASSIGNED_POD_DELETE, pod, None, skips_subject=True)
-        if outcome.preemption is not None and outcome.nomination:
+        if options.preempt and outcome.preemption is not None and outcome.nomination:
             self._make_room(pod, outcome.nomination, outcome.preemption.victims)
         if repeats:
             self._reject_alike()

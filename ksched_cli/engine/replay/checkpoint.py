@@ -1,185 +1,244 @@
-"""A replay as it is between two instants, in a file, to go on with later.
+"""A replay as it is between two instants, in a file, to resume later.
 
-The file is a digest and a pickle of Python's, which is read where it has that digest. Reading one
-makes nothing but objects of the classes that a replay consists of: a file that names others is
-refused.
+The file is MessagePack: a name and a number for its form, what the replay is of, a digest, and the
+replay as data of declared types. Reading it makes these and nothing else. The data is the objects,
+the places and counters of the queue, the clock, the records, and what plugins remember; caches,
+columns and signatures follow from these and are made anew.
 """
 
 from __future__ import annotations
 
-import pickle
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from io import BytesIO
 from itertools import islice
 from typing import Any
 
+from msgspec import DecodeError, Raw, Struct
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects.message_pack import pack, unpack
 from ksched_cli.cluster.pod_info import HostPort
-from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
 from ksched_cli.engine.replay.node_counts import NodeCounts
-from ksched_cli.engine.replay.pod_log import PodLog
+from ksched_cli.engine.replay.pod_log import Counts
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
-from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.engine.replay.statistics import UsageCurve
-from ksched_cli.engine.replay.world import Assumptions
-from ksched_cli.engine.scheduling_cycle import RandomChoice
-from ksched_cli.errors import InputError
+from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
+from ksched_cli.engine.replay.statistics import UsageCurve, WaitingGroups, WaitingTimes
+from ksched_cli.engine.replay.world import Memories
+from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
+from ksched_cli.errors import InputError, UsageError
 
-_VERSION = 5
-_DIGEST_LENGTH = sha256().digest_size
-_OWN = ("ksched_cli.cluster.", "ksched_cli.engine.replay.", "ksched_cli.kube.quantity")
-_OTHERS = {
-    ("msgspec", "Raw"),
-    ("msgspec._core", "Raw"),
-    ("builtins", "frozenset"),
-    ("builtins", "set"),
-    ("copyreg", "_reconstructor"),
-    ("builtins", "object"),
-}
-# Of QueuedPodInfo; the rest follows from these.
-_QUEUED = (
-    "timestamp",
-    "sequence",
-    "attempts",
-    "unschedulable_count",
-    "consecutive_errors",
-    "unschedulable_plugins",
-    "pending_plugins",
-    "gating_plugin",
-    "backoff_expiration",
-    "message",
-    "repeats",
-    "place",
-)
+_VERSION = 1
+_NO_CHECKPOINT = "this is no checkpoint"
+_ANOTHER_FILE = "Give a checkpoint of this version of ksched, or the name of a new file."
+_HINT = "Remove the file to begin anew, or give the options and files of before."
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """fingerprint: of what is replayed; a checkpoint of anything else is not gone on with
-    bound:     keys of the pods on nodes, in the order in which they were bound
-    queued:    key → _QUEUED's values, in the order of the queue
+class _File(Struct, frozen=True, array_like=True, tag="ksched checkpoint"):
+    """version: of the form. fingerprint: of what is replayed; a checkpoint of anything else is not
+    resumed. digest: of the rest of the file"""
+
+    version: int
+    fingerprint: str
+    digest: bytes
+    checkpoint: Raw
+
+
+class _Queued(Struct, frozen=True, array_like=True):
+    """What of a QueuedPodInfo does not follow from the rest."""
+
+    timestamp: Moment
+    sequence: Count
+    attempts: Count
+    unschedulable_count: Count
+    consecutive_errors: Count
+    unschedulable_plugins: frozenset[str]
+    pending_plugins: frozenset[str]
+    gating_plugin: str
+    backoff_expiration: Moment | None
+    message: str
+    repeats: bool
+    place: Place
+
+    @classmethod
+    def of(cls, queued: QueuedPodInfo) -> _Queued:
+        return cls(*(getattr(queued, name) for name in cls.__struct_fields__))
+
+
+class _Log(Struct, frozen=True, array_like=True):
+    """The fields of PodLog."""
+
+    live: dict[str, PodRecord]
+    counts: Counts
+    waiting: WaitingTimes
+    by_priority: WaitingGroups
+    by_namespace: WaitingGroups
+    by_owner: WaitingGroups
+    attempts: list[ReplayAttempt]
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """objects:   with all pods
+    running:   pods on nodes, in the order that they have there
+    bound:     keys of the same, in the order in which they were bound
+    strays:    pods of nodes that are not there
+    queued:    pods without a node, in the order of the queue
+    sequence:  of the queue
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
-    assumptions: what plugins have assumed of claims and volumes
-    failed:    see Attempts
+    next_start: the node at which the next search begins
+    failed:    see Attempts; uids: Application.keys, as far as these pods are there
     ports:     host ports in use, by node
-    draws:     the state of a random tie-break
+    draws:     of a random tie-break
     alarms:    of plugins; seconds since 1970
     records:   of the pods that have left, where they are listed in the end
     """
 
-    version: int
-    fingerprint: str
-    now: int
-    changed: tuple[int, int]
-    state: ClusterState
+    now: Moment
+    changed: Moment
+    length: Count
+    objects: SavedObjects
+    running: tuple[Count, ...]
     bound: tuple[str, ...]
-    queued: dict[str, tuple[Any, ...]]
-    sequence: int
+    strays: tuple[Count, ...]
+    queued: tuple[tuple[Count, _Queued], ...]
+    sequence: Count
     nominated: tuple[tuple[str, str], ...]
     ends: tuple[tuple[str, End], ...]
-    next_start: int
-    log: dict[str, Any]
+    next_start: Count
+    log: _Log
     usage: UsageCurve
     nodes: NodeCounts
     autoscaler: AutoscalerState | None
-    assumptions: Assumptions
+    memories: Memories
     failed: set[str]
+    uids: dict[str, str]
     ports: dict[str, set[HostPort]]
-    draws: tuple[Any, ...] | None
+    draws: DrawState | None
     alarms: tuple[float, ...]
     records: list[PodRecord]
 
 
 def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
-    """A replay between two instants, while no pod waits in Permit."""
-    world, queue = replay.world, replay.queue
+    """A replay between two instants, while no pod waits in Permit. Raises UsageError where it
+    cannot be written, PluginDefectError where a plugin fails to tell what it remembers."""
+    world, queue, table = replay.world, replay.queue, PodTable()
     nominator, tie_break = world.simulation.nominator, world.options.tie_break
-    log = {each.name: getattr(replay.log, each.name) for each in fields(PodLog)}
-    del log["on_record"]
+    queued = list(queue)
     checkpoint = Checkpoint(
-        _VERSION,
-        fingerprint,
-        replay.clock.now,
-        (replay.changed, replay.length),
-        replay.state(),
-        tuple(world.bound),
-        {queued.pod.key: tuple(getattr(queued, name) for name in _QUEUED) for queued in queue},
-        queue.sequence,
-        tuple((node, pod.uid) for node in nominator.nodes() for pod in nominator.on_node(node)),
-        replay.ends.listed(),
-        world.simulation.pipeline.search.next_start,
-        log,
-        replay.usage,
-        replay.nodes,
-        None if replay.autoscaler is None else replay.autoscaler.state,
-        world.assumptions(),
-        replay.attempts.failed,
-        world.ports(),
-        tie_break.state if isinstance(tie_break, RandomChoice) else None,
-        world.simulation.waiting.clock.alarms,
-        records,
+        now=replay.clock.now,
+        changed=replay.changed,
+        length=replay.length,
+        running=table.places(pod.pod for pods in world.snapshot.pods for pod in pods),
+        bound=tuple(world.bound),
+        strays=table.places(world.strays.values()),
+        queued=tuple(
+            zip(table.places(each.pod.pod for each in queued), map(_Queued.of, queued), strict=True)
+        ),
+        sequence=queue.sequence,
+        nominated=tuple(
+            (node, pod.uid) for node in nominator.nodes() for pod in nominator.on_node(node)
+        ),
+        ends=replay.ends.listed(),
+        next_start=world.simulation.pipeline.search.next_start,
+        log=_Log(*(getattr(replay.log, name) for name in _Log.__struct_fields__)),
+        usage=replay.usage,
+        nodes=replay.nodes,
+        autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
+        memories=world.memories(),
+        failed=replay.attempts.failed,
+        uids=replay.application.uids(),
+        ports=world.ports(),
+        draws=tie_break.state if isinstance(tie_break, RandomChoice) else None,
+        alarms=world.simulation.waiting.clock.alarms,
+        records=records,
+        objects=table.save(world.state),
     )
-    return with_digest(pickle.dumps(checkpoint, protocol=5))
+    try:
+        if any(end.at > LAST_MOMENT for _, end in checkpoint.ends):
+            raise OverflowError
+        return write_file(fingerprint, pack(checkpoint))
+    except OverflowError:
+        raise UsageError("--checkpoint: a time, or a sum of times, is too large for it") from None
 
 
-def with_digest(pickled: bytes) -> bytes:
-    """A checkpoint's file: a change of any byte of it shows."""
-    return sha256(pickled).digest() + pickled
+def write_file(fingerprint: str, checkpoint: bytes) -> bytes:
+    """A checkpoint's file, in which a change of any byte shows. checkpoint: MessagePack"""
+    return pack(_File(_VERSION, fingerprint, sha256(checkpoint).digest(), Raw(checkpoint)))
 
 
 def read_checkpoint(data: bytes, name: str, fingerprint: str) -> Checkpoint:
     """Raises InputError where it is none, or one of another replay. name: of the file"""
-    digest, pickled = data[:_DIGEST_LENGTH], data[_DIGEST_LENGTH:]
     try:
-        if sha256(pickled).digest() != digest:
-            raise pickle.UnpicklingError("it is damaged, or of another version of ksched")
-        checkpoint = _Reader(BytesIO(pickled)).load()
-    except Exception as error:
-        raise InputError(name, f"this is no checkpoint: {error}") from None
-    if not isinstance(checkpoint, Checkpoint) or checkpoint.version != _VERSION:
-        raise InputError(name, "this is no checkpoint of this version of ksched")
-    if checkpoint.fingerprint != fingerprint:
-        hint = "Remove the file to begin anew, or give the options and files of before."
+        file = unpack(data, _File)
+    except DecodeError:
+        raise InputError(name, _NO_CHECKPOINT, hint=_ANOTHER_FILE) from None
+    if file.version != _VERSION:
+        problem = "this is a checkpoint of another version of ksched"
+        raise InputError(name, problem, hint=_ANOTHER_FILE)
+    if file.fingerprint != fingerprint:
         problem = "this is a checkpoint of another timeline, state, configuration or options"
-        raise InputError(name, problem, hint=hint)
-    return checkpoint
+        raise InputError(name, problem, hint=_HINT)
+    try:
+        if sha256(file.checkpoint).digest() != file.digest:
+            raise DecodeError("it was changed since it was written")
+        return unpack(file.checkpoint, Checkpoint)
+    except DecodeError as error:
+        raise InputError(name, f"{_NO_CHECKPOINT}: {error}", hint=_ANOTHER_FILE) from None
 
 
-class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith(_OWN) or (module, name) in _OTHERS:
-            resolved = super().find_class(module, name)
-            if isinstance(resolved, type) or (module, name) in _OTHERS:
-                return resolved
-        raise pickle.UnpicklingError(f"it names {module}.{name}")
+def resume(replay: Replay, checkpoint: Checkpoint, name: str) -> None:
+    """Makes a replay that has not begun the one that the checkpoint is of. name: of the file.
+    Raises InputError where parts of it contradict each other."""
+    try:
+        _resume(replay, checkpoint)
+    except (LookupError, ValueError, TypeError, OverflowError, DecodeError) as error:
+        problem = f"{_NO_CHECKPOINT}: its parts contradict each other ({error})"
+        raise InputError(name, problem, hint=_ANOTHER_FILE) from None
 
 
-def resume(replay: Replay, checkpoint: Checkpoint) -> None:
-    """Makes a replay that has not begun the one that the checkpoint is of."""
+def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.clock.now = checkpoint.now
-    replay.changed, replay.length = checkpoint.changed
-    for name, value in checkpoint.log.items():
-        setattr(replay.log, name, value)
+    replay.changed, replay.length = checkpoint.changed, checkpoint.length
+    for field in _Log.__struct_fields__:
+        setattr(replay.log, field, getattr(checkpoint.log, field))
     replay.usage, replay.nodes = checkpoint.usage, checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
     replay.attempts.failed |= checkpoint.failed
-    _resume_world(replay, checkpoint)
-    _resume_queue(replay, checkpoint)
+    replay.application.keys = checkpoint.uids
+    state, pods = checkpoint.objects.restored()
+    _check_records(checkpoint.log.live, [pods[index] for index, _ in checkpoint.queued])
+    _resume_world(replay, checkpoint, state, pods)
+    _resume_queue(replay, checkpoint, pods)
     for uid, end in checkpoint.ends:
         replay.ends.schedule(uid, end)
-    replay.events = islice(replay.events, checkpoint.log["counts"].events, None)
+    replay.events = islice(replay.events, checkpoint.log.counts.events, None)
     replay.is_resumed = True
 
 
-def _resume_world(replay: Replay, checkpoint: Checkpoint) -> None:
+def _check_records(records: Mapping[str, PodRecord], waiting: Iterable[Pod]) -> None:
+    """Raises LookupError where a pod that waits has none, or is on a node, or one is another's."""
+    wrong = [pod.key for pod in waiting if pod.node_name or pod.key not in records]
+    wrong += [key for key, record in records.items() if record.pod != key]
+    if wrong:
+        raise LookupError(f"pod {wrong[0]} has no record, or waits and is on a node")
+
+
+def _resume_world(replay: Replay, checkpoint: Checkpoint, state: Any, pods: list[Pod]) -> None:
     world = replay.world
-    world.restore(checkpoint.state, checkpoint.ports)
-    world.assume(checkpoint.assumptions)
+    world.restore(
+        state,
+        [pods[index] for index in checkpoint.running],
+        [pods[index] for index in checkpoint.strays],
+        checkpoint.ports,
+        checkpoint.memories,
+    )
+    if world.bound.keys() != set(checkpoint.bound):
+        raise LookupError("other pods were bound than are on nodes")
     world.bound = {key: world.bound[key] for key in checkpoint.bound}
     world.simulation.pipeline.search.next_start = checkpoint.next_start
     clock = world.simulation.waiting.clock
@@ -191,17 +250,16 @@ def _resume_world(replay: Replay, checkpoint: Checkpoint) -> None:
         tie_break.state = checkpoint.draws
 
 
-def _resume_queue(replay: Replay, checkpoint: Checkpoint) -> None:
+def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> None:
     """With the nominations of its pods."""
     world, queue = replay.world, replay.queue
     queue.use(world.simulation.frameworks)
-    pods = {pod.key: pod for pod in checkpoint.state.pods if pod.key in checkpoint.queued}
-    for key, values in checkpoint.queued.items():
-        info = world.info(pods[key])
+    for index, values in checkpoint.queued:
+        info = world.info(pods[index])
         world.expect(info)
-        queued = QueuedPodInfo(info, **dict(zip(_QUEUED, values, strict=True)))
-        place, queued.place = queued.place, Place.NOWHERE
-        queue.restore(queued, place)
+        fields = {name: getattr(values, name) for name in values.__struct_fields__}
+        queued = QueuedPodInfo(info, **fields | {"place": Place.NOWHERE})
+        queue.restore(queued, values.place)
     queue.sequence = checkpoint.sequence
     by_uid = {queued.pod.uid: queued.pod for queued in queue}
     for node, uid in checkpoint.nominated:

@@ -6,13 +6,13 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.records import Moment, PodOutcome
 
 
 class End(Struct, frozen=True):
     """at: microseconds since the start. outcome: what the end makes of the pod."""
 
-    at: int
+    at: Moment
     key: str
     outcome: PodOutcome
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ksched_cli.engine.replay.records import Count, Moment
+
 
 @dataclass(slots=True)
 class NodeCounts:
@@ -13,8 +15,8 @@ class NodeCounts:
     node_time: the sum over nodes of the time that each was there, up to the last step
     """
 
-    steps: list[tuple[int, int]] = field(default_factory=list)
-    node_time: int = 0
+    steps: list[tuple[Moment, Count]] = field(default_factory=list)
+    node_time: Count = 0
 
     def note(self, at: int, count: int) -> None:
         """There are so many nodes from now on."""

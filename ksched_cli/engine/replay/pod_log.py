@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
+from ksched_cli.engine.replay.records import Count, PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.statistics import WaitingGroups, WaitingTimes
 
 # Takes the record of a pod that is let go.
@@ -18,14 +18,14 @@ class Counts:
     """events: of the timeline. The others are of pods; attempts of all of them; absent: those that
     were to be deleted and had gone before."""
 
-    events: int = 0
-    attempts: int = 0
-    placed: int = 0
-    ended: int = 0
-    evicted: int = 0
-    deleted: int = 0
-    ignored: int = 0
-    absent: int = 0
+    events: Count = 0
+    attempts: Count = 0
+    placed: Count = 0
+    ended: Count = 0
+    evicted: Count = 0
+    deleted: Count = 0
+    ignored: Count = 0
+    absent: Count = 0
 
 
 @dataclass(slots=True)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+# A checkpoint with other numbers is refused: of a time, the year has four digits whatever year the
+# replay starts in.
+LAST_MOMENT = 6_900 * 31_557_600 * 1_000_000
+Moment: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
 
 
 class PodOutcome(StrEnum):
@@ -19,8 +25,7 @@ class PodOutcome(StrEnum):
     GATED = "gated"
 
 
-@dataclass(slots=True)
-class PodRecord:
+class PodRecord(Struct, array_like=True):
     """A pod's times; None where it has not come to that.
 
     owner:    the controller as namespace/Kind/name, else the pod itself
@@ -34,20 +39,20 @@ class PodRecord:
     namespace: str
     priority: int
     owner: str
-    queued: int
-    first_tried: int | None = None
-    placed: int | None = None
+    queued: Moment
+    first_tried: Moment | None = None
+    placed: Moment | None = None
     node: str = ""
-    evicted: int | None = None
-    ended: int | None = None
-    attempts: int = 0
+    evicted: Moment | None = None
+    ended: Moment | None = None
+    attempts: Count = 0
     message: str = ""
     outcome: PodOutcome = PodOutcome.PENDING
     was_bound: bool = False
-    runs_for: int | None = None
+    runs_for: Moment | None = None
 
 
-class ReplayAttempt(Struct, frozen=True):
+class ReplayAttempt(Struct, frozen=True, array_like=True):
     """One attempt, as kube-scheduler's log would have it.
 
     result: scheduled, unschedulable, error, or waiting (Permit)
@@ -55,7 +60,7 @@ class ReplayAttempt(Struct, frozen=True):
     rejected_by: the plugins that decided that no node fits, sorted
     """
 
-    at: int
+    at: Moment
     pod: str
     result: str
     node: str = ""

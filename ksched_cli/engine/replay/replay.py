@@ -81,7 +81,7 @@ class Replay:
     usage: UsageCurve = field(default_factory=UsageCurve)
     nodes: NodeCounts = field(default_factory=NodeCounts)
     autoscaler: Autoscaler | None = None
-    _application: Application = field(init=False)
+    application: Application = field(init=False)
     _next_event: TimelineEvent | None = None
     changed: int = 0
     length: int = 0
@@ -102,11 +102,11 @@ class Replay:
         )
         self.attempts = Attempts(self.world, self.queue, self.ends, self.log, self.clock)
         self.attempts.evicts_at_once = self.options.evicts_at_once
-        self._application = Application(
+        self.application = Application(
             self.world, self.queue, self.attempts, self.log, self.options.makes_pods
         )
         if self.options.autoscaler is not None:
-            self.autoscaler = Autoscaler(self.options.autoscaler, self._application)
+            self.autoscaler = Autoscaler(self.options.autoscaler, self.application)
         self.nodes.note(0, len(self.world.snapshot))
 
     def _start(self) -> int:
@@ -136,11 +136,11 @@ class Replay:
         where two pods have one UID."""
         simulation = self.world.simulation
         for pod in self.world.bound.values():
-            self._application.claim_uid(pod)
+            self.application.claim_uid(pod)
         pending = simulation.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
-            self._application.enqueue(pod)
+            self.application.enqueue(pod)
         self.log.counts.ignored += len(simulation.ignored())
         self._run_instant(0)
 
@@ -180,7 +180,7 @@ class Replay:
         while (end := self.ends.pop(at)) is not None:
             self.attempts.end(end.key, end.outcome)
         while (event := self._next_event) is not None and event.at <= at:
-            self._application.apply(event)
+            self.application.apply(event)
             self._advance()
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
@@ -223,6 +223,12 @@ class Replay:
         """The cluster as it is now."""
         held = self.attempts.waiting.values()
         return self.world.current_state([each.pod.pod for each in chain(self.queue, held)])
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a checkpoint holds all of it, between two instants: no pod waits in Permit, and
+        the next attempt takes no node of the last one's ranking."""
+        return not (self.attempts.waiting or self.world.has_ranking)
 
     def places(self) -> dict[str, list[str]]:
         """Where the pods without a node are: by place, their keys in order."""

@@ -160,6 +160,13 @@ class SchedulingQueue:
         self.done(queued.pod.uid)
         self._requeue(queued, strategy)
 
+    def set_aside(self, queued: QueuedPodInfo, message: str) -> None:
+        """A failed pod that is not to be tried again: it waits, and nothing moves it."""
+        queued.message = message
+        queued.timestamp, queued.sequence = self._clock.now, self._next()
+        self._pods[queued.pod.key] = queued
+        self.done(queued.pod.uid)
+
     def _strategy_in_flight(self, queued: QueuedPodInfo) -> Strategy:
         """Of the events since its attempt began.
 
@@ -237,7 +244,8 @@ class SchedulingQueue:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
         for key in keys:
             queued = self._pods.get(key)
-            if queued is not None and self._places.place_of(queued) is not Place.ACTIVE:
+            resting = (Place.ACTIVE, Place.NOWHERE)  # to be tried anyway, or never again
+            if queued is not None and self._places.place_of(queued) not in resting:
                 self._to_active(queued)
 
     # -- events ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.engine.replay.records import Count, Moment
 
 # Distinct owners that are told apart; those of later pods are counted together.
 MAX_GROUPS = 1_000
@@ -24,10 +25,10 @@ MAX_SAMPLES = 1_000
 class WaitingTimes:
     """How long pods waited for a node, in microseconds; percentiles to three digits."""
 
-    count: int = 0
-    total: int = 0
-    longest: int = 0
-    _classes: dict[int, int] = field(default_factory=dict)
+    count: Count = 0
+    total: Count = 0
+    longest: Moment = 0
+    _classes: dict[Moment, Count] = field(default_factory=dict)
 
     def add(self, waited: int) -> None:
         self.count += 1
@@ -76,10 +77,10 @@ class UsageSample(Struct, frozen=True):
               the mean requests of those that run
     """
 
-    at: int
-    nodes: int
-    pods: int
-    pending: int
+    at: Moment
+    nodes: Count
+    pods: Count
+    pending: Count
     utilization: Mapping[str, float]
     fragmentation: Mapping[str, float]
 
@@ -88,9 +89,9 @@ class UsageSample(Struct, frozen=True):
 class UsageCurve:
     """Samples at least `interval` apart; where there get too many, every other one goes."""
 
-    interval: int = 1_000_000
+    interval: Count = 1_000_000
     samples: list[UsageSample] = field(default_factory=list)
-    _next: int = 0
+    _next: Count = 0
 
     def note(self, at: int, snapshot: Snapshot, pending: int) -> None:
         if at < self._next:

@@ -3,11 +3,11 @@ change, which is rare, it is made anew, as the plugins' columns and caches are o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ksched_cli.cluster.node_columns import zone_key
 from ksched_cli.cluster.objects import Pod
@@ -18,18 +18,33 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.carry_over import CarriesOver, Checkpointed
+from ksched_cli.framework.carry_over import (
+    CarriesOver,
+    Checkpointed,
+    packed_memory,
+    restore_memory,
+)
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.resource_claims import ClaimStore
 
 _NEW = PodStatus()
-Assumptions: TypeAlias = tuple[dict[str, tuple[str, str]], dict[tuple[str, str], Any]]
 # Answers about all nodes are cached for so many shapes of pods at a time.
 _MAX_SHAPES = 200
 # Upstream: preemption.go (PreemptPod).
 _VICTIM = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler")
+
+
+class Memories(Struct, frozen=True, array_like=True):
+    """What is remembered from one attempt to the next, each as MessagePack.
+
+    claims:  by the service of claims of devices; None where nobody has looked at any
+    plugins: by profile and plugin
+    """
+
+    claims: bytes | None
+    plugins: dict[tuple[str, str], bytes]
 
 
 @dataclass(slots=True)
@@ -54,10 +69,6 @@ class World:
         if self.simulation.pod_groups is not None:
             raise UsageError("--feature-gates: a replay does not schedule pods in groups")
         self._services = self._handle.services
-        self._list_pods()
-
-    def _list_pods(self) -> None:
-        """Those of the state."""
         self._list_bound()
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
         self.strays = {pod.key: pod for pod in named if self._is_stray(pod)}
@@ -160,27 +171,24 @@ class World:
         store = self._services.get(ClaimStore)
         return store if isinstance(store, ClaimStore) else None
 
-    def assumptions(self) -> Assumptions:
-        """Which claims were made for pods' extended resources, and what each plugin assumed, by
-        profile and name."""
+    def memories(self) -> Memories:
+        """Raises PluginDefectError where a plugin fails to tell."""
         claims = self.claims
         by_plugin = {
-            (name, plugin.name): plugin.assumed()
+            (name, plugin.name): packed_memory(plugin, plugin.name)
             for name, framework in self.simulation.frameworks.items()
             for plugin in framework.plugins
             if isinstance(plugin, Checkpointed)
         }
-        return {} if claims is None else dict(claims.extended), by_plugin
+        return Memories(None if claims is None else packed_memory(claims, "claims"), by_plugin)
 
-    def assume(self, assumptions: Assumptions) -> None:
-        """Takes them up, over the objects of then."""
-        extended, by_plugin = assumptions
-        if extended:
-            self._handle.service(ClaimStore).extended.update(extended)
-        for (name, plugin_name), assumed in by_plugin.items():
+    def _remember(self, memories: Memories) -> None:
+        if memories.claims is not None:
+            restore_memory(self._handle.service(ClaimStore), memories.claims)
+        for (name, plugin_name), memory in memories.plugins.items():
             plugin = self.simulation.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):
-                plugin.assume(assumed)
+                restore_memory(plugin, memory)
 
     def ports(self) -> dict[str, set[HostPort]]:
         """The host ports in use, by node; see Snapshot.free_ports."""
@@ -193,11 +201,25 @@ class World:
         batching = self.simulation.pipeline.batching
         return batching is not None and batching.has_ranking
 
-    def restore(self, state: ClusterState, ports: Mapping[str, set[HostPort]]) -> None:
-        """Becomes the world that had these, whatever was in this one."""
+    def restore(
+        self,
+        state: ClusterState,
+        running: Iterable[Pod],
+        strays: Iterable[Pod],
+        ports: Mapping[str, set[HostPort]],
+        memories: Memories,
+    ) -> None:
+        """Becomes the world that had these, whatever was in this one: it was made of the state, and
+        its pods came and went since. running: in the order that they had on their nodes"""
         self._remake(state).close()
         self._services = self._handle.services
-        self._list_pods()
+        self._list_bound()
+        for key in tuple(self.bound):
+            self.remove(key)
+        for pod in running:
+            self.add(self.info(pod))
+        self.strays = {pod.key: pod for pod in strays}
+        self._remember(memories)
         row_of = self.snapshot.row
         self.snapshot.ports.clear()
         self.snapshot.ports.update({row_of[node]: set(held) for node, held in ports.items()})

@@ -28,6 +28,7 @@ from ksched_cli.engine.replay.autoscaler.state import (
     Reason,
     ScaleAction,
     ScaleEvent,
+    Situation,
     UpcomingNode,
 )
 from ksched_cli.engine.replay.node_counts import NodeCounts
@@ -72,7 +73,10 @@ class Autoscaler:
         self._list_members()
 
     def restore(self, state: AutoscalerState) -> None:
-        """Goes on from there."""
+        """Resumes from there. Raises LookupError where it names a group that there is not."""
+        named = {*state.added.values(), *(node.group for node in state.upcoming)}
+        if not named <= self._groups.keys():
+            raise LookupError("there is no such node group")
         self.state = state
         self.application.removed_nodes = state.removed
 
@@ -189,7 +193,7 @@ class Autoscaler:
         # Where thousands wait and nothing can grow, they need not be looked at.
         pending = self._pending() if max(headroom.values()) > 0 else []
         attempts = tuple((queued.pod.uid, queued.attempts) for queued in pending)
-        situation = (attempts, tuple(headroom.items()))
+        situation = Situation(attempts, headroom)
         if not pending or situation == self.state.helpless:
             return ScaleUpPlan()
         upcoming = [(self._groups[node.group], node.name) for node in self.state.upcoming]

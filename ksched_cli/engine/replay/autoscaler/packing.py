@@ -91,8 +91,8 @@ class Packing:
         capacity = {name: snapshot.allocatable(name).item(row) for name in (CPU, MEMORY)}
 
         def share(key: str) -> float:
-            requests = self.pods[key].resources.requests
-            return sum(requests.get(name, 0) / most for name, most in capacity.items() if most)
+            amounts = self.pods[key].resources.requests
+            return sum(amounts.get(name, 0) / most for name, most in capacity.items() if most)
 
         return sorted(keys, key=share, reverse=True)
 

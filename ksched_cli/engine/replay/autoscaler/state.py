@@ -8,6 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ksched_cli.engine.replay.node_counts import NodeCounts
+from ksched_cli.engine.replay.records import Moment
 
 
 class ScaleAction(StrEnum):
@@ -32,7 +33,7 @@ class ScaleEvent(Struct, frozen=True):
     pods:  of a scale-up the pending pods that the nodes are for, of a scale-down the evicted ones
     """
 
-    at: int
+    at: Moment
     action: ScaleAction
     group: str
     reason: Reason
@@ -40,10 +41,18 @@ class ScaleEvent(Struct, frozen=True):
     pods: tuple[str, ...] = ()
 
 
+class Situation(Struct, frozen=True):
+    """attempts: uids of pending pods, and how often each was tried. headroom: by group, how many
+    more nodes it may have"""
+
+    attempts: tuple[tuple[str, int], ...]
+    headroom: dict[str, int]
+
+
 class UpcomingNode(Struct, frozen=True):
     """A node that was asked for. at: when it joins, in microseconds"""
 
-    at: int
+    at: Moment
     group: str
     name: str
 
@@ -60,7 +69,7 @@ class AutoscalerState:
     last_scan: when the cluster was looked at; activity: what had happened by then
     last_scale_up: when nodes were asked for
     removal_due: when the next node may be removed, as far as was known at the last scan
-    helpless:  pending pods that no group helps, each with its attempts, and the groups' sizes then
+    helpless:  the last in which no group helped any pending pod
     scale_ups: by uid of pending pods, how often nodes were asked for it
     evictions: by key, how often the autoscaler has evicted the pod
     removed:   names of the nodes that it has removed
@@ -76,7 +85,7 @@ class AutoscalerState:
     activity: tuple[int, ...] = ()
     last_scale_up: int | None = None
     removal_due: int | None = None
-    helpless: tuple[object, ...] = ()
+    helpless: Situation | None = None
     scale_ups: dict[str, int] = field(default_factory=dict)
     evictions: dict[str, int] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)

@@ -1,0 +1,216 @@
+"""Replays that are interrupted and resumed, for tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
+from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
+from ksched_cli.engine.simulation import Options
+from ksched_cli.report.replay import csv_text, document
+from ksched_cli.scenario.state_file import manifests
+from ksched_cli.scenario.timeline import read_timeline
+from tests.engine.replay.claims import (
+    DEVICE_CLASS,
+    STORAGE_CLASS,
+    claiming,
+    device_claim,
+    devices,
+    mounting,
+    volume,
+    volume_claim,
+)
+from tests.replays import Plain, autoscaler_of, node, pod, state_of, world_of
+
+OBJECTS = [node("a"), node("b", "2"), pod("first", nodeName="a"), pod("gated", x=1)]
+OBJECTS[-1]["spec"] = {**pod("gated")["spec"], "schedulingGates": [{"name": "g"}]}
+EVENTS: list[Plain] = [
+    {"at": 0, "pod": pod("p0"), "runsFor": 40},
+    {"at": 0.5, "pod": pod("p1", priority=1), "runsFor": 90},
+    {"at": 1, "pod": pod("p2"), "runsFor": 5},
+    {"at": 2, "pod": pod("high", "2", priority=9, terminationGracePeriodSeconds=3)},
+    {"at": 9, "pod": pod("never", "7")},
+    {"at": 20, "put": node("c")},
+    {"at": 30, "put": pod("gated")},
+    {"at": 35, "delete": {"kind": "Node", "name": "a"}},
+    {"at": 50, "delete": {"kind": "Pod", "name": "high"}, "gracePeriod": 7},
+    {"at": 400, "change": "cordon b"},
+]
+SCALING = {
+    "nodeGroups": [{"name": "g", "like": "b", "maxSize": 2, "provisioningDelay": 5}],
+    "scaleDown": {"unneededTime": 60, "delayAfterAdd": 100},
+}
+
+
+HOSTS = [node(name, "4", labels={"kubernetes.io/hostname": name}) for name in "ab"]
+WITH_CLAIMS = [
+    *HOSTS, STORAGE_CLASS, volume("pv-a", "a"), volume("pv-b", "b"),
+    *map(volume_claim, ("c1", "c2", "c3")),
+    DEVICE_CLASS, devices("a"), devices("b"), *map(device_claim, ("d1", "d2", "d3")),
+]  # fmt: skip
+# Both volumes, and both devices, are taken: the third pod of each kind fits nowhere, whatever
+# changes, until there is another.
+CLAIM_EVENTS: list[Plain] = [
+    *({"at": i, "pod": mounting(f"v{i}", f"c{i}"), "runsFor": 30} for i in (1, 2)),
+    *({"at": i, "pod": claiming(f"d{i}", f"d{i}")} for i in (1, 2)),
+    {"at": 5, "pod": mounting("v3", "c3")},
+    {"at": 6, "pod": claiming("d3", "d3")},
+    {"at": 20, "put": node("other", "4")},
+    {"at": 40, "change": "label nodes a x=y"},
+    {"at": 50, "pod": mounting("again", "c1")},
+    {"at": 60, "put": volume("pv-more", "b")},
+]
+
+
+PORT = {"containers": [{"name": "c", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+
+
+def on_port(name: str, **spec: Any) -> Plain:
+    return pod(name, **{**PORT, **spec})
+
+
+# Of what a replay remembers beside its pods and queue: objects, and events.
+MEMORIES: dict[str, tuple[list[Plain], list[Plain]]] = {
+    "ports": (
+        [node("a"), node("b"), on_port("first", nodeName="a")],
+        [
+            {"at": 1, "pod": on_port("p1"), "runsFor": 50},
+            {"at": 9, "pod": on_port("p2"), "runsFor": 50},
+            # Two pods with a port of one node, and one of them leaves: the port is free.
+            {"at": 12, "pod": on_port("twin", nodeName="b"), "runsFor": 3},
+            {"at": 20, "pod": on_port("p3"), "runsFor": 10},
+            {"at": 30, "put": node("c")},
+        ],
+    ),
+    "pods of nodes that are not there": (
+        [node("a"), pod("lost", nodeName="z"), pod("freed", nodeName="z")],
+        [
+            {"at": 1, "pod": pod("stray", nodeName="y")},
+            {"at": 2, "delete": {"kind": "Pod", "name": "freed"}},
+            {"at": 5, "put": node("z", "2")},
+            {"at": 6, "pod": pod("p1"), "runsFor": 5},
+            {"at": 8, "put": node("y")},
+            {"at": 9, "pod": pod("p2"), "runsFor": 5},
+        ],
+    ),
+    "the order in which nodes were noticed": (
+        [node("a"), node("b"), node("c")],
+        [
+            {"at": 1, "delete": {"kind": "Node", "name": "a"}},
+            {"at": 2, "put": node("a")},
+            {"at": 3, "put": node("b", labels={"topology.kubernetes.io/zone": "z"})},
+            {"at": 4, "put": node("b")},
+            *[{"at": 5 + i, "pod": pod(f"p{i}", "400m"), "runsFor": 30} for i in range(4)],
+        ],
+    ),
+}
+
+
+class StopHere(Exception):  # noqa: N818  # no error
+    pass
+
+
+class Bench:
+    """Replays the events, and stops after an instant to go on in another replay. world: of what
+    `world_of` makes it"""
+
+    def __init__(
+        self,
+        folder: Path,
+        objects: Sequence[Plain] = OBJECTS,
+        events: Sequence[Plain] = EVENTS,
+        *,
+        scaling: Plain | None = None,
+        draws: bool = False,
+        at_once: bool = False,
+        **world: Any,
+    ) -> None:
+        self.draws, self.at_once, self.world = draws, at_once, world
+        self.state = state_of(folder, *objects)
+        self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
+        self.path = folder / "timeline.json"
+        header = {"apiVersion": "ksched/v1", "kind": "Timeline", "until": 700}
+        self.path.write_text(json.dumps({**header, "events": list(events)}))
+
+    def start(self, records: list[PodRecord], stop_after: int = -1) -> Replay:
+        timeline = read_timeline(str(self.path), self.state)
+        instants = iter(range(10_000))
+
+        def on_instant(run: Replay) -> None:
+            if next(instants) == stop_after:
+                raise StopHere
+
+        options = ReplayOptions(
+            timeline.start, timeline.until, traces=True, on_record=records.append,
+            on_instant=on_instant, autoscaler=self.autoscaler, evicts_at_once=self.at_once,
+        )  # fmt: skip
+        tie_break = RandomChoice(7) if self.draws else first_by_name
+        world = world_of(self.state, options=Options(tie_break=tie_break), **self.world)
+        return Replay(world, timeline.events(), options)
+
+    def stop(self, after: int, records: list[PodRecord]) -> Replay | None:
+        """None where the replay is over before."""
+        run = self.start(records, after)
+        try:
+            run.run()
+        except StopHere:
+            return run
+        return None
+
+
+def result(run: Replay, records: list[PodRecord]) -> dict[str, Any]:
+    """All that a replay prints and writes."""
+    pods = [*records, *run.log.live.values()]
+    state = b"\n".join(manifests(run.state()))
+    return {**document(run, "t", pods, traces=True), "csv": csv_text(pods), "state": state}
+
+
+def content_of(file: bytes) -> Any:
+    return msgspec.msgpack.decode(file, strict=False)[-1]
+
+
+def in_any_order(value: Any) -> Any:
+    """Sets are written in any order; what comes out shows whether lists have theirs."""
+    if isinstance(value, dict):
+        return {key: in_any_order(item) for key, item in value.items()}
+    return sorted(map(in_any_order, value), key=repr) if isinstance(value, list) else value
+
+
+def interrupted_anywhere(bench: Bench) -> dict[str, Any]:
+    """What comes out, which is the same wherever the replay is interrupted."""
+    records: list[PodRecord] = []
+    whole = bench.start(records)
+    whole.run()
+    expected = result(whole, records)
+    interrupted = after = 0
+    while (run := bench.stop(after, records := [])) is not None:
+        after += 1
+        if not run.is_resumable:
+            continue
+        interrupted += 1
+        data = take_checkpoint(run, "f", records)
+        twice = take_checkpoint(resumed(bench, data), "f", records)
+        assert in_any_order(content_of(twice)) == in_any_order(content_of(data))
+        records = read_checkpoint(data, "file", "f").records
+        again = resumed(bench, data, records)
+        again.run()
+        assert result(again, records) == expected
+    assert interrupted > 6
+    return {**expected, "waiting instants": after - interrupted}
+
+
+def resumed(bench: Bench, data: bytes, records: list[PodRecord] | None = None) -> Replay:
+    run = bench.start([] if records is None else records)
+    resume(run, read_checkpoint(data, "file", "f"), "file")
+    return run
+
+
+def placed(result: dict[str, Any]) -> dict[str, str | None]:
+    return {each["pod"].partition("/")[2]: each["node"] for each in result["pods"]}
