@@ -30,7 +30,7 @@ from ksched_cli.api import (
     Snapshot,
     Status,
 )
-from ksched_coscheduling.groups import KIND, LABEL, Groups, PodGroup, group_of
+from ksched_coscheduling.groups import KIND, LABEL, Groups, GroupTimes, PodGroup, group_of
 
 # Upstream: util.DefaultWaitTime, for a permitWaitingTimeSeconds of 0.
 DEFAULT_WAIT = 60.0
@@ -61,11 +61,19 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     name = "Coscheduling"
     args = CoschedulingArgs
     reads = (KIND,)
+    assumed_type = GroupTimes
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
         self._groups = handle.service(Groups.of)
+
+    def assumed(self) -> GroupTimes:
+        """For a checkpoint of a replay."""
+        return self._groups.times
+
+    def assume(self, assumed: GroupTimes) -> None:
+        self._groups.times = assumed
 
     # -- queue ------------------------------------------------------------------------------------
 
@@ -81,8 +89,8 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
     def _since(self, pod: PodInfo, default: float) -> float:
         """A group that failed goes behind those that came before it failed."""
         name = group_of(pod.labels, pod.namespace)
-        if name in self._groups.failed:
-            return self._groups.failed[name]
+        if name in self._groups.times.failed:
+            return self._groups.times.failed[name]
         group = self._groups.by_name.get(name)
         return group.created if group else default
 
@@ -98,7 +106,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
 
     def _problem(self, pod: PodInfo, group: PodGroup, snapshot: Snapshot) -> str:
         """Why the group cannot become whole just now, or ""."""
-        paused = self._groups.paused.get(group.name, 0.0)
+        paused = self._groups.times.paused.get(group.name, 0.0)
         if paused > self._handle.clock.now:
             self._handle.clock.wake(paused)
             return f"podGroup {group.name} failed recently"
@@ -114,12 +122,12 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             )
         if not group.min_resources:
             return ""
-        if self._groups.permitted.get(group.name, 0.0) > self._handle.clock.now:
+        if self._groups.times.permitted.get(group.name, 0.0) > self._handle.clock.now:
             return ""
         gap = _resource_gap(group, snapshot)
         if not gap:
             until = self._handle.clock.now + self._args.permit_waiting_time_seconds
-            self._groups.permitted[group.name] = until
+            self._groups.times.permitted[group.name] = until
         return gap
 
     def post_filter(
@@ -137,8 +145,8 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
         if self._args.pod_group_backoff_seconds:
             now = self._handle.clock.now
             # One that is paused already stays so no longer than it was to.
-            if self._groups.paused.get(group.name, 0.0) <= now:
-                self._groups.paused[group.name] = now + self._args.pod_group_backoff_seconds
+            if self._groups.times.paused.get(group.name, 0.0) <= now:
+                self._groups.times.paused[group.name] = now + self._args.pod_group_backoff_seconds
         self._give_up(group.name)
         return PostFilterResult(), Status.unschedulable(
             f"PodGroup {group.name} gets rejected due to Pod {pod.name} is unschedulable "
@@ -167,7 +175,7 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
             return Status.unschedulable("PodGroup not found"), 0
         assigned = self._groups.assigned.count[name]
         if assigned >= group.min_member:
-            self._groups.failed.pop(name, None)
+            self._groups.times.failed.pop(name, None)
             for waiting in self._handle.waiting:
                 if group_of(waiting.pod.labels, waiting.pod.namespace) == name:
                     waiting.allow(self.name)
@@ -187,8 +195,8 @@ class Coscheduling(QueueSortPlugin, PreFilterPlugin, PostFilterPlugin, ReservePl
                 waiting.reject(self.name, message)
 
     def _give_up(self, name: str) -> None:
-        self._groups.permitted.pop(name, None)
-        self._groups.failed[name] = self._handle.clock.now
+        self._groups.times.permitted.pop(name, None)
+        self._groups.times.failed[name] = self._handle.clock.now
 
     def _activate_siblings(self, state: CycleState, pod: PodInfo) -> None:
         """The first of a group calls those back that failed before."""

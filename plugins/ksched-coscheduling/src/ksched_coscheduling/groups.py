@@ -96,21 +96,30 @@ class Assigned:
 
 
 @dataclass(slots=True)
+class GroupTimes:
+    """What is remembered of groups, by name, in seconds since 1970.
+
+    failed:    when the group failed last; paused: until when its pods are not tried
+    permitted: until when minResources are not checked again
+    """
+
+    failed: dict[str, float] = field(default_factory=dict)
+    paused: dict[str, float] = field(default_factory=dict)
+    permitted: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Groups:
     """The state shared by all profiles of a run.
 
-    members:   pods that the state has of each group; gated: those of them with scheduling gates
-    failed:    when the group failed last; paused: until when its pods are not tried
-    permitted: until when minResources are not checked again
+    members: pods that the state has of each group; gated: those of them with scheduling gates
     """
 
     by_name: Mapping[str, PodGroup]
     assigned: Assigned
     members: Counter[str] = field(default_factory=Counter)
     gated: Counter[str] = field(default_factory=Counter)
-    failed: dict[str, float] = field(default_factory=dict)
-    paused: dict[str, float] = field(default_factory=dict)
-    permitted: dict[str, float] = field(default_factory=dict)
+    times: GroupTimes = field(default_factory=GroupTimes)
 
     @classmethod
     def of(cls, handle: Handle) -> Groups:

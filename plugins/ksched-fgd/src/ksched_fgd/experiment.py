@@ -6,7 +6,7 @@ Upstream: experiments/run_scripts/generate_run_scripts.py, scripts/generate_conf
 from __future__ import annotations
 
 import json
-import subprocess
+import subprocess  # nosec B404  # starts ksched
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -93,7 +93,7 @@ def schedule(workload: Workload, policy: Policy, seed: int) -> dict[str, Any]:
         state.write_text(json.dumps(manifests(workload, "trace")))
         config.write_text(json.dumps(configuration(policy, seed)))
         command = [sys.executable, "-m", "ksched_cli", "schedule", "--no-retries", "-o", "json"]
-        done = subprocess.run(
+        done = subprocess.run(  # nosec B603  # constants, and names of own files
             [*command, "--state", str(state), "--config", str(config)],
             capture_output=True,
             check=False,

@@ -28,6 +28,8 @@ from ksched_fgd.typical_pods import Demand
 
 Amounts: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+# By UID, a pod's row and its GPUs there.
+Devices: TypeAlias = dict[str, tuple[int, tuple[int, ...]]]
 
 # What a container that requests no cpu counts with. Upstream: util.DefaultMilliCPURequest.
 DEFAULT_CPU = 100
@@ -43,7 +45,7 @@ class GpuColumns:
     """
 
     def __init__(self, handle: Handle) -> None:
-        snapshot = handle.snapshot
+        snapshot = self._snapshot = handle.snapshot
         self.counts: Amounts = np.zeros(len(snapshot), dtype=np.int64)
         names: dict[str, int] = {}
         self.model_ids: Amounts = np.zeros(len(snapshot), dtype=np.int64)
@@ -59,8 +61,8 @@ class GpuColumns:
         self.left: Amounts = np.where(self.present, MILLI, 0)
         self.kinds: dict[str, Amounts] = {}
         self._demands: dict[int, Demand] = {}
-        # uid → the row and the GPUs; kept while the pod is away, as it may come back.
-        self._devices: dict[str, tuple[int, tuple[int, ...]]] = {}
+        # Kept while the pod is away, as it may come back.
+        self._devices: Devices = {}
         for row, pods in enumerate(snapshot.pods):
             for pod in pods:
                 self._check(pod, row)
@@ -80,6 +82,18 @@ class GpuColumns:
         """The GPUs that the pod has on the node, or had when it was there last."""
         assigned_row, devices = self._devices.get(pod.uid, (row, ()))
         return devices if assigned_row == row else ()
+
+    def assumed(self) -> Devices:
+        """The GPUs of all pods, for a checkpoint of a replay."""
+        return self._devices
+
+    def assume(self, devices: Devices) -> None:
+        """The pods that are on nodes have these GPUs. Raises IndexError where there are none."""
+        for sign, changed in ((-1, self._devices), (1, devices)):
+            self._devices = changed
+            for row, pods in enumerate(self._snapshot.pods):
+                for pod in pods:
+                    self._take(pod, row, sign * self.demand(pod).gpus.milli)
 
     def _check(self, pod: PodInfo, row: int) -> None:
         """Raises PluginError where a pod on a node says what cannot be."""
@@ -160,4 +174,4 @@ def demand_of(pod: Pod) -> Demand:
         return Demand(cpu, NO_GPUS)
 
 
-__all__ = ["Amounts", "GpuColumns", "Mask", "cpu_left", "demand_of"]
+__all__ = ["Amounts", "Devices", "GpuColumns", "Mask", "cpu_left", "demand_of"]
