@@ -252,7 +252,9 @@ def cases(folder: Path) -> Iterator[Case]:
     yield Case("pending", ["explain", "--pending", "--state", FIRST], pending)
     yield Case("preempt", ["preempt", "checkout", "--state", PREEMPTION], preempt)
     yield Case("capacity", ["capacity", "web-1", "--state", FIRST], capacity)
-    yield Case("compare", ["compare", "--change", "drain node-1", "--state", WHAT_IF], compare)
+    yield Case(
+        "compare", ["compare", "--state", WHAT_IF, "--vs", "--change", "drain node-1"], compare
+    )
     yield Case("drift", ["drift", "--state", WHAT_IF], drift)
     yield Case("audit", ["audit", "--before", before, "--after", after], audit)
     yield Case("config", ["config", "show"], config)
@@ -271,7 +273,7 @@ def large_cases(large: str) -> Iterator[Case]:
         "capacity-5000", ["capacity", "service-0-5d4f8c7b9d-00000", "--state", large], capacity
     )
     drained = "drain ip-10-0-1.eu-west-1.compute.internal"
-    yield Case("compare-5000", ["compare", "--change", drained, "--state", large], compare)
+    yield Case("compare-5000", ["compare", "--state", large, "--vs", "--change", drained], compare)
     yield Case("drift-5000", ["drift", "--state", large], drift)
 
 

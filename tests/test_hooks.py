@@ -3,7 +3,9 @@ the hooks with pre-commit itself."""
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,12 +26,24 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 GOOD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 
+# Code that a file name must not import.
+EVIL = "open('imported', 'w')\n"
+# As whoever opens a pull request may call files.
+NAMES = ("--plugin=evil:x.yaml", "--config=evil.yaml", "--trace=a.yaml", "-o", "--", "-h.yaml")
+
+
+def command_of(name: str, *files: str) -> list[str]:
+    """What pre-commit calls: the entry, args, names of files."""
+    hook = HOOKS[name]
+    names = files if hook.get("pass_filenames", True) else ()
+    return [*shlex.split(hook["entry"]), *hook.get("args", []), *names]
+
+
 def run_hook(name: str, *files: str) -> tuple[int, str]:
     """Exit code and output of a hook's command for these files."""
-    program, *args = shlex.split(HOOKS[name]["entry"])
+    program, *args = command_of(name, *files)
     assert program == "ksched"
-    given = HOOKS[name].get("args", []) if HOOKS[name].get("pass_filenames") is False else files
-    result = CliRunner().invoke(application(), [*args, *given])
+    result = CliRunner().invoke(application(), args)
     return result.exit_code, result.output
 
 
@@ -62,6 +76,76 @@ def test_the_hook_for_expectations_looks_below_the_folder(
     assert run_hook("ksched-test")[0] == 1
 
 
+def test_the_name_of_a_file_is_no_option_of_a_hook(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("evil.py").write_text(EVIL)
+    for name in NAMES:
+        Path(name).write_text(GOOD)
+    code, output = run_hook("ksched-validate", *NAMES)
+    assert (code, Path("imported").exists()) == (0, False), output
+    Path(NAMES[0]).write_text(GOOD + "parallelism: 0\n")
+    code, output = run_hook("ksched-validate", *NAMES)
+    assert code == 1
+    assert f"{NAMES[0]}:3:1" in output
+
+
+def commands() -> dict[str, list[str]]:
+    """Where ksched is called with names: each command and its arguments, without the program."""
+    texts = {f"hook {name}": shlex.join(command_of(name, "a.yaml")) for name in HOOKS}
+    texts["action.yml"] = f"ksched {ACTION['inputs']['args']['default']}"
+    for path in (
+        *(ROOT / ".github" / "workflows").iterdir(),
+        *(ROOT / "examples" / "pull-request").iterdir(),
+        ROOT / ".ci" / "pipelines",
+        ROOT / "docs" / "pipelines.md",
+    ):
+        begin = r"(?:\bksched|args:) "
+        calls = re.findall(
+            rf"{begin}((?:validate|test|config (?:diff|migrate)) [^\n|>`#]+)", path.read_text()
+        )
+        texts |= {f"{path.name}: {call.strip()}": f"ksched {call}" for call in calls}
+    return {place: shlex.split(text)[1:] for place, text in texts.items()}
+
+
+def test_options_end_before_names_wherever_ksched_is_called() -> None:
+    calls = commands()
+    assert len(calls) > 10, calls
+    for place, arguments in calls.items():
+        if arguments[-1] == "-" or "--explain" in arguments:
+            continue
+        assert "--" in arguments, place
+        options = arguments[2 if arguments[0] == "config" else 1 : arguments.index("--")]
+        shown = re.sub(r"(-o|--kubernetes-version) \S+", "", " ".join(options))
+        assert all(option.startswith("-") for option in shown.split()), place
+
+
+def run_action(folder: Path, **inputs: str) -> tuple[int, list[str]]:
+    """Exit code and arguments of the program that the action calls."""
+    program = folder / "ksched"
+    program.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\nsys.exit(2)\n")
+    program.chmod(0o755)
+    step = ACTION["runs"]["steps"][-1]
+    assert step["shell"] == "python"
+    values = {
+        variable: inputs.get(text[len("${{ inputs.") : -len(" }}")].replace("-", "_"), "")
+        for variable, text in step["env"].items()
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", step["run"]],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", **values},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [path.name for path in folder.iterdir()] == ["ksched"], run.stderr
+    arguments: list[str] = ast.literal_eval(run.stdout)
+    return run.returncode, arguments
+
+
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [
@@ -73,22 +157,34 @@ def test_the_hook_for_expectations_looks_below_the_folder(
 def test_the_action_hands_its_arguments_to_the_command_and_to_no_shell(
     tmp_path: Path, text: str, arguments: list[str]
 ) -> None:
-    program = tmp_path / "ksched"
-    program.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\nsys.exit(2)\n")
-    program.chmod(0o755)
-    step = ACTION["runs"]["steps"][-1]
-    assert step["shell"] == "python"
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "ARGS": text}
-    run = subprocess.run(
-        [sys.executable, "-c", step["run"]],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+    assert run_action(tmp_path, args=text) == (2, arguments)
+
+
+@pytest.mark.parametrize("text", ["validate -o github", "validate -o github -- a"])
+def test_the_names_of_files_are_no_options_of_the_action(tmp_path: Path, text: str) -> None:
+    _, arguments = run_action(tmp_path, args=text, files="\n".join(NAMES) + "\n")
+    assert arguments[arguments.index("--") :] == [*(shlex.split(text)[3:] or ["--"]), *NAMES]
+
+
+def test_the_action_refuses_code_and_calls_where_its_inputs_say_so(tmp_path: Path) -> None:
+    flags = {"no_plugins": "true", "no_extenders": "true"}
+    expected = ["sweep", "--no-plugins", "--no-extenders", "--", "a"]
+    assert run_action(tmp_path, args="sweep -- a", **flags)[1] == expected
+    expected = ["test", "a", "--no-plugins", "--no-extenders"]
+    assert run_action(tmp_path, args="test a", **flags)[1] == expected
+    expected = ["timeline", "from-dump", "a"]
+    assert run_action(tmp_path, args="timeline from-dump a", **flags)[1] == expected
+    off = {"no_plugins": "false", "no_extenders": ""}
+    assert run_action(tmp_path, args="test a", **off)[1] == ["test", "a"]
+
+
+def test_the_action_trusts_no_fork_and_calls_nobody_by_default() -> None:
+    """An expression of GitHub's: it is null, and so no text, where no pull request is."""
+    assert ACTION["inputs"]["no-extenders"]["default"] == "true"
+    fork = "github.event.pull_request.head.repo.fork"
+    assert ACTION["inputs"]["no-plugins"]["default"] == (
+        f"${{{{ github.event.pull_request && toJSON({fork}) != 'false' }}}}"
     )
-    assert (run.returncode, run.stdout.strip()) == (2, str(arguments))
-    assert [path.name for path in tmp_path.iterdir()] == ["ksched"]
 
 
 def test_the_action_runs_as_it_stands_by_default() -> None:
