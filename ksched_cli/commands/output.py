@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
+import subprocess  # nosec B404  # starts the pager
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -30,7 +30,7 @@ from ksched_cli.report.table import (
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.change_record import ChangeRecord
-    from ksched_cli.commands.options import StateOptions
+    from ksched_cli.commands.options import ReplayableOptions
 
 LESS = "FRX"  # quit where one screen shows it all, keep colours and the screen
 
@@ -76,7 +76,9 @@ def show(report: Report, form: Form) -> None:
         print_text(text)
 
 
-def show_of_state(report: Report, options: StateOptions, changes: Sequence[ChangeRecord]) -> None:
+def show_of_state(
+    report: Report, options: ReplayableOptions, changes: Sequence[ChangeRecord]
+) -> None:
     """As `show`, and what changes did to the state."""
     from ksched_cli.report.changes import with_changes
 
@@ -107,7 +109,9 @@ def _page(text: str) -> None:
         print_text(text)
         return
     environment = {"LESS": LESS, **os.environ}
-    subprocess.run(command, input=text + "\n", text=True, env=environment, check=False)
+    subprocess.run(  # nosec B603  # the program that $PAGER names, without a shell
+        command, input=text + "\n", text=True, env=environment, check=False
+    )
 
 
 def _whole(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from ksched_cli.analysis.redaction_check import redaction_differences
-from ksched_cli.cluster.loading.load import load_sources
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.redaction.key import key_text, read_key
 from ksched_cli.cluster.redaction.redact import object_names, redacted
 from ksched_cli.cluster.redaction.renamer import Renamer
-from ksched_cli.cluster.state import ClusterState
-from ksched_cli.commands import session
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import note, warn
+from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.commands.snapshot_origin import Origin, show_written, write_snapshot
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.registry import Registry
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import written_aside
+from ksched_cli.run.inputs import Inputs
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
 
 _MAX_LISTED = 3
 _REASON = re.compile(r" \([^()]*\)$")
@@ -37,9 +36,10 @@ def write_redacted(
         objects = list(read.items)
     for line in read.about().warnings:
         warn(line)
-    state = _state(objects)  # what is not valid is an error before it is renamed
+    original = _opener(options, objects)
+    original.base_state(original.runs[0])  # what is not valid is an error before it is renamed
     renamed, renamer = redacted(objects, codebook)
-    differing = _differing_pods(options, registry, state, renamed, renamer)
+    differing = _differing_pods(original, _opener(options, renamed), renamer)
     if key_path:
         with written_aside(key_path, private=True) as file:
             file.write(key_text(codebook, object_names(objects, renamer)))
@@ -71,28 +71,26 @@ def _redacted_about(about: ClusterSnapshot, renamer: Renamer) -> ClusterSnapshot
     return replace(about, server="", lists=tuple(lists), warnings=tuple(warnings))
 
 
-def _differing_pods(
-    options: CommonOptions,
-    registry: Registry,
-    state: ClusterState,
-    renamed: Sequence[bytes],
-    renamer: Renamer,
-) -> list[str]:
-    """Both states run with the default configuration."""
-    redacted_state = _state(renamed)
-    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
-    registry = session.registry_in_release(options, registry, kubelets)
-    configuration = session.read_configuration(None, registry)
-    run = Simulation(state, configuration, registry).run()
-    redacted_run = Simulation(redacted_state, configuration, registry).run()
+def _differing_pods(original: Opener, redacted: Opener, renamer: Renamer) -> list[str]:
+    """Both states run with the default configuration, by the rules of the first."""
+    release = original.release(original.runs[0])
+    set_release(release)
+    record, redacted_record = (
+        opener.simulation(replace(opener.runs[0], kubernetes_version=release.minor)).run()
+        for opener in (original, redacted)
+    )
 
     def pod_key(key: str) -> str:
         namespace, _, name = key.partition("/")
         return f"{renamer.namespace(namespace)}/{renamer.name(name)}"
 
-    return redaction_differences(run, redacted_run, pod_key, renamer.name)
+    return redaction_differences(record, redacted_record, pod_key, renamer.name)
 
 
-def _state(objects: Sequence[bytes]) -> ClusterState:
-    text = b"[" + b",".join(objects) + b"]"
-    return load_sources([Source("the snapshot", text)], (), tuple)
+def _opener(options: CommonOptions, objects: Sequence[bytes]) -> Opener:
+    """Opens the objects as a state, without the pods that workloads lack, and no other plugins."""
+    run = Run(states=("the snapshot",), workloads=False, feature_gates=options.feature_gates,
+              kubernetes_version=options.kubernetes_version)  # fmt: skip
+    inputs = Inputs()
+    inputs.give(run.states, Source("the snapshot", b"[" + b",".join(objects) + b"]"))
+    return Opener([run], inputs)

@@ -1,25 +1,53 @@
-"""Files, folders and globs of a command line to the files that they name."""
+"""Files, folders and globs of a command line to the files that they name, and `FILE#NAME`, which
+names one of several things in a file."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, UsageError
 
 SUFFIXES = (".yaml", ".yml", ".json")
+STDIN = "-"
+
+
+def split_reference(reference: str) -> tuple[str, str | None]:
+    """The file of `FILE` or `FILE#NAME`, and the NAME, None where there is none.
+
+    The file is the longest part before a "#" that exists, or "-"; all of the reference where it
+    exists, and where no part does.
+    """
+    parts = reference.split("#")
+    for count in range(len(parts), 0, -1):
+        file = "#".join(parts[:count])
+        if file == STDIN or os.path.exists(file):
+            return file, "#".join(parts[count:]) if count < len(parts) else None
+    return reference, None
+
+
+def check_standard_input(options: Mapping[str, Iterable[str | None] | None]) -> None:
+    """Raises UsageError where several of these options and arguments have a value `-`, or
+    `-#NAME`. options: the values, by what the user calls the option"""
+    names = [
+        name
+        for name, values in options.items()
+        if any(split_reference(value)[0] == STDIN for value in values or () if value)
+    ]
+    if len(names) > 1:
+        raise UsageError(f"only one of {' and '.join(names)} can be standard input")
 
 
 def expand_paths(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     """Every file once, and whether it was named (by a glob, too) rather than met in a folder.
 
-    A path that does not exist is yielded as it is. Raises InputError for a glob that matches no
-    file.
+    A path that does not exist is yielded as it is, and so is `FILE#NAME`. Raises InputError for a
+    glob that matches no file.
     """
     seen: set[str] = set()
     for path, is_named in _expanded(paths):
-        real_path = path if path == "-" else os.path.realpath(path)
+        real_path = path if path == STDIN else os.path.realpath(path)
         if real_path not in seen:
             seen.add(real_path)
             yield path, is_named
@@ -30,13 +58,19 @@ def _expanded(paths: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for path in paths:
         if os.path.isdir(path):
             yield from ((file, False) for file in _files_below(path))
-        elif path == "-" or os.path.exists(path) or not glob.has_magic(path):
+        elif _is_single(path):
             yield path, True
         else:
             matches = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
             if not matches:
                 raise InputError(path, "no file matches")
             yield from ((file, True) for file in matches)
+
+
+def _is_single(path: str) -> bool:
+    """Whether a path is no glob; what follows FILE# never is one."""
+    file, name = split_reference(path)
+    return file == STDIN or name is not None or os.path.exists(file) or not glob.has_magic(file)
 
 
 def _files_below(folder: str) -> Iterator[str]:

@@ -4,70 +4,45 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from tempfile import NamedTemporaryFile
 from types import TracebackType
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
-from msgspec import Meta, Struct
 
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.json_tree import replace_half_pairs
-from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT
+from ksched_cli.sweep.outcome import ERROR, LOST, OK, TIMEOUT, Ended, Failed, Outcome
 
 Row = dict[str, Any]
 
-
-# Beyond these no run has figures, and sums of them are none.
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-_Figure = Annotated[float, Meta(ge=-1e300, le=1e300)]
+_BEGIN = b'{"id": "'  # of every row
 
 
-class _Share(Struct, forbid_unknown_fields=True):
-    mean: _Figure
-    max: _Figure
-    stddev: _Figure
-
-
-class _Failed(Struct, rename="camel"):
-    """A row of a run that did not come to its end, as schemas/sweep_row.json has it."""
-
-    state: str
-    configuration: str
-    changes: str
-    plugins: list[str]
-    patches: dict[str, Any]
-    kubernetes_version: str | None
-    seed: int | None
-    seconds: _Figure
-    worker: str
-    error: str = ""
-    defect: bool = False
-
-
-class _Ended(_Failed, rename="camel", kw_only=True):
-    """A row of a run that did."""
-
-    placed: _Count
-    pending: _Count
-    gated: _Count
-    evicted: _Count
-    nodes_used: _Count
-    utilization: dict[str, _Share]
-    placements: str
-    metrics: dict[str, _Figure]
-
-
-def problem_of(row: Row) -> str:
-    """What is wrong with a row that has an id and a status; "" for nothing."""
-    if row["status"] not in (OK, ERROR, TIMEOUT, LOST):
-        return f"status {row['status']}"
+def outcome_of(row: Any) -> Outcome:
+    """The outcome in a row. Raises ValueError where there is none, or it was changed."""
+    status = row.get("status") if isinstance(row, dict) else None
+    if status not in (OK, ERROR, TIMEOUT, LOST):
+        raise ValueError(f"status {status}")
     try:
-        msgspec.convert(row, _Ended if row["status"] == OK else _Failed)
+        return msgspec.convert(row, Ended) if row["status"] == OK else msgspec.convert(row, Failed)
     except (msgspec.ValidationError, OverflowError) as error:
-        return str(error)
-    return ""
+        raise ValueError(str(error)) from None
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it is the beginning of a row, which was being written when the sweep was ended."""
+    is_cut = not line.endswith(b"\n") and _document(line) is None
+    return is_cut and _BEGIN.startswith(line[: len(_BEGIN)])
+
+
+def _document(line: bytes) -> Any:
+    """None where it is not JSON."""
+    try:
+        return json.loads(replace_half_pairs(line.decode()))
+    except (ValueError, RecursionError):
+        return None
 
 
 class RowsFile:
@@ -76,48 +51,61 @@ class RowsFile:
     settled: ids of the runs that need not be made again: those whose run ended, whatever came of it
     """
 
-    def __init__(self, path: str = "") -> None:
-        """path: "" for a file that is gone afterwards. Raises InputError for one with other things
-        than rows in it, UsageError where it cannot be written."""
+    def __init__(self, path: str = "", *, dry_run: bool = False) -> None:
+        """path: "" for a file that is gone afterwards. dry_run: a file that is there stays as it
+        is, and nothing is appended. Raises InputError for one with other things than rows in it,
+        UsageError where it cannot be written."""
         self.settled: set[str] = set()
+        self._offsets: dict[str, int] = {}  # of each run's last row
+        if dry_run and not os.path.exists(path):
+            path = ""
         self._is_temporary = not path
         try:
             if not path:
                 with NamedTemporaryFile(prefix="ksched-rows-", delete=False) as file:
                     path = file.name
             self.path = path
-            self._file: BinaryIO = open(path, "a+b")  # noqa: SIM115  # closed by `close`
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise UsageError(f"--rows {path}: a plain file is expected; rows are read again")
+            # Closed by `close`.
+            self._file: BinaryIO = open(path, "rb" if dry_run else "a+b")  # noqa: SIM115
         except OSError as error:
             raise UsageError(f"--rows {path}: {error.strerror}") from None
         try:
-            self._read()
+            end = self._read()
+            if not dry_run:
+                self._file.truncate(end)
+                self._end_last_line(end)
         except BaseException:
             self.close()
             raise
 
-    def _read(self) -> None:
+    def _read(self) -> int:
+        """Where the last whole row ends."""
         end = 0
-        is_whole = True
         self._file.seek(0)
         for number, line in enumerate(self._file, 1):
-            if not line.endswith(b"\n"):
-                is_whole = False  # written when the sweep was ended
+            if _is_torn(line):
                 break
+            self._note(self._row_of(line, number), end)
             end += len(line)
-            row = self._row_of(line, number)
-            if row["status"] == LOST:
-                self.settled.discard(row["id"])
-            else:
-                self.settled.add(row["id"])
-        if not is_whole:
-            self._file.truncate(end)
-        self._file.seek(0, os.SEEK_END)
+        return end
+
+    def _note(self, row: Row, offset: int) -> None:
+        self._offsets[row["id"]] = offset
+        if row["status"] == LOST:
+            self.settled.discard(row["id"])
+        else:
+            self.settled.add(row["id"])
+
+    def _end_last_line(self, end: int) -> None:
+        """An editor may have left out what ends the last row."""
+        self._file.seek(max(end - 1, 0))
+        if self._file.read(1) not in (b"", b"\n"):
+            self._file.write(b"\n")
 
     def _row_of(self, line: bytes, number: int) -> Row:
-        try:
-            row = json.loads(replace_half_pairs(line.decode()))
-        except (ValueError, RecursionError):
-            row = None
+        row = _document(line)
         values = [row.get(key) for key in ("id", "status")] if isinstance(row, dict) else [None]
         if not all(isinstance(value, str) for value in values):
             hint = "Rows of a sweep are expected, or a file that there is not yet."
@@ -126,19 +114,24 @@ class RowsFile:
 
     def append(self, row: Row) -> None:
         """Raises UsageError where it cannot be written."""
+        line = json.dumps(row).encode() + b"\n"
         try:
-            self._file.write(json.dumps(row).encode() + b"\n")
+            self._file.write(line)
             self._file.flush()
         except OSError as error:
             raise UsageError(f"--rows {self.path}: {error.strerror}") from None
-        if row["status"] != LOST:
-            self.settled.add(row["id"])
+        self._note(row, self._file.tell() - len(line))
 
-    def rows(self) -> Iterator[Row]:
-        """All of them, one after the other; of a run that was lost and made again, both."""
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._offsets
+
+    def rows(self, ids: Iterable[str] | None = None) -> Iterator[Row]:
+        """The last row of each of these runs, where there is one; without ids of all runs."""
         with open(self.path, "rb") as file:
-            for line in file:
-                yield json.loads(replace_half_pairs(line.decode()))
+            for identity in self._offsets if ids is None else ids:
+                if identity in self:
+                    file.seek(self._offsets[identity])
+                    yield _document(file.readline())
 
     def close(self) -> None:
         self._file.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ksched_cli.cluster.loading.load import load_state
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import ReaderGoneError, UsageError
 from ksched_cli.live.snapshot import ClusterSnapshot
 from ksched_cli.live.snapshot_file import (
     check_suffix,
@@ -82,6 +82,44 @@ def test_a_private_file_is_the_owners_only(tmp_path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_file_keeps_its_owner_where_that_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.touch()
+    owner = (12345, 12345) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+    os.chown(path, *owner)
+    with written_aside(str(path)) as file:
+        file.write(b"text")
+    assert (path.stat().st_uid, path.stat().st_gid) == owner
+    assert path.read_text() == "text"
+
+
+def test_a_reader_that_closed_the_pipe_is_no_error_of_usage(tmp_path: Path) -> None:
+    pipe = tmp_path / "a.json"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    def write() -> None:
+        with written_aside(str(pipe)) as file:
+            os.close(reader)
+            file.write(b"text")
+
+    with pytest.raises(ReaderGoneError):
+        write()
+
+
+@pytest.mark.parametrize("path", ["missing/a.json", "loop", "plain/a.json"])
+def test_what_leads_nowhere_is_a_usage_error(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "plain").touch()
+    with pytest.raises(UsageError, match=f"{path} cannot be written: [A-Z]"):
+        check_writable(path)
+    with pytest.raises(UsageError, match=f"{path} cannot be written: [A-Z]"), written_aside(path):
+        pass
 
 
 @pytest.mark.parametrize("path", ["missing/a.json", "."])

@@ -91,6 +91,7 @@ KEYS_OF_PUBLIC_VALUES = frozenset((
     "kubernetes.io/os",
     "pv.kubernetes.io/bind-completed",
     "pv.kubernetes.io/bound-by-controller",
+    "resource.kubernetes.io/extended-resource-claim",
     "storage.alpha.kubernetes.io/migrated-plugins",
 ))  # fmt: skip
 

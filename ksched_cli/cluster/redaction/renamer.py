@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ksched_cli.cluster.pod_info import ANY_HOST
 from ksched_cli.cluster.redaction.codebook import Codebook
 from ksched_cli.cluster.redaction.public_names import (
     KEYS,
@@ -25,11 +26,12 @@ _INTEGER = re.compile(r"[+-]?\d+")
 _ORDINAL = re.compile(r"(.+)-(0|[1-9]\d{0,4})")
 _VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-_ANY_ADDRESS = ("", "0.0.0.0", "::", "127.0.0.1", "::1")
+_ANY_ADDRESS = ("", ANY_HOST, "::", "127.0.0.1", "::1")
 _IMAGE_PARTS = frozenset(("latest",))  # a tag that is added where there is none
 _VOLUME_PARTS = frozenset(("aws", "vol"))  # aws://ZONE/vol-ID
 _DEFAULT_POOL = "rbd"
-_RESOURCE_PREFIX = "attachable-volumes-csi-"
+# Resources whose names end in that of a storage driver or of a device class.
+_RESOURCE_PREFIX = re.compile(r"attachable-volumes-csi-|deviceclass\.resource\.kubernetes\.io/")
 
 
 class Renamer:
@@ -120,8 +122,9 @@ class Renamer:
 
     def resource(self, text: str) -> str:
         """A resource's name: Kubernetes's own stay."""
-        if text.startswith(_RESOURCE_PREFIX):
-            return _RESOURCE_PREFIX + self.name(text.removeprefix(_RESOURCE_PREFIX))
+        match = _RESOURCE_PREFIX.match(text)
+        if match is not None:
+            return match[0] + self.name(text[match.end() :])
         domain, slash, _ = text.partition("/")
         return text if not slash or is_kubernetes_domain(domain) else self.name(text)
 

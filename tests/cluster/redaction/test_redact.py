@@ -15,8 +15,8 @@ from ksched_cli.cluster.redaction.redact import object_names, redacted
 from ksched_cli.cluster.redaction.renamer import Renamer
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Simulation
-from ksched_cli.framework.registry import Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.testing import node, pod
 
 CASES = Path(__file__).parents[2] / "conformance/cases"
@@ -34,7 +34,7 @@ def redact(*objects: dict[str, Any]) -> tuple[list[dict[str, Any]], Renamer]:
 
 
 def decided(path: Path) -> Any:
-    registry = Registry(IN_TREE)
+    registry = registry_of(release_of())
     return Simulation(
         load_state([str(path)]), load_configuration(None, "", registry), registry
     ).run()

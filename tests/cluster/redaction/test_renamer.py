@@ -38,6 +38,11 @@ def renamer() -> Renamer:
         (Renamer.resource, "hugepages-2Mi", "hugepages-2Mi"),
         (Renamer.resource, "acme.example/gpu", "h.j/k"),
         (Renamer.resource, "attachable-volumes-csi-acme", "attachable-volumes-csi-h"),
+        (
+            Renamer.resource,
+            "deviceclass.resource.kubernetes.io/acme",
+            "deviceclass.resource.kubernetes.io/h",
+        ),
         (Renamer.image, "acme/gpu:latest", "h/k:latest"),
         (Renamer.ebs_volume, "aws://acme/vol-7", "aws://h/vol-n"),
         (Renamer.pool, "rbd", "rbd"),

@@ -26,8 +26,8 @@ from typing import Any
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.commands.session import tie_break
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
@@ -242,7 +242,7 @@ class Comparison:
         """Where pods are after a run of ksched. seed: of draws among equally good nodes"""
         registry = registry_of(release_of(self.minor, ""), ())
         configuration = load_configuration(None, "", registry)
-        draw = tie_break("name", None) if seed is None else tie_break("random", seed)
+        draw = first_by_name if seed is None else RandomChoice(seed)
         run = Simulation(state, configuration, registry, Options(tie_break=draw)).run()
         evicted = {eviction.pod for eviction in run.evicted}
         return Counter(
