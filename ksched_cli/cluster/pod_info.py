@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ksched_cli.cluster.objects import OwnerReference, Pod, PodSpec, Volume, encode_hook
 from ksched_cli.cluster.resources import PodResources, pod_resources, resized_pod_resources
 
-ANY_HOST = "0.0.0.0"
+ANY_HOST = "0.0.0.0"  # nosec B104  # of a port that a pod asks for; nothing listens
 
 
 class HostPort(Struct, frozen=True):

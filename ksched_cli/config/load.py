@@ -1,8 +1,9 @@
-"""The effective configuration of a file, or an InputError with what is wrong with it."""
+"""The effective configuration of a source, or an InputError with what is wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
 from ksched_cli.config.checks.findings import Severity
@@ -11,6 +12,31 @@ from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.startup import start
 from ksched_cli.config.types import SchedulerConfiguration
 from ksched_cli.errors import InputError, Position
+
+if TYPE_CHECKING:
+    from ksched_cli.config.embedded import ConfigurationText
+
+
+def load_configuration_source(
+    source: str | ConfigurationText,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] | None = None,
+) -> Configuration:
+    """The effective configuration of what `--config` takes (FILE, `-` or FILE#NAME), or of a text
+    that has been read from there.
+
+    allowed: as load_configuration has it
+    Raises InputError where it cannot be read, or kube-scheduler refuses it; with the position in
+    the file, and with the object that holds the configuration there.
+    """
+    # Brings all checks of files along.
+    from ksched_cli.config.sources import read_configuration_text
+
+    text = read_configuration_text(source) if isinstance(source, str) else source
+    try:
+        return load_configuration(text.text, text.path, registry, allowed)
+    except InputError as error:
+        raise text.located(error) from None
 
 
 def load_configuration(
@@ -26,7 +52,6 @@ def load_configuration(
     """
     if text is None:
         return default_configuration(registry)
-    # Brings all checks of files along.
     from ksched_cli.config.review import findings_of, judge
 
     judgement = judge(text, registry, allowed)

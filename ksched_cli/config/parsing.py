@@ -28,7 +28,7 @@ from ksched_cli.config.types import (
 from ksched_cli.errors import Position
 from ksched_cli.kube import json_tree
 from ksched_cli.kube.documents import Document, position_at, read_documents
-from ksched_cli.kube.formatting import json_text, quote
+from ksched_cli.kube.formatting import float_text, json_text, quote
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 _META_TYPE = (
@@ -251,7 +251,7 @@ def _plugin_args(config: PluginConfig, scheme: Scheme) -> tuple[Any, str | None,
     """The args of one pluginConfig entry, a fatal error, strict errors."""
     cls = scheme.args.get(config.name)
     if cls is None:
-        return _ordered(config.args), None, []
+        return _plain(config.args), None, []
     prefix = f"decoding args for plugin {config.name}: "
     error, kind = _interpret(config.args)
     if error is not None or kind is None:
@@ -279,6 +279,21 @@ def _ordered(data: Any) -> Any:
         return data
     pairs = data.items() if isinstance(data, json_tree.JsonObject) else sorted(data.items())
     return {key: _ordered(item) for key, item in pairs}
+
+
+def _plain(data: Any) -> Any:
+    """A foreign plugin's args, alike for YAML and JSON: keys sorted, and a whole number an integer,
+    as kube-scheduler makes 2 of YAML's 2.0."""
+    if isinstance(data, list):
+        return [_plain(item) for item in data]
+    if isinstance(data, dict):
+        return {key: _plain(data[key]) for key in sorted(data)}
+    if isinstance(data, bool) or not isinstance(data, int | float):
+        return data
+    number = json_tree.number_as_in_yaml(getattr(data, "literal", str(data)))
+    if isinstance(number, float):
+        return json_tree.number_as_in_yaml(float_text(number))
+    return number
 
 
 def _defaulted(kind: _Kind, expected: str) -> _Kind:

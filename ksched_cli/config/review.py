@@ -159,6 +159,8 @@ def _add_syntax_error(text: str, error: TextSyntaxError, findings: Findings) -> 
         problem = problem.partition(": ")[2]
     form = "JSON" if is_json_buffer(text) else "YAML"
     hint = "a text that begins with { is read as JSON, never as YAML" if form == "JSON" else ""
+    if "{{" in text:
+        hint = "a template must be rendered first: `helm template CHART` prints it so"
     findings.put(at_position("syntax", (), error.position, f"not {form}: {problem}", hint))
 
 

@@ -158,11 +158,13 @@ _DELETED = object()
 
 
 def _has_anchors(text: str) -> bool:
+    """Whether the first document has aliases; those after it may be no YAML."""
     if "*" not in text and "<<" not in text:
         return False
-    return any(
-        isinstance(token, yaml.AliasToken) for token in yaml.scan(text, Loader=yaml.CSafeLoader)
-    )
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.AliasEvent | yaml.DocumentEndEvent):
+            return isinstance(event, yaml.AliasEvent)
+    return False
 
 
 def _is_collection(value: Any) -> bool:

@@ -7,13 +7,13 @@ recorded while reading: `locate` composes the text again when there is an error 
 from __future__ import annotations
 
 import codecs
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree
+from ksched_cli.kube.streams import STDIN_NAME, read_standard_input
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_file(path: str) -> tuple[bytes, str]:
     Raises InputError where it cannot be read.
     """
     if path == "-":
-        return sys.stdin.buffer.read(), "standard input"
+        return read_standard_input(), STDIN_NAME
     try:
         with open(path, "rb") as file:
             return file.read(), path
@@ -86,7 +86,7 @@ def load_documents(text: str, source_name: str) -> Iterator[Any]:
         raise InputError(source_name, "the file is empty", hint="Expected YAML or JSON objects.")
     if is_json(text):
         try:
-            yield json_tree.parse(text)
+            yield json_tree.parse_plain(text)
             return
         except json_tree.JsonError as error:
             if not _reads_as_yaml(text):

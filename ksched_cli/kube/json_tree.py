@@ -6,13 +6,17 @@ Upstream: encoding/json's scanner (wording of syntax errors) and sigs.k8s.io/jso
 from __future__ import annotations
 
 import json
+import math
 import re
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public in use, untyped
 from typing import Any
 
+from ksched_cli.kube.int64 import MAX_UINT64, MIN_INT64
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder(parse_int=float)
 _MAX_DIGITS = 4_000
+_MAX_DIGITS_64 = len(str(MIN_INT64))
 _CONTEXTS = (
     ("Expecting property name", "looking for beginning of object key string"),
     ("Illegal trailing comma", "looking for beginning of object key string"),
@@ -66,6 +70,17 @@ def _integer(literal: str) -> int | JsonFloat:
     return int(literal) if len(literal) < _MAX_DIGITS else JsonFloat(literal)
 
 
+def number_as_in_yaml(literal: str) -> int | float | str:
+    """What YAML makes of a JSON number's text: a float of an integer beyond 64 bits, and the text
+    itself where no float holds it."""
+    if len(literal) <= _MAX_DIGITS_64 and literal.lstrip("-").isdigit():
+        integer = int(literal)
+        if MIN_INT64 <= integer <= MAX_UINT64:
+            return integer
+    number = float(literal)
+    return number if math.isfinite(number) else literal
+
+
 def _refuse_constant(_name: str) -> Any:
     """NaN and Infinity, which Python's parser takes, are not JSON."""
     raise ValueError
@@ -83,16 +98,19 @@ def replace_half_pairs(text: str) -> str:
 
 
 def parse(text: str) -> Any:
-    """Plain data with JsonObject for objects. Raises JsonError."""
+    """Plain data, but with JsonObject for objects and JsonFloat for floats. Raises JsonError."""
+    return _parse(text, object_pairs_hook=JsonObject, parse_float=JsonFloat, parse_int=_integer)
+
+
+def parse_plain(text: str) -> Any:
+    """Plain data, as YAML gives it for the same text. Raises JsonError."""
+    return _parse(text, parse_float=number_as_in_yaml, parse_int=number_as_in_yaml)
+
+
+def _parse(text: str, **hooks: Any) -> Any:
     text = replace_half_pairs(text)
     try:
-        return json.loads(
-            text,
-            object_pairs_hook=JsonObject,
-            parse_float=JsonFloat,
-            parse_int=_integer,
-            parse_constant=_refuse_constant,
-        )
+        return json.loads(text, parse_constant=_refuse_constant, **hooks)
     except json.JSONDecodeError as error:
         raise JsonError(_message(text, error), error.pos) from None
     except RecursionError:

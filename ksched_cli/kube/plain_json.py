@@ -6,7 +6,6 @@ or a field of another shape than it should.
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -22,23 +21,6 @@ _ANYTHING: type[Any] = cast("type[Any]", Any)
 def plain_json(data: bytes | msgspec.Raw, source: str = THE_STATE) -> Any:
     """Plain data. source: what errors say it is from. Raises InputError."""
     return typed_json(data, _ANYTHING, source)
-
-
-def json_of(value: Any, source: str = THE_STATE) -> bytes:
-    """JSON of plain data in which numbers may have kept their literals (kube/json_tree.py).
-
-    source: what errors say it is from. Raises InputError for a number that is out of range.
-    """
-
-    def number(literal: Any) -> float:
-        converted = float(literal)
-        if not math.isfinite(converted):
-            raise InputError(
-                source, f"the number {getattr(literal, 'literal', literal)} is too large"
-            )
-        return converted
-
-    return msgspec.json.encode(value, enc_hook=number)
 
 
 def typed_json(data: bytes | msgspec.Raw, kind: type[T], source: str = THE_STATE) -> T:

@@ -31,7 +31,7 @@ _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What changed between minors without a feature gate.
+    """What changed between minors without a feature gate. The defaults are those of the newest.
 
     absent_fields:  "GO TYPE.KEY" of configuration fields that come later
     absent_plugins: in-tree plugins that come later
@@ -98,9 +98,8 @@ class Rules:
     migrates_portworx: bool = True
 
 
-_RULES_1_36 = Rules()
 _RULES_1_35 = replace(
-    _RULES_1_36,
+    Rules(),
     absent_fields=frozenset({"v1.Plugins.placementGenerate", "v1.Plugins.placementScore"}),
     absent_plugins=frozenset({"TopologyPlacementGenerator", "PodGroupPodsCount"}),
     absent_points=frozenset({"placementGenerate", "placementScore"}),
@@ -137,9 +136,10 @@ _RULES_1_34 = replace(
     scores_devices=False,
     clears_nomination=False,
 )
-_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": _RULES_1_36}  # oldest first
+# Oldest first: the last is the newest that ksched knows, and the default everywhere.
+_RULES = {"1.34": _RULES_1_34, "1.35": _RULES_1_35, "1.36": Rules()}
 MINORS = tuple(_RULES)
-OLDEST, NEWEST = MINORS[0], MINORS[-1]
+NEWEST = MINORS[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Release:
         return self.gates.get(gate, False)
 
 
-def release_of(minor: str = OLDEST, feature_gates: str = "", inferred: str = "") -> Release:
+def release_of(minor: str = NEWEST, feature_gates: str = "", inferred: str = "") -> Release:
     """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates does.
 
     Raises UsageError for a minor that ksched does not know, and for gates that kube-scheduler
@@ -215,6 +215,11 @@ def inferred_release(kubelets: Iterable[str], feature_gates: str = "") -> Releas
     if minor:
         return release_of(minor, feature_gates, "the newest kubelet of the nodes")
     return release_of(NEWEST, feature_gates, "the newest that ksched knows")
+
+
+def later_releases(release: Release) -> list[Release]:
+    """The later minors, with their default feature gates."""
+    return [release_of(minor) for minor in MINORS[MINORS.index(release.minor) + 1 :]]
 
 
 @cache

@@ -20,7 +20,7 @@ from yaml._yaml import CParser
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ksched_cli.kube.formatting import json_text
-from ksched_cli.kube.int64 import MAX_INT64, MIN_INT64
+from ksched_cli.kube.int64 import MAX_INT64, MAX_UINT64, MIN_INT64
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
 _TAG = "tag:yaml.org,2002:"
@@ -115,6 +115,7 @@ def _compose_events(text: str) -> Iterator[Node]:
             node, items = open_nodes.pop(), children.pop()
             pairs = isinstance(node, MappingNode)
             node.value = list(zip(items[::2], items[1::2], strict=True)) if pairs else items
+            node.end_mark = event.end_mark
         elif isinstance(event, yaml.DocumentEndEvent):
             yield from children[0]
             anchors, children = {}, [[]]
@@ -122,13 +123,16 @@ def _compose_events(text: str) -> Iterator[Node]:
 
 def _node(event: yaml.NodeEvent) -> Node:
     """A node without its children."""
-    marks: Any = (event.start_mark, event.end_mark)
+    begin: Any = event.start_mark
+    end: Any = event.end_mark
     if isinstance(event, yaml.ScalarEvent):
         written = event.tag if event.tag != "!" else None
         tag = written or (_PLAIN if event.implicit[0] else _STRING)
-        return ScalarNode(tag, event.value, *marks)
-    kind = MappingNode if isinstance(event, yaml.MappingStartEvent) else SequenceNode
-    return kind(_PLAIN, [], *marks)
+        return ScalarNode(tag, event.value, begin, end, event.style)
+    is_flow = getattr(event, "flow_style", False)
+    if isinstance(event, yaml.MappingStartEvent):
+        return MappingNode(_PLAIN, [], begin, end, is_flow)
+    return SequenceNode(_PLAIN, [], begin, end, is_flow)
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> YamlError:
@@ -337,5 +341,5 @@ def _integer(match: re.Match[str]) -> int | None:
     bases = ((hexadecimal, 16), (binary, 2), (octal, 8), (decimal, 10))
     value = next(int(digits, base) for digits, base in bases if digits is not None)
     value = -value if sign == "-" else value
-    highest = MAX_INT64 if sign else 2**64 - 1
+    highest = MAX_INT64 if sign else MAX_UINT64
     return value if MIN_INT64 <= value <= highest else None

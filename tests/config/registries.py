@@ -1,11 +1,14 @@
 """What the tests of the configuration share."""
 
-from ksched_cli.framework.registry import PluginEntry, Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 
-REGISTRY = Registry(IN_TREE)
-FOREIGN = Registry(
-    (*IN_TREE, PluginEntry("Packing", frozenset({"filter", "score"}), "packing 1.0", dict))
+# kube-scheduler's words in these tests are those of 1.34.
+RELEASE = release_of("1.34")
+REGISTRY = registry_of(RELEASE)
+FOREIGN = registry_of(
+    RELEASE, [PluginEntry("Packing", frozenset({"filter", "score"}), "packing 1.0", dict)]
 )
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 

@@ -15,7 +15,7 @@ def test_only_in_tree_plugins_with_args_have_them() -> None:
         "PodTopologySpread",
         "VolumeBinding",
     ]
-    assert in_tree_args(FOREIGN) == in_tree_args(REGISTRY)
+    assert list(in_tree_args(FOREIGN)) == list(in_tree_args(REGISTRY))
 
 
 def test_args_are_of_the_kind_that_the_plugin_names() -> None:

@@ -6,10 +6,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ksched_cli.config.schema import configuration_schema
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 from ksched_cli.schemas.generate import FILE, text
-from tests.config.registries import REGISTRY
 
-SCHEMA = configuration_schema(REGISTRY)
+SCHEMA = configuration_schema(registry_of(release_of()))
 
 
 def errors(document: dict[str, Any]) -> set[str]:

@@ -1,10 +1,16 @@
 """Configurations in files, folders, globs and other objects, with their places there."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from ksched_cli.config.sources import Sources, find_configurations, review_text
+from ksched_cli.config.sources import (
+    Sources,
+    find_configurations,
+    read_configuration_text,
+    review_text,
+)
 from ksched_cli.errors import InputError
 from tests.config.registries import HEAD, REGISTRY
 
@@ -73,8 +79,8 @@ def names(sources: Sources) -> list[str]:
         (VALUES, "scheduler.config", (8, 5)),
         (QUOTED, "ConfigMap scheduler: data.config", (4, 18)),
         (FLOW, "config", (2, 37)),
-        (JSON_LIST, "List: items[0].data.config", (2, 22)),
-        (NAMESPACE + "---\n" + WRONG, "KubeSchedulerConfiguration", (7, 1)),
+        (JSON_LIST, "ConfigMap c: data.config", (2, 22)),
+        (NAMESPACE + "---\n" + WRONG, "document 2", (7, 1)),
     ],
     ids=["a file", "a ConfigMap", "after another document", "a chart's values", "in quotes",
          "flow style", "a list in JSON", "a further document"],
@@ -137,3 +143,65 @@ def test_globs_are_expanded_and_each_file_is_read_once(tmp_path: Path) -> None:
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         find_configurations([str(tmp_path / "c.yaml")])
+
+
+def test_a_file_whose_name_has_a_number_sign_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "a#b.yaml").write_text(WRONG)
+    (tmp_path / "a").write_text(VALUES)
+    assert read_configuration_text(str(tmp_path / "a#b.yaml")).raw == WRONG.encode()
+    assert read_configuration_text(str(tmp_path / "a#config")).object == "scheduler.config"
+    assert read_configuration_text(str(tmp_path / "a#b.yaml#1")).object == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "holder"),
+    [
+        ("config.yaml", HOLDER),
+        ("data.config.yaml", HOLDER),
+        ("kube-system/scheduler", HOLDER),
+        ("scheduler:config.yaml", HOLDER),
+        ("scheduler.config", "scheduler.config"),
+        ("batch", "document 3"),
+        ("2", "scheduler.config"),
+    ],
+)
+def test_whatever_only_this_one_has_is_a_name(tmp_path: Path, name: str, holder: str) -> None:
+    batch = HEAD + "profiles: [{schedulerName: batch}]\n"
+    write(tmp_path, c="---\n".join((CONFIG_MAP, VALUES, batch)))
+    assert read_configuration_text(f"{tmp_path}/c.yaml#{name}").object == holder
+    texts = find_configurations([f"{tmp_path}/c.yaml#{name}"], skip_others=True).texts
+    assert [text.object for text in texts] == [holder]
+
+
+def test_the_error_about_several_lists_references_that_choose(tmp_path: Path) -> None:
+    other = CONFIG_MAP.replace("name: scheduler", "name: batch scheduler")
+    path = f"{tmp_path}/c.yaml"
+    write(tmp_path, c="---\n".join((CONFIG_MAP, other, other, VALUES)))
+    with pytest.raises(InputError) as caught:
+        read_configuration_text(path)
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert lines[0] == f"{path}: this file holds 4 configurations"
+    assert [line.split("  ")[0] for line in lines[2:]] == [
+        f"{path}#scheduler",
+        f"{path}#2",
+        f"{path}#3",
+        f"{path}#config",
+    ]
+
+
+def test_a_name_with_a_space_is_quoted_and_of_many_the_first_are_listed(tmp_path: Path) -> None:
+    keys = "".join(f"    key {number}: {json.dumps(WRONG)}\n" for number in range(30))
+    path = tmp_path / "c.yaml"
+    path.write_text(f"data:\n{keys}")
+    with pytest.raises(InputError) as caught:
+        read_configuration_text(str(path))
+    lines = str(caught.value).splitlines()
+    assert lines[2].split("  ")[2] == f"'{path}#key 0'"
+    assert (len(lines), lines[-1].strip()) == (23, "and 10 more")
+
+
+def test_json_in_json_is_met_in_a_folder(tmp_path: Path) -> None:
+    inner = json.dumps({"apiVersion": HEAD.split()[1], "kind": HEAD.split()[3]})
+    (tmp_path / "c.json").write_text(json.dumps({"kind": "ConfigMap", "data": {"c": inner}}))
+    sources = find_configurations([str(tmp_path)])
+    assert [text.object for text in sources.texts] == ["ConfigMap: data.c"]

@@ -158,6 +158,12 @@ def test_line_ends_stay_those_of_the_text() -> None:
     assert edited("a: 1\r\nb: 2\r\n", ("c",), 3) == "a: 1\r\nb: 2\r\nc: 3\r\n"
 
 
+def test_a_later_document_may_be_no_yaml() -> None:
+    document = EditableDocument("a: '*'\n---\na: b: c\n---\n- *a\n")
+    document.put(("a",), 1)
+    assert document.text == "a: 1\n---\na: b: c\n---\n- *a\n"
+
+
 def test_what_follows_the_first_document_stays() -> None:
     assert edited("a: 1\n---\nb: 2\n", ("c",), 3) == "a: 1\nc: 3\n---\nb: 2\n"
 

@@ -16,7 +16,6 @@ from ksched_cli.kube.documents import (
     read_documents,
     read_file,
 )
-from ksched_cli.kube.json_tree import JsonObject
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 12)
@@ -24,7 +23,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 TWO = "kind: Node\nmetadata:\n  name: a\n---\n# nothing\n---\nkind: Pod\nspec:\n- x: 1\n- y: 2\n"
 
 
-def documents(text: str) -> list[JsonObject | dict[str, Any]]:
+def documents(text: str) -> list[dict[str, Any]]:
     return list(load_documents(text, "state.yaml"))
 
 
@@ -34,6 +33,18 @@ def test_empty_documents_are_passed_over() -> None:
 
 def test_json_is_read_as_json() -> None:
     assert documents('{"a": [1, 2.5, null]}') == [{"a": [1, 2.5, None]}]
+
+
+@pytest.mark.parametrize(
+    "number", ["1", "-0", "2.0", "1e3", "-1.5e-7", "9" * 19, "-9223372036854775809", "9" * 30,
+               "1e400", "-1e400", "9" * 400, "9" * 5000],
+)  # fmt: skip
+def test_a_number_is_the_same_in_json_and_in_yaml(number: str) -> None:
+    text = f'{{"a": {{"b": [{number}]}}}}'
+    from_json, from_yaml = documents(text), documents(f"---\n{text}")
+    assert repr(from_json) == repr(from_yaml)
+    assert type(from_json[0]["a"]) is dict
+    assert type(from_json[0]["a"]["b"][0]) in (int, float, str)
 
 
 def test_flow_yaml_that_is_no_json_is_read_as_yaml() -> None:

@@ -2,9 +2,21 @@
 
 import pytest
 
+from ksched_cli.config.load import default_configuration
 from ksched_cli.errors import UsageError
+from ksched_cli.framework.registry import Registry
 from ksched_cli.kube.gates import FOLLOWED, INVISIBLE
-from ksched_cli.kube.versions import MINORS, minor_of, newest_minor, release_of
+from ksched_cli.kube.versions import (
+    MINORS,
+    NEWEST,
+    Rules,
+    inferred_release,
+    minor_of,
+    newest_minor,
+    release_of,
+)
+from ksched_cli.plugins import registry_of
+from ksched_cli.testing import cluster, explanation, node, pod, simulation
 
 
 def test_every_minor_has_its_own_gates() -> None:
@@ -16,13 +28,25 @@ def test_every_minor_has_its_own_gates() -> None:
     assert not release_of("1.36").enabled("CSIMigrationPortworx")
 
 
+def test_the_newest_minor_decides_wherever_nobody_names_one() -> None:
+    assert release_of().minor == NEWEST == MINORS[-1]
+    assert release_of().rules == Rules()
+    assert inferred_release(()).minor == NEWEST
+    registry = Registry(())
+    releases = [registry.release, default_configuration(registry_of(release_of())).release]
+    state = cluster(node("a", taints=["k:NoSchedule"]), pod("p"))
+    releases.append(simulation(state).configuration.release)
+    assert [release.minor for release in releases] == [NEWEST] * 3
+    assert explanation(state) == explanation(state, kubernetes_version=NEWEST)
+
+
 def test_gates_that_code_asks_for_are_gates_of_some_minor() -> None:
     every = {gate for minor in MINORS for gate in release_of(minor).gates}
     assert every >= FOLLOWED | INVISIBLE
 
 
 def test_a_minor_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match=r'takes 1.34, 1.35, 1.36; not "1.20"'):
+    with pytest.raises(UsageError, match=f'takes {", ".join(MINORS)}; not "1.20"'):
         release_of("1.20")
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from ksched_cli.cluster.loading.sources import STDIN_NAME, Source
+from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.gzipped import unpacked
+from ksched_cli.kube.streams import STDIN_NAME, read_standard_input
 
 STDIN = "-"
 DEFAULT_FILES = tuple(
@@ -48,11 +49,12 @@ def default_state_path(environment: Mapping[str, str] = os.environ, folder: Path
 class StateFiles:
     """The files at some paths.
 
+    stdin: sys.stdin's bytes unless given
     passed_over: files of folders that hold no Kubernetes object, for the warning; the caller adds
     those that it finds when it reads them
     """
 
-    def __init__(self, paths: Sequence[str], stdin: BinaryIO) -> None:
+    def __init__(self, paths: Sequence[str], stdin: BinaryIO | None = None) -> None:
         self._paths, self._stdin = paths, stdin
         self._real_paths: set[str] = set()
         self._repeated: list[str] = []
@@ -66,7 +68,8 @@ class StateFiles:
         for path in self._paths:
             if path == STDIN:
                 if self._is_new(STDIN, STDIN_NAME):
-                    yield Source(STDIN_NAME, unpacked(self._stdin.read(), STDIN_NAME))
+                    data = self._stdin.read() if self._stdin else read_standard_input()
+                    yield Source(STDIN_NAME, unpacked(data, STDIN_NAME))
             elif os.path.isdir(path):
                 yield from self._folder_sources(path)
             elif self._is_new(_real_path(path), path):

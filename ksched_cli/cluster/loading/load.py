@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import BinaryIO
@@ -28,7 +27,7 @@ def load_state(
 
     Raises InputError for what cannot be read or is no state, UsageError where there is no default.
     """
-    files = StateFiles(paths or [default_state_path()], stdin or sys.stdin.buffer)
+    files = StateFiles(paths or [default_state_path()], stdin)
     return load_sources(files.sources(), reads, files.warnings, files.passed_over.append)
 
 
@@ -105,7 +104,7 @@ def load_beside(path: str, state: ClusterState, stdin: BinaryIO | None = None) -
     Raises InputError for what cannot be read.
     """
     collector = Collector(priority_classes=state.priority_classes)
-    for source in StateFiles([path], stdin or sys.stdin.buffer).sources():
+    for source in StateFiles([path], stdin).sources():
         for document in documents(source):
             collector.add(document)
     loaded = collector.finish()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
@@ -19,7 +18,7 @@ _LIST = "List"
 def plain_objects(paths: Sequence[str], stdin: BinaryIO | None = None) -> Iterator[Plain]:
     """Each with its apiVersion and kind, those of lists too; what is no object is left out, as
     `load_state` warns of it. Raises InputError."""
-    for source in StateFiles(paths, stdin or sys.stdin.buffer).sources():
+    for source in StateFiles(paths, stdin).sources():
         try:
             for document in documents(source):
                 yield from _objects(plain_json(document.data, source.name), "", "")

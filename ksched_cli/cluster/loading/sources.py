@@ -17,8 +17,6 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, position_at, yaml_failure
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
-STDIN_NAME = "standard input"
-
 _UTF8_BOM = b"\xef\xbb\xbf"
 _AT_BYTE = re.compile(r"(?:JSON is malformed: )?(.*?) \(byte (\d+)\)")
 _TRAILING = "trailing characters"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
@@ -11,6 +11,7 @@ from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
 from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.migration.configuration import (
     OldProfile,
     add_affinity,
@@ -65,6 +66,23 @@ class Migration:
     def complete(self) -> bool:
         """Whether the new file takes effect as the old one did, as far as is checked."""
         return all(remark.kind is RemarkKind.CHANGED for remark in self.remarks)
+
+
+def migrate_source(source: ConfigurationText, registry: KnownPlugins) -> Migration:
+    """As `migrate`; errors and remarks have their places in the file that holds the text."""
+    try:
+        migration = migrate(source.text, source.path, registry)
+    except InputError as error:
+        raise source.located(error) from None
+    remarks = (_placed(remark, source) for remark in migration.remarks)
+    return replace(migration, remarks=tuple(remarks))
+
+
+def _placed(remark: Remark, source: ConfigurationText) -> Remark:
+    """Lines of the new file remain, and so does a remark about the whole of the old one."""
+    if remark.kind is RemarkKind.REFUSED or remark.line is None:
+        return remark
+    return replace(remark, line=source.place.position(remark.line, None).line)
 
 
 def migrate(text: str, source_name: str, registry: KnownPlugins) -> Migration:

@@ -10,9 +10,10 @@ import pytest
 
 from ksched_cli.cluster.loading.files import DEFAULT_FILES, StateFiles, default_state_path
 from ksched_cli.cluster.loading.load import load_state
-from ksched_cli.cluster.loading.sources import STDIN_NAME, Source
+from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.streams import STDIN_NAME
 
 NODE = '{"kind": "Node", "metadata": {"name": "%s"}, "status": {"capacity": {"cpu": "1"}}}'
 POD = '{"kind": "Pod", "metadata": {"name": "%s"}}'

@@ -1,0 +1,256 @@
+"""The configurations that a file holds: as its text, as a text in another object, or as a mapping.
+
+A ConfigMap, a chart's values or a list of objects may hold several; each has its own text, with its
+place in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ksched_cli.config.checks.findings import Finding, path_text
+from ksched_cli.config.types import GROUP, KIND
+from ksched_cli.errors import InputError, Position
+from ksched_cli.kube import json_tree, yaml_tree
+from ksched_cli.kube.documents import Path, decode_text, load_documents
+from ksched_cli.kube.shown_json import shown_json
+from ksched_cli.kube.yaml_errors import YamlError
+
+_MENTION = re.compile(rf"""^[\s{{,-]*["']?kind["']?\s*:\s*["']?{KIND}\b""", re.M)
+_STRING = "tag:yaml.org,2002:str"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text stands in the file that holds it.
+
+    line, column: of its first character, from 1
+    indent:       what each of its lines is indented by
+    line_by_line: each line is a line of the file; else all of it is at its beginning
+    """
+
+    line: int = 1
+    column: int = 1
+    indent: int = 0
+    line_by_line: bool = True
+
+    def position(self, line: int | None, column: int | None) -> Position:
+        """The position in the file of a line and a column in the text; without a line, that of the
+        text."""
+        if line is None or not self.line_by_line:
+            return Position(self.line, self.column)
+        return Position(self.line + line - 1, (column or 1) + self.indent)
+
+    def of(self, finding: Finding) -> Finding:
+        """The finding with its position in the file."""
+        position = self.position(finding.line, finding.column)
+        return replace(finding, line=position.line, column=position.column)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationText:
+    """A configuration, as written.
+
+    path:   of the file, as the user gave it, or "standard input"
+    object: the object in it that holds the configuration, as "ConfigMap kube-system/scheduler:
+            data.config.yaml"; "" where the file is the configuration
+    names:  that FILE#NAME may give it, the shortest first; its scheduler's and its number besides
+    """
+
+    path: str
+    raw: bytes
+    object: str = ""
+    place: Place = Place()
+    names: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.path} ({self.object})" if self.object else self.path
+
+    @property
+    def text(self) -> str:
+        """Raises InputError where it is not UTF-8."""
+        return decode_text(self.raw, self.path)
+
+    def data(self) -> Any:
+        """Plain data of what kube-scheduler reads, which is the first document. Raises InputError
+        with its position in the file."""
+        try:
+            return next(load_documents(self.text, self.path), None)
+        except InputError as error:
+            raise self.located(error) from None
+
+    def located(self, error: InputError) -> InputError:
+        """An error about the text as one about the file, which names the object."""
+        if not self.object:
+            return error
+        inside = error.position
+        position = self.place.position(*((inside.line, inside.column) if inside else (None, None)))
+        subject = ": ".join(filter(None, (self.object, error.subject)))
+        return InputError(
+            self.path, error.problem, subject=subject, position=position, hint=error.hint
+        )
+
+
+def configurations_in(raw: bytes, name: str) -> list[ConfigurationText]:
+    """Every configuration in a file; one in the first document stands for the whole file. Raises
+    InputError, YamlError and RecursionError where it is unreadable."""
+    text = decode_text(raw, name)
+    lines = text.splitlines(keepends=True)
+    texts: list[ConfigurationText] = []
+    for index, document in enumerate(yaml_tree.compose(text)):
+        if index == 0 and _is_configuration(document):
+            texts.append(ConfigurationText(name, raw))
+            continue
+        for owner, path, node in _inside(document, document, (), set()):
+            content, place = _content(node, text, lines)
+            holder, names = _described(owner, path, index)
+            texts.append(ConfigurationText(name, content, holder, place, names))
+    return texts
+
+
+def _inside(
+    node: Node, owner: Node, path: Path, seen: set[int]
+) -> Iterator[tuple[Node, Path, Node]]:
+    """The nodes at any depth that are a configuration, or the text of one; each with the object
+    that holds it and its path there. owner, path: of the node, in the innermost named object"""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if _is_configuration(node) or _is_text(node):
+        yield owner, path, node
+        return
+    if _value(node, "kind") and _value(node, "metadata", "name"):
+        owner, path = node, ()
+    if isinstance(node, SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _inside(item, owner, (*path, index), seen)
+    elif isinstance(node, MappingNode):
+        for key, value in node.value:
+            if isinstance(key, ScalarNode):
+                yield from _inside(value, owner, (*path, key.value), seen)
+
+
+def _is_configuration(node: Node) -> bool:
+    version = _value(node, "apiVersion")
+    return _value(node, "kind") == KIND and (not version or version.startswith(GROUP + "/"))
+
+
+def _is_text(node: Node) -> bool:
+    if not isinstance(node, ScalarNode) or node.tag != _STRING or KIND not in node.value:
+        return False
+    text = node.value.strip()
+    is_json = text.startswith("{")
+    if is_json:
+        try:
+            # An annotation may have a copy of the whole ConfigMap, whose kind is another.
+            return bool(json_tree.parse(text).get("kind") == KIND)
+        except json_tree.JsonError:
+            pass
+    return (
+        (is_json or "\n" in text)
+        and not node.value.startswith("#!")
+        and _MENTION.search(text) is not None
+    )
+
+
+def _value(node: Node | None, *keys: str) -> str:
+    """The scalar at a path of keys, or ""."""
+    for key in keys:
+        if not isinstance(node, MappingNode):
+            return ""
+        node = next((value for item, value in node.value if item.value == key), None)
+    return node.value if isinstance(node, ScalarNode) else ""
+
+
+def _described(owner: Node, path: Path, document: int) -> tuple[str, tuple[str, ...]]:
+    """`KIND NAMESPACE/NAME: PATH` of what holds a configuration, and its names: the end of the path
+    from any key on, the object's name with and without the namespace, both together.
+
+    document: its index, for one that is a configuration
+    """
+    name, namespace = _value(owner, "metadata", "name"), _value(owner, "metadata", "namespace")
+    objects = [name, f"{namespace}/{name}"] if name and namespace else [name] if name else []
+    ends = [path_text(path[start:]) for start in reversed(range(len(path)))]
+    pairs = [f"{subject}:{end}" for subject in objects for end in ends]
+    if not path:
+        return f"document {document + 1}", ()
+    subject = " ".join(filter(None, (_value(owner, "kind"), *objects[-1:])))
+    return ": ".join(filter(None, (subject, ends[-1]))), (*ends, *objects, *pairs)
+
+
+def _content(node: Node, text: str, lines: Sequence[str]) -> tuple[bytes, Place]:
+    """The text of a configuration, and where it stands."""
+    if isinstance(node, ScalarNode):
+        content, place = node.value, _place_of_text(node, lines)
+    else:
+        content, place = _mapping_text(node, text, lines)
+    return content.encode("utf-8", "surrogatepass"), place
+
+
+def _place_of_text(node: ScalarNode, lines: Sequence[str]) -> Place:
+    """Of a block scalar with its line breaks as they are, line by line; of others, where the
+    scalar begins."""
+    mark = node.start_mark
+    first = next((line for line in node.value.split("\n") if line.strip()), "")
+    blank = node.value[: node.value.find(first)].count("\n")
+    row = mark.line + 1 + blank
+    if node.style == "|" and row < len(lines):
+        indent = lines[row].rstrip("\r\n").find(first.rstrip("\r"))
+        return Place(mark.line + 2, indent + 1, max(indent, 0))
+    return Place(mark.line + 1, mark.column + 1, 0, line_by_line=False)
+
+
+def _mapping_text(node: Node, text: str, lines: Sequence[str]) -> tuple[str, Place]:
+    """A mapping in block style with the comments above it and without its indentation; another as
+    it stands. One with aliases of anchors elsewhere is written out, at the mapping's beginning."""
+    is_flow = getattr(node, "flow_style", False)
+    # An anchor or a tag may stand before the first key, on a line of its own.
+    start = node.start_mark if is_flow else node.value[0][0].start_mark
+    end = node.end_mark
+    indent = start.column
+    place = Place(start.line + 1, indent + 1, indent)
+    if is_flow:
+        # A text that begins with a brace would be read as JSON.
+        content = f"---\n{' ' * indent}{text[start.index : end.index]}"
+        place = replace(place, line=start.line, indent=0)
+    else:
+        first = _first_line(start.line, indent, lines)
+        last = end.line + (1 if end.column else 0)
+        parts = [_dedented(line, indent) for line in lines[first:last]]
+        parts[start.line - first] = lines[start.line][indent:]  # "- " may stand before it
+        content = "".join(parts)
+        place = replace(place, line=first + 1)
+    if "*" in content and not _composes(content):
+        content = shown_json(yaml_tree.Builder(aliased=True).build(node))
+        place = Place(start.line + 1, indent + 1, 0, line_by_line=False)
+    return content, place
+
+
+def _first_line(line: int, indent: int, lines: Sequence[str]) -> int:
+    """The line of the first comment above a mapping that begins at this line, else the line."""
+    if lines[line][:indent].strip():
+        return line
+    above = line
+    while above and (not lines[above - 1].strip() or lines[above - 1].lstrip().startswith("#")):
+        above -= 1
+        if lines[above].strip():
+            line = above
+    return line
+
+
+def _composes(text: str) -> bool:
+    try:
+        return bool(list(yaml_tree.compose(text)))
+    except YamlError:
+        return False
+
+
+def _dedented(line: str, indent: int) -> str:
+    begin = line[:indent]
+    return line[indent:] if not begin.strip() and len(line) > indent else line.lstrip(" ")
