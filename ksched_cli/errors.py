@@ -55,12 +55,6 @@ class MissingExtraError(KschedError):
         )
 
 
-class InterruptedRunError(KschedError):
-    """Ctrl-C, where what has been done so far is of use."""
-
-    exit_code = 128 + 2  # as a shell has it of a process that SIGINT ended
-
-
 @dataclass(frozen=True, slots=True)
 class Position:
     """A position in a text; line and column count from 1."""

@@ -10,7 +10,7 @@
 `node` and `pod` make manifests, plain mappings as a state file has them, and any other manifest may
 stand beside them. `cluster` reads them as a file is read, with all the API server's defaults. An
 unexpected exception in a plugin fails the test, with its traceback. The rules are those of the
-oldest Kubernetes minor that ksched knows, unless `kubernetes_version` names another.
+newest Kubernetes minor that ksched knows, unless `kubernetes_version` names another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import PluginError, Status
-from ksched_cli.kube.versions import OLDEST, release_of
+from ksched_cli.kube.versions import NEWEST, release_of
 from ksched_cli.plugins import registry_of
 
 Manifest: TypeAlias = dict[str, Any]
@@ -206,7 +206,7 @@ def simulation(
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
     feature_gates: str = "",
 ) -> Simulation:
     """A simulation that records all details.
@@ -233,7 +233,7 @@ def simulate(
     config: Config | None = None,
     plugins: Sequence[PluginClass] = (),
     *,
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
     feature_gates: str = "",
 ) -> RunRecord:
     """Schedules all pending pods; the other arguments as `simulation` takes them."""
@@ -251,7 +251,7 @@ def run_cycle(
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
 ) -> Attempt:
     """One attempt for one pod. pod: name or namespace/name; "" for the only pending one."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
@@ -267,7 +267,7 @@ def explanation(
     plugins: Sequence[PluginClass] = (),
     *,
     pod: str = "",
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
 ) -> explain.Explanation:
     """The record of `ksched explain` for one pod; the arguments are those of `run_cycle`."""
     run = simulation(state, config, plugins, kubernetes_version=kubernetes_version)
@@ -301,7 +301,7 @@ def verdicts(
     *,
     pod: str = "",
     args: Mapping[str, Any] | None = None,
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
 ) -> dict[str, Status]:
     """Node name → the status of the plugin's PreFilter and Filter, in a profile of its own.
 
@@ -330,7 +330,7 @@ def scores(
     pod: str = "",
     args: Mapping[str, Any] | None = None,
     normalized: bool = True,
-    kubernetes_version: str = OLDEST,
+    kubernetes_version: str = NEWEST,
 ) -> dict[str, int]:
     """Node name → the plugin's score, as if every node were feasible; without the plugin's weight.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import msgspec
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.replay.pod_log import OnRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.replay.world import World
 from ksched_cli.engine.simulation import Options
+from ksched_cli.framework.interface import Plugin
+from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.autoscaler_file import read_autoscaler
@@ -61,9 +65,15 @@ def world_of(
     gates: str = "",
     options: Options | None = None,
     extenders: list[Plain] | None = None,
+    plugins: Sequence[type[Plugin]] = (),
+    minor: str = "1.34",
+    **config: Any,
 ) -> World:
-    registry = registry_of(release_of("1.34", gates), [])
-    text = json.dumps({**CONFIGURATION, "extenders": extenders}) if extenders else None
+    """plugins: beside the default ones. config: fields of the configuration"""
+    entries = [PluginEntry.of(plugin, "the test") for plugin in plugins]
+    registry = registry_of(release_of(minor, gates), entries)
+    data = {**CONFIGURATION, **(profile_with_plugins(entries) if entries else {}), **config}
+    text = json.dumps({**data, "extenders": extenders or []})
     configuration = load_configuration(text, "", registry)
     return World(state, configuration, registry, options or Options())
 

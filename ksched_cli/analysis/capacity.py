@@ -14,14 +14,21 @@ from itertools import count, islice
 import msgspec
 from msgspec import structs
 
+from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import for_other_scheduler
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.status import Status
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
+from ksched_cli.scenario.replicas import next_replicas, pod_or_workload, workload_target
+from ksched_cli.scenario.targets import Target
 
 # Up to so many nodes each number is tried; beyond it the search halves.
 LINEAR_MAX = 8
@@ -75,6 +82,56 @@ class NodesNeeded:
     limited_by: str = ""
     trials: tuple[Trial, ...] = ()
     undecided: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What is to be copied. simulation: has not run yet; replicas, workload: as `capacity` and
+    Capacity have them"""
+
+    simulation: Simulation
+    pod: Pod
+    replicas: tuple[Pod, ...] = ()
+    workload: str = ""
+
+    def answer(self, maximum: int, alone: bool = False) -> Capacity:
+        """How many fit, up to the maximum. Raises UsageError, see `capacity`."""
+        replicas = self.replicas if len(self.replicas) > 1 else ()
+        answer = capacity(
+            self.simulation, self.pod, maximum=maximum, alone=alone, replicas=replicas
+        )
+        return replace(answer, workload=self.workload)
+
+
+def copies_of(opener: Opener, run: Run, simulation: Simulation, name: str, maximum: int) -> Copies:
+    """Copies of a pod of the state, or of KIND/NAME the next replicas. simulation: of the Run, not
+    run yet. Raises UsageError where there is none."""
+    target = workload_target(name, run.namespace)
+    if target is None or any(pod.key == name for pod in simulation.state.pods):
+        return Copies(simulation, find_pod(simulation, name, run.namespace).pod)
+    return _replicas(opener, run, simulation.state, target, maximum)
+
+
+def copies_of_file(
+    opener: Opener, run: Run, simulation: Simulation, path: str, maximum: int
+) -> Copies:
+    """Copies of the pod or the workload in a file, which need not be in the state. Raises
+    InputError."""
+    before = simulation.state
+    state, subject = pod_or_workload(before, load_beside(path, before), path)
+    if isinstance(subject, Target):
+        return _replicas(opener, run, state, subject, maximum)
+    if state is before:
+        return Copies(simulation, subject)
+    simulation.close()
+    return Copies(opener.simulation(run, state=state), subject)
+
+
+def _replicas(
+    opener: Opener, run: Run, state: ClusterState, target: Target, maximum: int
+) -> Copies:
+    state, own, replicas = next_replicas(state, target, maximum)
+    return Copies(opener.simulation(run, state=state), replicas[0], replicas, own.text)
 
 
 class _AnsweredError(Exception):

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.pending import owner
@@ -18,6 +19,9 @@ from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.run.differences import NamedRun, named
+from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.run import Run
 
 # Causes are looked for where a pod is among the first so many that differ, and its last attempt
 # among the first so many attempts of a run, or in its first half.
@@ -43,7 +47,7 @@ class Standing(Enum):
 class Side:
     """A run to compare. simulation: has not run yet; reopen: makes another like it."""
 
-    name: str
+    named: NamedRun
     simulation: Simulation
     reopen: Callable[[], Simulation]
 
@@ -52,11 +56,13 @@ class Side:
 class SideSummary:
     """What a side's run came to.
 
+    differing:   how many pods the first side leaves in another place
     version:     the Kubernetes version whose rules decided
     utilization: of all its nodes, by resource
     """
 
-    name: str
+    named: NamedRun
+    differing: int
     version: str
     placed: int
     pending: int
@@ -119,7 +125,7 @@ class _Outcome:
 
     @property
     def name(self) -> str:
-        return self.side.name
+        return self.side.named.name
 
     def place(self, key: str) -> Place:
         node = self.nodes.get(key, "")
@@ -145,13 +151,29 @@ class _Outcome:
         return self.run.last[key].why_not if key in self.run.last else ""
 
 
+def sides_of(opener: Opener, runs: Sequence[Run], watch: Watch) -> list[Side]:
+    """Opens a side per Run, of which the first is what the others are compared with. Raises
+    KschedError."""
+    return [
+        Side(
+            each,
+            opener.simulation(each.run, watch),
+            partial(opener.simulation, each.run, watch),
+        )
+        for each in named(runs, opener.inputs)
+    ]
+
+
 def compare(sides: Sequence[Side]) -> Comparison:
     """Runs all sides, of which the first is what the others are compared with."""
     outcomes = [_outcome(side) for side in sides]
-    summaries = tuple(map(_summary, outcomes))
     differing = _differing(outcomes)
     places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
     owners = {key: _owner(outcomes, key) for key in differing}
+    summaries = tuple(
+        _summary(outcome, sum(differs(each[0], each[index]) for each in places.values()))
+        for index, outcome in enumerate(outcomes)
+    )
     examined = _examined(outcomes, places, owners)
     for outcome in outcomes:
         nodes = {key: {place.node for place in places[key] if place.node} for key in examined}
@@ -182,10 +204,16 @@ def _outcome(side: Side) -> _Outcome:
     return _Outcome(side, run, nodes | dict(run.placements), pods, evictions)
 
 
-def _summary(outcome: _Outcome) -> SideSummary:
+def differs(first: Place, other: Place) -> bool:
+    """Whether a pod is on another node, or on none for another reason."""
+    return first.node != other.node or (not first.node and first != other)
+
+
+def _summary(outcome: _Outcome, differing: int) -> SideSummary:
     run, snapshot = outcome.run, outcome.side.simulation.snapshot
     return SideSummary(
-        outcome.name,
+        outcome.side.named,
+        differing,
         outcome.side.simulation.configuration.release.version,
         len(run.placements),
         len(run.pending),
@@ -246,11 +274,7 @@ def _examined(
 
 
 def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> Cause:
-    index = next(
-        index
-        for index, place in enumerate(places)
-        if place.node != places[0].node or (not place.node and place != places[0])
-    )
+    index = next(index for index, place in enumerate(places) if differs(places[0], place))
     pair = ((outcomes[0], places[0]), (outcomes[index], places[index]))
     for outcome, place in pair:
         if place.standing in (Standing.ABSENT, Standing.EVICTED):

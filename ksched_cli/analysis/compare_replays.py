@@ -7,21 +7,22 @@ from dataclasses import dataclass
 
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.run.differences import NamedRun
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaySide:
     """A replay that has ended. records: of all of its pods, by key"""
 
-    name: str
+    named: NamedRun
     replay: Replay
     records: dict[str, PodRecord]
 
     @classmethod
-    def of(cls, name: str, replay: Replay, departed: Sequence[PodRecord]) -> ReplaySide:
+    def of(cls, named: NamedRun, replay: Replay, departed: Sequence[PodRecord]) -> ReplaySide:
         """departed: the records of the pods that have left. Of pods of one name the last counts."""
         records = {record.pod: record for record in (*departed, *replay.log.live.values())}
-        return cls(name, replay, records)
+        return cls(named, replay, records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +41,40 @@ class ReplayDifference:
             for record in self.records
         )
 
-    @property
-    def delay(self) -> int:
-        """How much longer it waited on the last side than on the first; 0 where it has no node on
-        one of them."""
-        first, last = self.waited[0], self.waited[-1]
-        return 0 if first is None or last is None else last - first
+    def delay(self, side: int) -> int:
+        """How much longer it waited on a side than on the first; 0 where it has no node on one of
+        them."""
+        first, other = self.waited[0], self.waited[side]
+        return 0 if first is None or other is None else other - first
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayComparison:
-    """differences: by pod; pod_count: of all pods"""
+    """What differs between replays.
+
+    differing:   per side, how many pods fared otherwise than on the first side
+    differences: by pod; pod_count: of all pods
+    """
 
     sides: tuple[ReplaySide, ...]
+    differing: tuple[int, ...]
     differences: tuple[ReplayDifference, ...]
     pod_count: int
 
 
 def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
-    """What differs between the sides."""
+    """What differs between the sides, of which the first is what the others are compared with."""
     pods = dict.fromkeys(pod for side in sides for pod in side.records)
+    differing = [0] * len(sides)
     differences = []
     for pod in pods:
         records = tuple(side.records.get(pod) for side in sides)
-        if len(set(map(_placement, records))) > 1:
+        first, *others = map(_placement, records)
+        differs = [False, *(other != first for other in others)]
+        if any(differs):
             differences.append(ReplayDifference(pod, records))
-    return ReplayComparison(tuple(sides), tuple(differences), len(pods))
+        differing = [count + each for count, each in zip(differing, differs, strict=True)]
+    return ReplayComparison(tuple(sides), tuple(differing), tuple(differences), len(pods))
 
 
 def _placement(record: PodRecord | None) -> tuple[object, ...] | None:

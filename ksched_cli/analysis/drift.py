@@ -20,6 +20,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
+from ksched_cli.engine.scheduling_cycle import TieBreak
 from ksched_cli.engine.simulation import Simulation
 
 
@@ -39,7 +40,8 @@ class PodDrift:
     owner:       its controller, or the pod itself, as namespace/Kind/name
     rank:        of its node among those that fit, 1 for the highest score; None where it is not
                  among them, as is score
-    best_node:   with the highest score, the first by name; "" where no node fits
+    best_node:   where it would go today: with the highest score, among equal ones as the tie-break
+                 of the simulation's options says; "" where no node fits
     best_score:  None where no node fits
     rejected_by: the plugin that first rejects the pod's node, or ""
     """
@@ -122,14 +124,16 @@ def _drift_of(simulation: Simulation, pod: PodInfo) -> PodDrift:
             evaluation = simulation.pipeline.evaluate(framework, unplaced, Mode.EXHAUSTIVE)
             rejections = evaluation.rejections[row] if evaluation.rejections else []
             status = rejections[0].status if rejections else evaluation.statuses.at(row)
-        return _answer(evaluation, pod, row, status.plugin)
+        return _answer(evaluation, pod, row, status.plugin, simulation.options.tie_break)
 
 
 def _is_feasible(evaluation: Evaluation, row: int) -> bool:
     return bool(np.any(evaluation.feasible.indices() == row))
 
 
-def _answer(evaluation: Evaluation, pod: PodInfo, row: int, plugin: str) -> PodDrift:
+def _answer(
+    evaluation: Evaluation, pod: PodInfo, row: int, plugin: str, tie_break: TieBreak
+) -> PodDrift:
     """plugin: that rejects the row, where it is rejected"""
     key, node = pod.key, pod.pod.node_name
     owner = f"{pod.namespace}/{owner_of(pod)}"
@@ -138,7 +142,8 @@ def _answer(evaluation: Evaluation, pod: PodInfo, row: int, plugin: str) -> PodD
         return PodDrift(key, owner, node, Verdict.NOT_ALLOWED, rejected_by=plugin)
     best_score = int(totals.max())
     best_rows = rows[totals == best_score]
-    best_node = evaluation.statuses.snapshot.names[int(best_rows.min())]
+    best_row = tie_break(best_rows) if len(best_rows) > 1 else best_rows.item(0)
+    best_node = evaluation.statuses.snapshot.names[best_row]
     own = np.flatnonzero(rows == row)
     if not len(own):
         return PodDrift(

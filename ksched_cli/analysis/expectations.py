@@ -1,4 +1,4 @@
-"""Expectations about a run: each holds, or fails with what came out instead."""
+"""Expectations about a Run: each holds, or fails with what came out instead."""
 
 from __future__ import annotations
 
@@ -9,28 +9,50 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
-from ksched_cli.cluster.objects.pod import Pod
-from ksched_cli.engine.records import RunRecord
+from msgspec import structs
+
+from ksched_cli.analysis.capacity import Capacity, copies_of
+from ksched_cli.analysis.replay_figures import durations, wait_of
+from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord
+from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
+from ksched_cli.scenario.timeline import MICROSECONDS
 
 _LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run comes to.
+    """What a Run comes to.
 
-    nodes:       pod key → the node that it is on in the end
-    pods:        by key
+    pods:        their keys
+    nodes:       pod key → the node that it is on in the end; in a replay, that it was on last
+    pending, gated, evicted: pod key → why, in words that follow its name
     node_labels: by node
     nodes_used:  how many nodes have pods
+    usage:       by resource, how full the nodes are in the end
+    capacity:    how many copies of a pod fit in the end, at most as many as asked for
+    waits:       of a replay: pod key → microseconds that it waited for a node, or waits still
+    node_hours:  of a replay: the sum over nodes of the time that each was there
+    undecided:   a plugin's defect left a pod undecided
     """
 
-    run: RunRecord
+    pods: Sequence[str]
     nodes: Mapping[str, str]
-    pods: Mapping[str, Pod]
+    pending: Mapping[str, str]
+    gated: Mapping[str, str]
+    evicted: Mapping[str, str]
     node_labels: Mapping[str, Mapping[str, str]]
     nodes_used: int
+    usage: Mapping[str, Utilization]
+    capacity: Callable[[str, int], Capacity]
+    waits: Mapping[str, int] | None = None
+    node_hours: float | None = None
+    undecided: bool = False
 
     def matching(self, pattern: str) -> list[str]:
         """The keys of the pods whose name matches, or namespace/name where the glob has a slash."""
@@ -45,13 +67,9 @@ class Outcome:
         """Where a pod is, in words that follow its name."""
         if key in self.nodes:
             return f"is on {self.nodes[key]}"
-        for eviction in self.run.evicted:
-            if eviction.pod == key:
-                return f"is evicted from {eviction.node} for {eviction.preemptor}"
-        if key in self.run.gated:
-            return f"is gated: {self.run.gated[key].message}"
-        if key in self.run.last:
-            return f"is pending: {self.run.last[key].why_not}"
+        for reasons in (self.evicted, self.gated, self.pending):
+            if key in reasons:
+                return reasons[key]
         return "is left out"
 
 
@@ -117,7 +135,7 @@ class PodsPending(Expectation):
 
     def check(self, outcome: Outcome) -> Failure | None:
         keys = outcome.matching(self.pods)
-        waiting = {*outcome.run.pending, *outcome.run.gated}
+        waiting = {*outcome.pending, *outcome.gated}
         wrong = [
             key for key in keys if key not in waiting or self.because not in outcome.place(key)
         ]
@@ -132,8 +150,7 @@ class PodsEvicted(Expectation):
 
     def check(self, outcome: Outcome) -> Failure | None:
         keys = outcome.matching(self.pods)
-        evicted = {eviction.pod for eviction in outcome.run.evicted}
-        wrong = [key for key in keys if (key in evicted) != self.evicted]
+        wrong = [key for key in keys if (key in outcome.evicted) != self.evicted]
         expected = "evicted" if self.evicted else "not evicted"
         return _verdict(outcome, self.pods, keys, wrong, expected)
 
@@ -145,7 +162,7 @@ class PendingCount(Expectation):
     count: int
 
     def check(self, outcome: Outcome) -> Failure | None:
-        return _count_verdict(self.count, outcome.run.pending, "pending")
+        return _count_verdict(self.count, list(outcome.pending), "pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,23 +170,124 @@ class EvictedCount(Expectation):
     count: int
 
     def check(self, outcome: Outcome) -> Failure | None:
-        return _count_verdict(self.count, [item.pod for item in outcome.run.evicted], "evicted")
+        return _count_verdict(self.count, list(outcome.evicted), "evicted")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The least and the most that a figure may be; None for no limit."""
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def hold(self, figure: float) -> bool:
+        return (self.at_least is None or figure >= self.at_least) and (
+            self.at_most is None or figure <= self.at_most
+        )
+
+    def text(self, shown: Callable[[float], str] = "{:g}".format) -> str:
+        """As `at least 1 and at most 5`."""
+        limits = (("at least", self.at_least), ("at most", self.at_most))
+        return " and ".join(f"{what} {shown(limit)}" for what, limit in limits if limit is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class NodesUsed(Expectation):
-    at_least: int | None
-    at_most: int | None
+    limits: Limits
 
     def check(self, outcome: Outcome) -> Failure | None:
         used = outcome.nodes_used
-        if (self.at_least is None or used >= self.at_least) and (
-            self.at_most is None or used <= self.at_most
-        ):
+        if self.limits.hold(used):
             return None
-        limits = (("at least", self.at_least), ("at most", self.at_most))
-        expected = " and ".join(f"{what} {limit}" for what, limit in limits if limit is not None)
-        return Failure(f"expected {expected} nodes with pods, and {used} have some")
+        return Failure(f"expected {self.limits.text()} nodes with pods, and {used} have some")
+
+
+@dataclass(frozen=True, slots=True)
+class Utilized(Expectation):
+    """figure: mean, max or stddev over nodes, or total, as shares of allocatable: 0.5 is half."""
+
+    resource: str
+    figure: str
+    limits: Limits
+
+    def check(self, outcome: Outcome) -> Failure | None:
+        usage = outcome.usage.get(self.resource)
+        if usage is None:
+            return Failure(f"no node has any {self.resource}")
+        share: float = getattr(usage, self.figure)
+        if self.limits.hold(share):
+            return None
+        expected = self.limits.text("{:.1%}".format)
+        what = f"{self.figure} utilization of {self.resource}"
+        return Failure(f"expected {expected} {what}, and it is {share:.1%}")
+
+
+@dataclass(frozen=True, slots=True)
+class Fits(Expectation):
+    """How many more copies of a pod, or of KIND/NAME, fit in the end."""
+
+    pod: str
+    limits: Limits
+
+    def check(self, outcome: Outcome) -> Failure | None:
+        bound = max(filter(None, (self.limits.at_least, self.limits.at_most)), default=0)
+        answer = outcome.capacity(self.pod, int(bound) + 1)
+        if self.limits.hold(answer.count):
+            return None
+        some = "at least " if answer.stopped_at else ""
+        why = f": {answer.limited_by}" if answer.limited_by else ""
+        return Failure(
+            f"expected {self.limits.text()} more copies of {self.pod} to fit, and "
+            f"{some}{answer.count} do{why}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Waited(Expectation):
+    """figures: mean, max, p50, p90 and p99 → limits in seconds. Pods that wait still count."""
+
+    pods: str
+    figures: Mapping[str, Limits]
+
+    def check(self, outcome: Outcome) -> Failure | None:
+        if outcome.waits is None:
+            return Failure("nobody waits in a run without a timeline")
+        keys = outcome.matching(self.pods)
+        waits = {key: outcome.waits[key] for key in keys if key in outcome.waits}
+        if not waits:
+            return _no_pod(outcome, self.pods)
+        figures = durations(list(waits.values()))
+        wrong = [
+            f"{name} {limits.text(_time)}, and it is {_time(value)}"
+            for name, limits in self.figures.items()
+            if not limits.hold(value := getattr(figures, name))
+        ]
+        if not wrong:
+            return None
+        longest = max(sorted(waits), key=lambda key: waits[key])
+        of_pods = f"{self.pods} ({len(waits)} pods, {longest} the longest)"
+        return Failure(f"expected {of_pods} to wait {'; '.join(wrong)}", longest)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHours(Expectation):
+    limits: Limits
+
+    def check(self, outcome: Outcome) -> Failure | None:
+        hours = outcome.node_hours
+        if hours is None:
+            return Failure("a run without a timeline has no node-hours")
+        if self.limits.hold(hours):
+            return None
+        return Failure(f"expected {self.limits.text()} node-hours, and it took {hours:g}")
+
+
+def _time(seconds: float) -> str:
+    """As 1h30m0s, 90s or 0.5s."""
+    whole, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(whole), 60)
+    parts = f"{hours}h" * (hours > 0) + f"{minutes}m" * (hours + minutes > 0)
+    return f"{parts}{rest:g}s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,16 +325,84 @@ class Spread(Expectation):
         return outcome.node_labels.get(node, {}).get(self.over) == value
 
 
-def outcome_of(simulation: Simulation) -> Outcome:
-    """Runs the simulation."""
-    run = simulation.run()
+def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
+    """Runs the simulation, which the opener opened for the Run."""
+    record = simulation.run()
+    simulation.close()
     pods = {pod.key: pod for pod in simulation.state.pods}
     nodes = {key: pod.node_name for key, pod in pods.items() if pod.node_name and not pod.finished}
-    for eviction in run.evicted:
+    for eviction in record.evicted:
         nodes.pop(eviction.pod, None)
-    labels = {node.metadata.name: node.metadata.labels or {} for node in simulation.state.nodes}
-    used = int((simulation.snapshot.pod_count > 0).sum())
-    return Outcome(run, nodes | dict(run.placements), pods, labels, used)
+
+    def capacity(name: str, maximum: int) -> Capacity:
+        return copies_of(opener, run, opener.simulation(run), name, maximum).answer(maximum)
+
+    return Outcome(
+        list(pods),
+        nodes | dict(record.placements),
+        {key: f"is pending: {record.last[key].why_not}" for key in record.pending},
+        {key: f"is gated: {gate.message}" for key, gate in record.gated.items()},
+        {
+            eviction.pod: f"is evicted from {eviction.node} for {eviction.preemptor}"
+            for eviction in record.evicted
+        },
+        _labels(simulation.state),
+        nodes_used(simulation.snapshot),
+        utilization(simulation.snapshot),
+        capacity,
+        undecided=bool(record.failed),
+    )
+
+
+def outcome_of_replay(
+    opener: Opener, run: Run, replay: Replay, departed: list[PodRecord]
+) -> Outcome:
+    """Runs the replay, which the opener opened for the Run. departed: where the replay records the
+    pods that have left"""
+    replay.run()
+    replay.world.simulation.close()
+    records = {record.pod: record for record in (*departed, *replay.log.live.values())}
+    state, now = replay.state(), replay.clock.now
+    at_end = structs.replace(run, timeline="", until="", autoscaler="", evict_at_once=False)
+
+    def capacity(name: str, maximum: int) -> Capacity:
+        simulation = opener.simulation(at_end, state=state)
+        return copies_of(opener, at_end, simulation, name, maximum).answer(maximum)
+
+    def those(outcome: PodOutcome, text: str) -> dict[str, str]:
+        return {
+            key: text.format(record=record)
+            for key, record in records.items()
+            if record.outcome is outcome
+        }
+
+    snapshot = replay.world.snapshot
+    return Outcome(
+        list(records),
+        {
+            key: record.node
+            for key, record in records.items()
+            if record.node and record.outcome in (PodOutcome.RUNNING, PodOutcome.ENDED)
+        },
+        those(PodOutcome.PENDING, "is pending: {record.message}"),
+        those(PodOutcome.GATED, "is gated: {record.message}"),
+        those(PodOutcome.EVICTED, "is evicted from {record.node}"),
+        _labels(state),
+        nodes_used(snapshot),
+        utilization(snapshot),
+        capacity,
+        {
+            key: wait
+            for key, record in records.items()
+            if (wait := wait_of(record, now)) is not None
+        },
+        replay.nodes.node_time_until(now) / MICROSECONDS / 3600,
+        undecided=bool(replay.attempts.failed),
+    )
+
+
+def _labels(state: ClusterState) -> dict[str, Mapping[str, str]]:
+    return {node.metadata.name: node.metadata.labels or {} for node in state.nodes}
 
 
 def _no_details(_outcome: Outcome, _key: str) -> str:

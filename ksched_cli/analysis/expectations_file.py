@@ -8,19 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ksched_cli.analysis.expectations import (
     EvictedCount,
     Expectation,
+    Fits,
+    Limits,
+    NodeHours,
     NodesUsed,
     PendingCount,
     PodsEvicted,
     PodsOn,
     PodsPending,
     Spread,
+    Utilized,
+    Waited,
 )
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, read_file
+from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.formatting import DurationError, parse_duration
+from ksched_cli.run.inputs import code_from
+from ksched_cli.run.run import ChangeSource, Patch, Run
 
 KIND = "Expectations"
 _HINT = "Expected apiVersion: ksched/v1, kind: Expectations, `state`, and a list `expect`."
@@ -28,14 +38,11 @@ _HINT = "Expected apiVersion: ksched/v1, kind: Expectations, `state`, and a list
 
 @dataclass(frozen=True, slots=True)
 class ExpectationsFile:
-    """path: of the file; states, config: paths from here, config "" for the default one;
-    changes: as the file has them; kubernetes_version: "" where the file has none."""
+    """path: of the file; runs: that the expectations are about, one per seed, with paths from
+    here."""
 
     path: str
-    states: tuple[str, ...]
-    config: str
-    changes: tuple[Any, ...]
-    kubernetes_version: str
+    runs: tuple[Run, ...]
     expectations: tuple[Expectation, ...]
 
 
@@ -49,16 +56,22 @@ def read_expectations(path: str) -> ExpectationsFile:
     document = _with_on(documents[0] if documents else None)
     check_document(document, "expectations", text, name, _HINT)
     assert isinstance(document, dict)
-    folder = Path() if path == "-" else Path(path).parent
-    states = document["state"]
-    config = document.get("config", "")
+    reader = _Reader(name, text, Path() if path == "-" else Path(path).parent)
+    run = reader.run(document, path)
+    try:
+        run.check()
+    except UsageError as error:
+        raise InputError(name, str(error)) from None
+    seeds = document.get("seeds")
+    numbers = range(seeds) if isinstance(seeds, int) else seeds or ()
+    drawn = [replace(run, tie_break="random", seed=seed) for seed in numbers]
     return ExpectationsFile(
         path,
-        tuple(_from_here(folder, s) for s in ([states] if isinstance(states, str) else states)),
-        _from_here(folder, config) if config else "",
-        tuple(document.get("changes", ())),
-        document.get("kubernetesVersion", ""),
-        tuple(map(_expectation, document["expect"])),
+        tuple(drawn) or (run,),
+        tuple(
+            reader.expectation(entry, ("expect", index))
+            for index, entry in enumerate(document["expect"])
+        ),
     )
 
 
@@ -75,30 +88,106 @@ def _with_on(document: Any) -> Any:
     return {**document, "expect": entries}
 
 
-def _from_here(folder: Path, path: str) -> str:
-    return os.path.normpath(folder / path)
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """name, text: of the file; folder: that paths are relative to"""
+
+    name: str
+    text: str
+    folder: Path
+
+    def run(self, data: Mapping[str, Any], path: str) -> Run:
+        """What the file says of the Run. path: of the file"""
+        states = data["state"]
+        plugins = data.get("plugins", ())
+        return Run(
+            states=tuple(map(self._path, [states] if isinstance(states, str) else states)),
+            workloads=not data.get("noWorkloads", False),
+            changes=(ChangeSource(scenario=path),) if data.get("changes") else (),
+            configuration=self._path(data.get("config", "")),
+            patches=tuple(Patch(each["path"], each["value"]) for each in data.get("patches", ())),
+            plugins=tuple(
+                code_from(text, self._path)
+                for text in ([plugins] if isinstance(plugins, str) else plugins)
+            ),
+            kubernetes_version=data.get("kubernetesVersion", ""),
+            feature_gates=data.get("featureGates", ""),
+            timeline=self._path(data.get("timeline", "")),
+            until=str(data.get("until", "")),
+            autoscaler=self._path(data.get("autoscaler", "")),
+            evict_at_once=data.get("evictAtOnce", False),
+            preemption=not data.get("noPreemption", False),
+            retries=not data.get("noRetries", False),
+            extenders=not data.get("noExtenders", False),
+            replay_extenders=self._path(data.get("replayExtenders", "")),
+        )
+
+    def _path(self, path: str) -> str:
+        return os.path.normpath(self.folder / path) if path else ""
+
+    def expectation(self, entry: Mapping[str, Any], place: tuple[str | int, ...]) -> Expectation:
+        """The expectation of an entry that is as the schema has it."""
+        name = entry.get("name") or _described(entry)
+        match entry:
+            case {"pod": pods, "on": str(node)}:
+                return PodsOn(name, pods, node, {})
+            case {"pod": pods, "on": labels}:
+                return PodsOn(name, pods, "", labels)
+            case {"pod": pods, "pending": _}:
+                return PodsPending(name, pods, entry.get("because", ""))
+            case {"pod": pods, "evicted": evicted}:
+                return PodsEvicted(name, pods, evicted)
+            case {"pending": count} | {"pendingAtEnd": count}:
+                return PendingCount(name, count)
+            case {"evicted": count}:
+                return EvictedCount(name, count)
+            case {"spread": spread}:
+                return Spread(name, spread["pods"], spread["over"], spread["atMost"])
+        return self._limited(name, entry, place)
+
+    def _limited(
+        self, name: str, entry: Mapping[str, Any], place: tuple[str | int, ...]
+    ) -> Expectation:
+        """An expectation about a figure."""
+        match entry:
+            case {"nodesUsed": limits}:
+                return NodesUsed(name, _limits(limits))
+            case {"nodeHours": limits}:
+                return NodeHours(name, _limits(limits))
+            case {"capacity": pod}:
+                return Fits(name, pod, _limits(entry))
+            case {"utilization": usage}:
+                (figure,) = (key for key in usage if key != "resource")
+                return Utilized(name, usage["resource"], figure, _limits(usage[figure]))
+        waited = entry["waited"]
+        figures = {
+            key: Limits(*(self._seconds(limits, side, (*place, "waited", key, side))
+                          for side in ("atLeast", "atMost")))
+            for key, limits in waited.items()
+            if key != "pods"
+        }  # fmt: skip
+        return Waited(name, waited["pods"], figures)
+
+    def _seconds(
+        self, limits: Mapping[str, Any], side: str, place: tuple[str | int, ...]
+    ) -> float | None:
+        """A number of seconds, or a duration as Go writes it. Raises InputError."""
+        value = limits.get(side)
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_duration(value) / 1e9
+        except DurationError as error:
+            raise InputError(
+                self.name,
+                f"{error}; expected a time such as 90s or 1h30m",
+                subject=".".join(map(str, place)),
+                position=locate(self.text, 0, place),
+            ) from None
 
 
-def _expectation(entry: Mapping[str, Any]) -> Expectation:
-    """Of an entry that is as the schema has it."""
-    name = entry.get("name") or _described(entry)
-    match entry:
-        case {"pod": pods, "on": str(node)}:
-            return PodsOn(name, pods, node, {})
-        case {"pod": pods, "on": labels}:
-            return PodsOn(name, pods, "", labels)
-        case {"pod": pods, "pending": _}:
-            return PodsPending(name, pods, entry.get("because", ""))
-        case {"pod": pods, "evicted": evicted}:
-            return PodsEvicted(name, pods, evicted)
-        case {"pending": count}:
-            return PendingCount(name, count)
-        case {"evicted": count}:
-            return EvictedCount(name, count)
-        case {"nodesUsed": limits}:
-            return NodesUsed(name, limits.get("atLeast"), limits.get("atMost"))
-    spread = entry["spread"]
-    return Spread(name, spread["pods"], spread["over"], spread["atMost"])
+def _limits(data: Mapping[str, Any]) -> Limits:
+    return Limits(data.get("atLeast"), data.get("atMost"))
 
 
 def _described(entry: Mapping[str, Any]) -> str:

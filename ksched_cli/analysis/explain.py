@@ -23,6 +23,7 @@ from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import Attempt, NodeScore
+from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import Code, Rejection, Status
@@ -45,7 +46,8 @@ class NodeExplanation(Struct, frozen=True):
 
 
 class BestNode(NamedTuple):
-    """The node with the highest total of all that fit, the first by name, and that total."""
+    """The node with the highest total of all that fit, and that total. Among equal ones it is the
+    one taken, else the first by name."""
 
     node: str
     score: int
@@ -55,13 +57,14 @@ class BestNode(NamedTuple):
 class Explanation:
     """node: the one taken, or ""; running_on: the node it runs on already, or "".
 
-    nodes:       all of them, or those asked about; totals and ranks are among all that fit
+    nodes:       all of them, or those selected; totals and ranks are among all that fit
+    requested:   the nodes that were asked about by name
     node_count:  how many nodes the cluster has
     evaluated:   how many nodes the attempt looked at, as kube-scheduler counts them
     score:       the node's total among those, where nodes were scored
     ties:        the nodes that had the same total, where more than one
     margin:      by how much the node beats the next that is not tied with it; None without a next
-    best_of_all: what the choice would be, had all nodes been looked at
+    best_of_all: a choice that might be made, had all nodes been looked at
     feasible:    how many of all nodes fit
     rank:        among them, of the node the pod runs on, else of the one taken
     sampled:     how many fitting nodes are enough for an attempt
@@ -80,6 +83,7 @@ class Explanation:
     pod: str
     profile: str
     nodes: tuple[NodeExplanation, ...] = ()
+    requested: tuple[str, ...] = ()
     node: str = ""
     running_on: str = ""
     node_count: int = 0
@@ -125,14 +129,16 @@ def explain(
     turn = take_turn(simulation, pod, view.look, alone=alone, on_choice=view.add_details)
     attempt = turn.attempts[-1]
     answer = view.explanation
+    rank, best = _rank_of(answer.nodes, attempt.node), answer.best_of_all
     return replace(
         answer,
         node=attempt.node,
+        best_of_all=best._replace(node=attempt.node) if best and rank == 1 else best,
         evaluated=attempt.evaluated,
         score=attempt.score,
         ties=attempt.ties,
         margin=_margin(attempt),
-        rank=_rank_of(answer.nodes, attempt.node),
+        rank=rank,
         message=attempt.why_not if not attempt.error else "",
         error=attempt.error,
         evicts=turn.evicts,
@@ -145,24 +151,30 @@ def explain(
 
 
 def select(explanation: Explanation, names: Sequence[str], top: int) -> Explanation:
-    """The explanation with fewer nodes: those named, and as many of the best as `top` says."""
+    """The explanation with fewer nodes: those named, as many of the best as `top` says, and the one
+    taken."""
+
+    def best_first(node: NodeExplanation) -> tuple[float, bool, Distance, str]:
+        """By rank, then those that do not fit by how near they are to it."""
+        rank = inf if node.rank is None else node.rank
+        return rank, node.node != explanation.node, node.distance, node.node
+
     best = {node.node for node in sorted(explanation.nodes, key=best_first)[:top]}
-    selected = best.union(names)
-    return replace(
-        explanation, nodes=tuple(node for node in explanation.nodes if node.node in selected)
-    )
+    selected = best.union(names, (explanation.node,))
+    nodes = tuple(node for node in explanation.nodes if node.node in selected)
+    return replace(explanation, nodes=nodes, requested=tuple(names))
 
 
-def best_first(node: NodeExplanation) -> tuple[float, Distance, str]:
-    """Sorts nodes that fit by rank, then the others by how near they are to fitting."""
-    rank = inf if node.rank is None else node.rank
-    return rank, node.distance, node.node
+def ranking(explanation: Explanation) -> list[NodeExplanation]:
+    """The nodes that fit: the one taken, whatever its rank, then the others, best first."""
+    fitting = [node for node in explanation.nodes if node.rank is not None]
+    return sorted(fitting, key=lambda node: (node.node != explanation.node, node.rank, node.node))
 
 
 def _of_running_pod(view: _View, pod: PodInfo, running_on: str) -> Explanation:
     caller = view.simulation.caller
     defects = caller.noted
-    view.look(pod)
+    view.look(pod, view.simulation.options.tie_break)
     answer = view.explanation
     failed = bool(answer.error) and caller.noted > defects
     rank = _rank_of(answer.nodes, running_on)
@@ -194,12 +206,17 @@ class _View:
         self._all_details = all_details
         self._evaluation: Evaluation | None = None
 
-    def look(self, pod: PodInfo) -> None:
-        """As if the pod came now, and every node were looked at."""
+    def look(self, pod: PodInfo, tie_break: TieBreak = first_by_name) -> None:
+        """As if the pod came now, and every node were looked at.
+
+        tie_break: chooses the node; before an attempt it must not draw, for the attempt will
+        """
         framework = self.simulation.frameworks[pod.spec.scheduler_name]
         evaluation = self.simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
         self._evaluation = None if self._all_details else evaluation
-        self.explanation = _of_all_nodes(evaluation, framework, all_details=self._all_details)
+        self.explanation = _of_all_nodes(
+            evaluation, framework, tie_break, all_details=self._all_details
+        )
         if self._evaluation is not None and self.explanation.node:
             self.add_details(evaluation.statuses.snapshot.row[self.explanation.node])
 
@@ -213,7 +230,7 @@ class _View:
 
 
 def _of_all_nodes(
-    evaluation: Evaluation, framework: Framework, *, all_details: bool
+    evaluation: Evaluation, framework: Framework, tie_break: TieBreak, *, all_details: bool
 ) -> Explanation:
     percentage = framework.profile.percentage_of_nodes_to_score
     names = evaluation.statuses.snapshot.names
@@ -223,19 +240,21 @@ def _of_all_nodes(
         totals = np.zeros(len(rows), dtype=np.int64)
     fits = len(rows) > 0 and not evaluation.error
     best = int(totals.max()) if fits else 0
-    ties = tuple(names[row] for row in rows[totals == best].tolist()) if fits else ()
+    best_rows = rows[totals == best] if fits else rows[:0]
+    ties = tuple(names[row] for row in best_rows.tolist())
+    node = names[tie_break(best_rows) if len(ties) > 1 else best_rows[0]] if fits else ""
     below = totals[totals < best]
     return Explanation(
         pod=evaluation.pod.key,
         profile=framework.profile.scheduler_name,
         nodes=_nodes(evaluation, all_details),
-        node=ties[0] if fits else "",
+        node=node,
         node_count=len(names),
         evaluated=len(names),
         score=best if fits else None,
         ties=ties if len(ties) > 1 else (),
         margin=best - int(below.max()) if fits and len(below) else None,
-        best_of_all=BestNode(ties[0], best) if fits else None,
+        best_of_all=BestNode(node, best) if fits else None,
         feasible=len(rows) if fits else 0,
         sampled=feasible_nodes_to_find(percentage, len(names)),
         message="" if fits or evaluation.error else evaluation.fit_error(),

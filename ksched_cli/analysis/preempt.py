@@ -73,7 +73,7 @@ class PreemptionAnswer:
 
     fits:       where the pod fits without evictions; then nothing else is asked
     may:        whether the pod may preempt, else why_not
-    candidates: best first
+    candidates: the one taken first, then the others, best first
     unsearched: nodes not looked at, as there were candidates enough
     num_candidates: how many candidates are enough
     node:       the one taken, or ""; steps: the criteria asked, the last one decided
@@ -212,13 +212,13 @@ def _search_victims(
         why_not = f"no plugin of {answer.profile} preempts"
     preemption = preemption or Preemption()
     on_node = simulation.nominator.on_node(preemption.node)
+    # An extender may leave the best out.
+    nodes = sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node)
     return replace(
         answer,
         may=not why_not,
         why_not=why_not,
-        candidates=tuple(
-            _candidate(node, preemption.candidates[node]) for node in ranked(preemption.candidates)
-        ),
+        candidates=tuple(_candidate(node, preemption.candidates[node]) for node in nodes),
         non_candidates=_non_candidates(evaluation, preemption),
         unsearched=_unsearched(evaluation, preemption),
         num_candidates=preemption.num_candidates,

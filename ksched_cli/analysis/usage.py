@@ -56,11 +56,16 @@ def nodes_used(snapshot: Snapshot) -> int:
 @dataclass(frozen=True, slots=True)
 class Utilization:
     """The shares of a resource that pods request, over the nodes that have any of it: 0.5 is half
-    of a node's allocatable. stddev: of all these nodes, not of a sample."""
+    of a node's allocatable.
+
+    mean, max: over these nodes; stddev: of all of them, not of a sample
+    total:     of all that these nodes have together
+    """
 
     mean: float
     max: float
     stddev: float
+    total: float
 
 
 def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
@@ -72,6 +77,9 @@ def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
         if has_any.any():
             shares = requested[has_any] / allocatable[has_any]
             answer[resource] = Utilization(
-                float(shares.mean()), float(shares.max()), float(shares.std())
+                float(shares.mean()),
+                float(shares.max()),
+                float(shares.std()),
+                float(requested[has_any].sum() / allocatable[has_any].sum()),
             )
     return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +14,8 @@ from ksched_cli.commands.options import (
     CommonOptions,
     Config,
     Debug,
-    NoExtenders,
     PluginTimeout,
     ReplayExtenders,
-    StateOptions,
 )
 from ksched_cli.errors import UsageError
 
@@ -29,10 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions(CommonOptions):
-    """Those of StateOptions that go with two states."""
+    """Options of `audit`, which asks about two states."""
 
     config: Config = None
-    no_extenders: NoExtenders = False
     replay_extenders: ReplayExtenders = ""
     everything: All = False
     debug: Debug = False
@@ -81,7 +78,7 @@ def audit(
     differ. Exit code 0 when no decision differs, 1 when some does, 3 when a plugin failed.
     """
     from ksched_cli.analysis import audit as analysis
-    from ksched_cli.commands import progress, session
+    from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import audit as renderer
     from ksched_cli.report.forms import Report
@@ -91,7 +88,7 @@ def audit(
         raise UsageError("audit needs two states: --before PATH and --after PATH")
     open_simulation, history = _open(options, before, after, scheduler_log)
     simulations = [open_simulation()]
-    session.warn_of_state(simulations[0])
+    runs.introduce(simulations[0])
 
     def reopen() -> Simulation:
         simulations.append(open_simulation())
@@ -101,7 +98,7 @@ def audit(
         answer = analysis.audit(reopen, history, on_progress)
     failed = [simulation for simulation in simulations if simulation.caller.defects]
     for simulation in failed[:1]:
-        session.report_defects(simulation, options.debug)
+        runs.report_defects(simulation, options.debug)
     show(
         Report(
             document=lambda: renderer.document(answer),
@@ -120,27 +117,32 @@ def _open(
     options: AuditOptions, before: list[str], after: list[str], scheduler_log: str
 ) -> tuple[Callable[[], Simulation], History]:
     """What makes a simulation to replay the history. Raises KschedError."""
+    from msgspec.structs import replace
+
     from ksched_cli.analysis.decision_order import OrderSource
     from ksched_cli.analysis.history import read_history
     from ksched_cli.analysis.scheduler_events import EVENT_KINDS
     from ksched_cli.cluster.loading.load import load_state
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import warn
-    from ksched_cli.plugins import kinds_read
+    from ksched_cli.kube.file_paths import check_standard_input
 
-    if before.count("-") + after.count("-") > 1:
-        raise UsageError("only one of --before and --after can be standard input")
-    state_options = StateOptions(**{f.name: getattr(options, f.name) for f in fields(options)})
-    run = session.run_options(state_options)
-    registry = session.usable_plugins(options.plugin)
-    reads = {*kinds_read(registry, options.feature_gates), *EVENT_KINDS}
-    state, later = load_state(before, reads=reads), load_state(after, reads=reads)
+    check_standard_input({"--before": before, "--after": after, "--config": [options.config]})
+    run = replace(
+        runs.configured_run(options, options.config),
+        states=tuple(before),
+        workloads=False,
+        extenders=not options.no_extenders,
+        replay_extenders=options.replay_extenders,
+        plugin_timeout=options.plugin_timeout,
+    )
+    run.check()
+    opener = runs.opener(run, reads=frozenset(EVENT_KINDS))
+    state, later = opener.base_state(run), load_state(after, reads=opener.kinds(run))
     for line in later.warnings:
         if line not in state.warnings:
             warn(line)
-    kubelets = {node.status.node_info.kubelet_version for node in state.nodes}
-    registry = session.registry_in_release(options, registry, kubelets)
-    configuration = session.read_configuration(options.config, registry, options.plugin)
+    configuration = opener.configuration(run)
     names = {profile.scheduler_name for profile in configuration.profiles}
     log = _log(scheduler_log) if scheduler_log else []
     history = read_history(state, later, names, log)
@@ -148,9 +150,7 @@ def _open(
         warn(f"{scheduler_log} lacks attempts of pods that were placed; it is not used")
 
     def open_simulation() -> Simulation:
-        simulation = session.make_simulation(
-            state_options, history.state, configuration, registry, run
-        )
+        simulation = opener.simulation(run, state=history.state)
         simulation.newcomers += history.newcomers
         return simulation
 

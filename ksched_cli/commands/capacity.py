@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,12 +16,9 @@ from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.capacity import Capacity, NodesNeeded
-    from ksched_cli.cluster.objects import Pod
-    from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
-    from ksched_cli.scenario.targets import Target
 
-MAXIMUM = 10_000
+MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,10 @@ class CapacityOptions(StateOptions):
     maximum: Annotated[
         int,
         typer.Option(
-            "--max", metavar="N", parser=whole_number("--max", 1), help="Stop at so many copies."
+            "--max",
+            metavar="N",
+            parser=whole_number("--max", 1, MAX_COPIES),
+            help="Stop at so many copies.",
         ),
     ] = MAXIMUM
     pending: Annotated[
@@ -97,91 +97,47 @@ def _copies(
 ) -> ExitCode:
     """Of the pod or workload of this name, or else of that in a file."""
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.commands import session
-    from ksched_cli.scenario.replicas import next_replicas
-    from ksched_cli.scenario.targets import Target
+    from ksched_cli.commands import runs
 
-    simulation = session.open_simulation(options)
+    run = runs.run_of(options)
+    opener = runs.opener(run)
+    simulation = opener.simulation(run)
+    runs.introduce(simulation)
     if name is None:
-        state, subject = _of_file(simulation, file or "")
+        copies = analysis.copies_of_file(opener, run, simulation, file or "", maximum)
     else:
-        state, subject = simulation.state, _of_name(simulation, name, options.namespace)
-    workload = ""
-    replicas: tuple[Pod, ...] = ()
-    if isinstance(subject, Target):
-        state, own, replicas = next_replicas(state, subject, maximum)
-        workload, pod = own.text, replicas[0]
-    else:
-        pod = subject
-    if state is not simulation.state:
-        simulation = _of_state(options, simulation, state)
-    answer = analysis.capacity(
-        simulation,
-        pod,
-        maximum=maximum,
-        alone=alone,
-        replicas=replicas if len(replicas) > 1 else (),
-    )
-    answer = replace(answer, workload=workload)
-    session.report_defects(simulation, options.debug)
+        copies = analysis.copies_of(opener, run, simulation, name, maximum)
+    simulation, answer = copies.simulation, copies.answer(maximum, alone)
+    runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if answer.count else ExitCode.NO
 
 
-def _of_name(simulation: Simulation, name: str, namespace: str) -> Pod | Target:
-    """A workload of KIND/NAME, unless a pod has that namespace and name; else a pod."""
-    from ksched_cli.commands import named_objects
-    from ksched_cli.scenario.replicas import workload_target
-
-    target = workload_target(name, namespace)
-    if target is None or any(pod.key == name for pod in simulation.state.pods):
-        return named_objects.find_pod(simulation, name, namespace).pod
-    return target
-
-
-def _of_file(simulation: Simulation, path: str) -> tuple[ClusterState, Pod | Target]:
-    """The pod or the workload of a file, and the state with what else the file has."""
-    from ksched_cli.cluster.loading.load import load_beside
-    from ksched_cli.scenario.replicas import pod_or_workload
-
-    state = simulation.state
-    return pod_or_workload(state, load_beside(path, state), path)
-
-
-def _of_state(options: StateOptions, simulation: Simulation, state: ClusterState) -> Simulation:
-    """As the simulation, of another state."""
-    from ksched_cli.commands import session
-
-    simulation.close()
-    return session.make_simulation(
-        options, state, simulation.configuration, simulation.registry, simulation.options
-    )
-
-
 def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.engine.records import RunRecord
     from ksched_cli.scenario.change import apply_changes
     from ksched_cli.scenario.nodes import AddNodes
 
-    simulation = session.open_simulation(options)
+    run = runs.run_of(options)
+    opener = runs.opener(run)
+    simulation = opener.simulation(run)
+    runs.introduce(simulation)
 
     def run_with(nodes: int) -> RunRecord:
         change = AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
         state, _ = apply_changes(simulation.state, [change])
-        run = session.make_simulation(
-            options, state, simulation.configuration, simulation.registry, simulation.options
-        )
-        record = run.run()
-        run.close()
-        simulation.caller.defects.update(run.caller.defects)
+        larger = opener.simulation(run, state=state)
+        record = larger.run()
+        larger.close()
+        simulation.caller.defects.update(larger.caller.defects)
         return record
 
     answer = analysis.nodes_needed(like, run_with)
-    session.report_defects(simulation, options.debug)
+    runs.report_defects(simulation, options.debug)
     _show(simulation, options, answer)
     if answer.undecided:
         return ExitCode.DEFECT

@@ -17,12 +17,13 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from ksched_cli.commands.options import Before, CommonOptions, StateOptions
+from ksched_cli.commands.options import Before, CommonOptions, ReplayableOptions, StateOptions
 from ksched_cli.commands.output import SETTINGS, command_output
-from ksched_cli.errors import UsageError
+from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.report.forms import Form
 
 OWN_OPTIONS_AFTER = "output"
+DEBUG_HINT = "--debug prints the traceback"
 
 
 class ExitCode(IntEnum):
@@ -47,7 +48,12 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
             _configure_output(values[name])
         _refuse_idle(values)
         with command_output():
-            code = function(**values)
+            try:
+                code = function(**values)
+            except PluginDefectError as defect:
+                raise _with_traceback(
+                    defect, getattr(values.get("options"), "debug", False)
+                ) from None
         raise typer.Exit(code)
 
     spread: Any = command
@@ -56,6 +62,12 @@ def as_command(function: Callable[..., ExitCode]) -> Callable[..., None]:
     )
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError:
+    """Its message with the traceback, or with how to get it."""
+    more = f"\n{defect.detail}" if debug else f"\n  {DEBUG_HINT}"
+    return PluginDefectError(f"{defect}{more}", defect.detail)
 
 
 def _configure_output(options: object) -> None:
@@ -83,7 +95,7 @@ def _with_page(options: Any) -> Any:
 def _refuse_idle(values: Mapping[str, Any]) -> None:
     """Raises UsageError for a shared option that would do nothing. values: by parameter"""
     options = values.get("options")
-    if not isinstance(options, StateOptions):
+    if not isinstance(options, ReplayableOptions):
         return
     if options.everything and options.output not in (Form.TABLE, Form.WIDE):
         raise UsageError(f"--all does nothing with -o {options.output.value}")
@@ -108,9 +120,10 @@ def _parameters(
             field.name,
             Parameter.KEYWORD_ONLY,
             default=_default(field),
-            annotation=get_type_hints(options, include_extras=True)[field.name],
+            annotation=annotations[field.name],
         )
         for options in objects.values()
+        for annotations in (get_type_hints(options, include_extras=True),)
         for field in fields(options)
     ]
     own = [

@@ -27,6 +27,12 @@ _LISTED = re.compile(r" \((.*)\)$")
 _MISSING_OPTION = re.compile(r"Missing option '([^']*)'")
 
 
+# Parts a command line into sides.
+SIDES = "--vs"
+# Parameters that are of the whole answer, wherever they are given.
+OF_ANSWER = ("output", "quiet", "no_pager", "open_page", "everything", "debug")
+
+
 class CommandGroup(TyperGroup):
     """Commands, with our message for one that there is not; help where none is named."""
 
@@ -54,14 +60,49 @@ class Command(TyperCommand):
     as an option of typer's takes a value or none."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        _convert_plainly(self.get_params(ctx))
-        split = [part for arg in args for part in _split_trace(arg)]
-        return super().parse_args(ctx, split)
+        parameters = self.get_params(ctx)
+        _convert_plainly(parameters)
+        end = args.index("--") if "--" in args else len(args)  # of the options: names follow
+        names = args[end:]
+        split = [part for arg in args[:end] for part in _split_trace(arg)]
+        if not any(SIDES in parameter.opts for parameter in parameters):
+            return super().parse_args(ctx, [*split, *names])
+        shared, *sides = _split_at(split, SIDES)
+        if ctx.resilient_parsing:  # completion: any option may follow
+            shared, sides = [part for part in split if part != SIDES], []
+        rest = super().parse_args(ctx, [*shared, *names])
+        if sides:
+            given = [self._given(ctx, side) for side in sides]
+            for values in given:
+                ctx.params |= {name: values.pop(name) for name in OF_ANSWER if name in values}
+            ctx.params["vs"] = given
+        return rest
+
+    def _given(self, ctx: Any, args: list[str]) -> dict[str, Any]:
+        """The values of the options in a part of the line, by name."""
+        part = self.make_context(ctx.info_name, args, parent=ctx.parent)
+        return {
+            name: value
+            for name, value in part.params.items()
+            if getattr(part.get_parameter_source(name), "name", "") == "COMMANDLINE"
+        }
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """As `[OPTIONS] A B [FILE]...`; typer's own add braces, and dots where there are some."""
         arguments = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
         return [self.options_metavar or "", *map(_argument_usage, arguments)]
+
+
+def _split_at(args: Sequence[str], mark: str) -> list[list[str]]:
+    """The arguments before, between and after the marks. A mark that is the value of an option is
+    not told apart."""
+    parts: list[list[str]] = [[]]
+    for arg in args:
+        if arg == mark:
+            parts.append([])
+        else:
+            parts[-1].append(arg)
+    return parts
 
 
 def _argument_usage(argument: Any) -> str:

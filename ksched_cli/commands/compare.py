@@ -1,33 +1,37 @@
-"""`ksched compare`: two or more runs of one state, side by side."""
+"""`ksched compare`: two or more runs side by side."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.compare_replays import compare_replays
-from ksched_cli.commands.options import StateOptions
-from ksched_cli.commands.subjects import Subject
-from ksched_cli.errors import UsageError
+from ksched_cli.commands.command_line import SIDES, whole_number
+from ksched_cli.commands.options import Before, StateOptions
+from ksched_cli.errors import PluginDefectError, UsageError
+from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
     from ksched_cli.analysis.compare import Side
-    from ksched_cli.engine.simulation import Options, Simulation
+    from ksched_cli.analysis.compare_replays import ReplaySide
+    from ksched_cli.cluster.change_record import ChangeRecord
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.engine.replay.replay import Replay
+    from ksched_cli.run.differences import NamedRun
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
 
-DEFAULT_NAME = "default configuration"
+# Options of one side that are added to those that all sides share; others replace them.
+_ADDED = ("change", "scenario", "plugin", "patch")
 
 
 @dataclass(frozen=True, slots=True)
 class CompareOptions(StateOptions):
-    """Of `compare`: a field per option."""
+    """Options of `compare`: a field per option."""
 
     timeline: Annotated[
         str,
@@ -38,13 +42,23 @@ class CompareOptions(StateOptions):
             show_default=False,
         ),
     ] = ""
-    autoscaler: Annotated[
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            parser=whole_number("--seeds", 2, 1_000),
+            help="Draw ties N times on each side; report means with 95 % intervals.",
+        ),
+    ] = None
+    vs: Annotated[
         list[str] | None,
         typer.Option(
-            "--autoscaler",
-            metavar="FILE",
-            help="With --timeline: sides without an autoscaler and with this one; repeatable.",
+            SIDES,
+            metavar="OPTIONS...",
+            help="One more side: the options before the first --vs, and these; repeatable.",
         ),
+        Before("plugin"),
     ] = None
 
 
@@ -54,50 +68,54 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="[CONFIG]...",
-            help="KubeSchedulerConfigurations, a side each; one alone is compared with that of "
-            "--config, else the default one.",
+            help="KubeSchedulerConfigurations, as --config takes them, a side each; one alone is "
+            "compared with that of --config, else the default one.",
         ),
     ] = None,
 ) -> ExitCode:
-    """Two or more runs of one state, side by side: who moves and why, and how full the nodes are.
+    """Two or more runs side by side: who moves and why, and how full the nodes are.
 
-    The sides are the configurations; with --change or --scenario, the state without and with these;
-    with --kubernetes-version given more than once, each minor (of every configuration, where
-    several are given); with --autoscaler, a replay without and with it. Each is run as `schedule`
-    would, or with --timeline as `replay`. Exit code 0 when every pod ends up in the same place, 1
-    when some pod differs, 3 when a plugin's failure leaves some pod undecided.
+    The options before the first --vs are the first side, and all sides share them. What follows a
+    --vs is added for one more side: `compare --vs --config new.yaml`, `compare --vs --change 'drain
+    node-3'`, `compare --timeline day.yaml --autoscaler a.yaml --vs --config new.yaml`. Sides are
+    named by what differs between them. Exit code 0 when every pod ends up in the same place, 1 when
+    some pod differs, 3 when a plugin's failure leaves some pod undecided.
     """
-    autoscalers = options.autoscaler or []
-    if autoscalers and not options.timeline:
-        raise UsageError("--autoscaler does nothing without --timeline")
-    subjects = _with_autoscalers(_subjects(options, configs or (), autoscalers), autoscalers)
-    if options.timeline:
-        return compare_replays(options, subjects, options.timeline)
-    return _compare_runs(options, subjects)
+    from ksched_cli.commands import runs
+
+    described = _runs(options, configs or ())
+    if len({bool(run.timeline) for run in described}) > 1:
+        raise UsageError("a timeline on one side only: give it before the first --vs")
+    opener = runs.opener(*described)
+    if options.seeds:
+        return _compare_draws(options, described, opener)
+    if described[0].timeline:
+        return _compare_replays(options, described, opener)
+    return _compare_runs(options, described, opener)
 
 
-def _compare_runs(options: StateOptions, subjects: Sequence[Subject]) -> ExitCode:
+def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
     from ksched_cli.analysis import compare as analysis
-    from ksched_cli.commands import progress, session
+    from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state
-    from ksched_cli.engine.simulation import Options
     from ksched_cli.report import compare as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
+    from ksched_cli.run.open import Watch
 
     with progress.of_pods() as on_progress:
-        sides = _sides(options, subjects, Options(on_progress=on_progress))
-        session.warn_of_state(*(side.simulation for side in sides))
+        sides = analysis.sides_of(opener, described, Watch(on_progress=on_progress))
+        runs.introduce(*(side.simulation for side in sides))
         answer = analysis.compare(sides)
     for side in sides:
-        session.report_defects(side.simulation, options.debug)
+        runs.report_defects(side.simulation, options.debug)
     report = Report(
         document=lambda: renderer.document(answer),
         table=lambda: renderer.table(answer, limit(options.everything)),
         headline=lambda: renderer.headline(answer, PAGE),
         figures=lambda: _figures(sides),
     )
-    show_of_state(report, options, subjects[-1].state.changes)
+    show_of_state(report, options, _changes(side.simulation.state for side in sides))
     if answer.undecided:
         return ExitCode.DEFECT
     return ExitCode.NO if answer.pods else ExitCode.YES
@@ -111,115 +129,180 @@ def _figures(sides: Sequence[Side]) -> dict[str, Any]:
     return {"shares": shares_of([node_usages(side.simulation.snapshot) for side in sides])}
 
 
-def _with_autoscalers(subjects: list[Subject], paths: Sequence[str]) -> list[Subject]:
-    """Each of them without an autoscaler and with each of these."""
-    if not paths:
-        return subjects
-    labels = ["without autoscaler", *_unique([f"with {Path(path).name}" for path in paths])]
-    return [
-        replace(subject, name=_name(subject.name, label), autoscaler=path)
-        for subject in subjects
-        for label, path in zip(labels, ["", *paths], strict=True)
-    ]
+def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
+    from ksched_cli.analysis import compare_replays as analysis
+    from ksched_cli.commands import runs
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import compare_replays as renderer
+    from ksched_cli.report.forms import Report
+    from ksched_cli.report.table import PAGE
+    from ksched_cli.run.differences import named
+
+    sides = [_replay(each, opener) for each in named(described, opener.inputs)]
+    answer = analysis.compare_replays(sides)
+    for side in sides:
+        runs.report_defects(side.replay.world.simulation, options.debug)
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(answer, limit(options.everything)),
+        headline=lambda: renderer.headline(answer, PAGE),
+    )
+    show_of_state(report, options, _changes(map(opener.state, described)))
+    if any(side.replay.attempts.failed for side in sides):
+        return ExitCode.DEFECT
+    return ExitCode.NO if answer.differences else ExitCode.YES
 
 
-def _subjects(
-    options: StateOptions, paths: Sequence[str], autoscalers: Sequence[str]
-) -> list[Subject]:
-    """Every configuration on every state by the rules of every minor. Raises KschedError."""
-    from ksched_cli.commands import session
+def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
+    from ksched_cli.analysis.draws import compare_draws
+    from ksched_cli.commands import runs
+    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.report import draws as renderer
+    from ksched_cli.report.forms import Report
+    from ksched_cli.run.differences import named
 
-    has_changes = bool(options.change or options.scenario)
-    minors = options.kubernetes_version or []
-    _check_minors(minors)
-    has_sides = has_changes or len(minors) > 1 or bool(autoscalers)
-    configs = _configurations(options, paths, has_sides)
+    runs.introduce(
+        *(
+            opener.replay(run).world.simulation if run.timeline else opener.simulation(run)
+            for run in described
+        )
+    )
+    sides = named(described, opener.inputs)
+    figures = _draw(sides, opener, options.seeds or 0)
+    seeds = [(described[0].seed or 0) + index for index in range(options.seeds or 0)]
+    answer = compare_draws(sides, figures, seeds)
+    report = Report(
+        document=lambda: renderer.document(answer),
+        table=lambda: renderer.table(answer, limit(options.everything)),
+        headline=lambda: renderer.headline(answer, limit()),
+    )
+    show_of_state(report, options, _changes(map(opener.state, described)))
+    return ExitCode.NO if answer.differs else ExitCode.YES
+
+
+def _draw(sides: Sequence[NamedRun], opener: Opener, count: int) -> list[list[Mapping[str, float]]]:
+    """The figures of each side, draw by draw, with one seed after the other. Raises UsageError
+    where a draw does not come to its end, PluginDefectError where a plugin is to blame."""
+    from msgspec.structs import replace as with_fields
+
+    from ksched_cli.commands import progress
+    from ksched_cli.sweep.outcome import Failed, Performer, Task
+    from ksched_cli.sweep.preparation import Shared
+
+    performer = Performer(Shared(opener.inputs), opener)
+    figures: list[list[Mapping[str, float]]] = [[] for _ in sides]
+    with progress.of_runs("draws") as on_progress:
+        for index in range(count):
+            for side, own in zip(sides, figures, strict=True):
+                run = with_fields(side.run, seed=(side.run.seed or 0) + index)
+                outcome = performer.perform(Task("", run))
+                if isinstance(outcome, Failed):
+                    message = f"{side.name}, seed {run.seed}: {outcome.error}"
+                    if outcome.is_defect:
+                        raise PluginDefectError(message, "")
+                    raise UsageError(message)
+                own.append(outcome.figures())
+            if on_progress is not None:
+                on_progress(index + 1, count)
+    return figures
+
+
+def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
+    from ksched_cli.analysis.compare_replays import ReplaySide
+    from ksched_cli.commands import progress, runs
+    from ksched_cli.engine.replay.records import PodRecord
+    from ksched_cli.run.open import Watch
+
+    departed: list[PodRecord] = []
+    with progress.of_time() as on_progress:
+
+        def on_instant(replay: Replay) -> None:
+            if on_progress is not None:
+                on_progress(replay.clock.now / 1e6, replay.log.counts.events)
+
+        watch = Watch(on_record=departed.append, on_instant=on_instant if on_progress else None)
+        replay = opener.replay(named.run, watch)
+        runs.introduce(replay.world.simulation)
+        replay.run()
+    return ReplaySide.of(named, replay, departed)
+
+
+def _changes(states: Iterable[ClusterState]) -> list[ChangeRecord]:
+    """What the changes of all sides did, each once."""
+    return list(dict.fromkeys(record for state in states for record in state.changes))
+
+
+# -- options → Runs -------------------------------------------------------------------------------
+
+
+def _runs(options: CompareOptions, paths: Sequence[str]) -> list[Run]:
+    """A Run per side. Raises UsageError."""
+    from ksched_cli.commands.runs import run_of
+
+    if options.seeds:
+        options = replace(options, tie_break="random", seed=options.seed or 0)
     if options.record_extenders:
-        raise UsageError("--record-extenders does not go with compare, which makes several runs")
-    plugins = session.usable_plugins(options.plugin)
-    state = session.load_base_state(options, plugins)
-    states = [("", state)]
-    if has_changes:
-        states = [
-            ("without changes", state),
-            ("with changes", session.changed_state(state, options)),
-        ]
-    kubelets = {node.status.node_info.kubelet_version for node in states[-1][1].nodes}
-    registries = session.registries_in_releases(options, plugins, kubelets)
-    names = _unique([config or DEFAULT_NAME for config in configs]) if len(configs) > 1 else [""]
-    return [
-        Subject(_name(minor, name, label), registry, configuration, variant)
-        for minor, registry in zip(_minor_names(minors), registries, strict=True)
-        for name, configuration in [
-            (name, session.read_configuration(path, registry, options.plugin))
-            for name, path in zip(names, configs, strict=True)
-        ]
-        for label, variant in states
-    ]
-
-
-def _check_minors(minors: Sequence[str]) -> None:
-    """Raises UsageError where one is given twice."""
-    for minor, count in Counter(minors).items():
-        if count > 1:
-            raise UsageError(f"--kubernetes-version {minor} is given twice: nothing to compare")
-
-
-def _minor_names(minors: Sequence[str]) -> list[str]:
-    return [f"Kubernetes {minor}" for minor in minors] if len(minors) > 1 else [""]
-
-
-def _configurations(
-    options: StateOptions, paths: Sequence[str], has_sides: bool
-) -> list[str | None]:
-    """The path of each side's configuration, None for the default one. Raises UsageError.
-
-    has_sides: changes, minors or autoscalers make sides of one configuration
-    """
-    if len(paths) > 1 or (paths and has_sides):
-        if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
-            raise UsageError(
-                "--config does nothing here: name every configuration to compare, as "
-                f"`ksched compare {options.config} {' '.join(paths)}`"
-            )
-        return list(paths)
-    if paths:
-        return [options.config, *paths]
-    if not has_sides:
         raise UsageError(
-            "nothing to compare: give two configurations, one to compare with the default, "
-            "--change or --scenario for the state without and with it, --autoscaler with "
-            "--timeline, or two minors, as --kubernetes-version 1.35 --kubernetes-version 1.36"
+            "--record-extenders cannot be combined with compare: it makes several runs"
         )
-    return [options.config]
+    check_standard_input({f"CONFIG {index}": [path] for index, path in enumerate(paths, 1)})
+    if options.vs is None:
+        sides = _sides_of_paths(options, paths)
+    else:
+        if paths:
+            raise UsageError(
+                f"beside --vs a configuration is named by --config: --config {paths[0]}"
+            )
+        parts: Sequence[Any] = options.vs
+        sides = [options, *(_with(options, part) for part in parts)]
+    # Sides that draw share their draws, unless their seeds differ.
+    try:
+        first = run_of(sides[0])
+    except UsageError as error:
+        if any("state" in part for part in options.vs or ()):
+            hint = "--state after --vs is of that side alone: the first side has none"
+            raise UsageError(f"{error}\n  {hint}") from None
+        raise
+    drawn = [replace(side, seed=first.seed) if side.seed is None and side.tie_break == "random"
+             else side for side in sides[1:]]  # fmt: skip
+    return [first, *map(run_of, drawn)]
 
 
-def _name(*parts: str) -> str:
-    return ", ".join(part for part in parts if part)
-
-
-def _unique(names: Sequence[str]) -> list[str]:
-    """Names that are given twice get a number."""
-    counts: Counter[str] = Counter()
-    answer = []
-    for name in names:
-        counts[name] += 1
-        answer.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return answer
-
-
-def _sides(options: StateOptions, subjects: Sequence[Subject], run: Options) -> list[Side]:
-    """Raises KschedError."""
-    from ksched_cli.analysis.compare import Side
-    from ksched_cli.commands import session
-
-    run = session.run_options(options, run)
-
-    def open_side(subject: Subject) -> Simulation:
-        return session.make_simulation(
-            options, subject.state, subject.configuration, subject.registry, run
+def _sides_of_paths(options: CompareOptions, paths: Sequence[str]) -> list[CompareOptions]:
+    """`compare A B` is `compare --config A --vs --config B`, `compare A` is `compare --vs --config
+    A`. Raises UsageError."""
+    if not paths:
+        raise UsageError(
+            "nothing to compare: give two configurations, one to compare with the default, or "
+            "--vs with what is different, as `ksched compare --vs --change 'drain node-3'`"
         )
+    if len(paths) == 1:
+        return [options, replace(options, config=paths[0])]
+    if options.config and options.config != os.environ.get("KSCHED_CONFIG"):
+        raise UsageError(
+            "--config does nothing here: name every configuration to compare, as "
+            f"`ksched compare {options.config} {' '.join(paths)}`"
+        )
+    return [replace(options, config=path) for path in paths]
 
-    return [
-        Side(subject.name, open_side(subject), partial(open_side, subject)) for subject in subjects
-    ]
+
+def _with(options: CompareOptions, given: Mapping[str, Any]) -> CompareOptions:
+    """The shared options and those of one side. given: by the name of the field. Raises
+    UsageError."""
+    if "configs" in given:
+        raise UsageError(
+            f"after --vs a configuration is named by --config: --config {given['configs'][0]}"
+        )
+    values = dict(given)
+    for name in _ADDED:
+        if name in values:
+            values[name] = [*(getattr(options, name) or ()), *values[name]]
+    if "feature_gates" in values and options.feature_gates:
+        values["feature_gates"] = f"{options.feature_gates},{values['feature_gates']}"
+    if "state" in values:
+        values = {"live": False, "context": "", "kubeconfig": "", **values}
+    if "live" in values:
+        values = {"state": None, **values}
+    if values.get("tie_break") == "name":
+        values = {"seed": None, **values}
+    return replace(options, **values)

@@ -8,7 +8,9 @@ import typer
 
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup
-from ksched_cli.commands.options import AllowPlugins, CommonOptions
+from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
+from ksched_cli.errors import UsageError
+from ksched_cli.report.forms import Form, safe_in_job
 
 app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
 
@@ -27,25 +29,21 @@ def show(
         typer.Argument(
             metavar="CONFIG",
             envvar="KSCHED_CONFIG",
-            help="A file, or - for standard input. Without it, the default configuration.",
+            help=f"{SOURCE_HELP} Without it, the default configuration.",
         ),
     ] = None,
     allow_plugins: AllowPlugins = None,
 ) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
-    from ksched_cli.commands import output
-    from ksched_cli.commands.session import (
-        read_configuration,
-        registry_in_release,
-        usable_plugins,
-    )
+    from ksched_cli.commands import output, runs
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
-    registry = registry_in_release(options, usable_plugins(options.plugin))
-    allowed = read_allowed(allow_plugins or ())
-    configuration = read_configuration(config, registry, options.plugin, allowed)
+    run = runs.configured_run(options, config)
+    opener = runs.opener(run)
+    output.set_release(opener.release(run))
+    configuration = opener.configuration(run, read_allowed(allow_plugins or ()))
     output.show(
         Report(
             document=lambda: renderer.document(configuration),
@@ -60,8 +58,8 @@ def show(
 @as_command
 def diff(
     options: CommonOptions,
-    before: Annotated[str, typer.Argument(metavar="A", help="A file, or - for standard input.")],
-    after: Annotated[str, typer.Argument(metavar="B", help="The file to compare with it.")],
+    before: Annotated[str, typer.Argument(metavar="A", help=SOURCE_HELP)],
+    after: Annotated[str, typer.Argument(metavar="B", help="What to compare with it.")],
     allow_plugins: AllowPlugins = None,
 ) -> ExitCode:
     """What differs once both take effect.
@@ -69,22 +67,20 @@ def diff(
     Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
     not differ, however they are written. Exit code 0 when nothing differs, 1 when something does.
     """
-    from ksched_cli.commands import output
-    from ksched_cli.commands.session import (
-        read_configuration,
-        registry_in_release,
-        usable_plugins,
-    )
+    from ksched_cli.commands import output, runs
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.diff import differences
+    from ksched_cli.kube.file_paths import check_standard_input
     from ksched_cli.report import configuration_diff as renderer
     from ksched_cli.report.forms import Report
 
-    registry = registry_in_release(options, usable_plugins(options.plugin))
+    check_standard_input({"A": [before], "B": [after]})
+    sides = [runs.configured_run(options, path) for path in (before, after)]
+    opener = runs.opener(*sides)
+    registry = opener.registry(sides[0])
+    output.set_release(registry.release)
     allowed = read_allowed(allow_plugins or ())
-    first, second = (
-        read_configuration(path, registry, options.plugin, allowed) for path in (before, after)
-    )
+    first, second = (opener.configuration(side, allowed) for side in sides)
     changes = differences(first, second, registry)
     output.show(
         Report(
@@ -100,7 +96,7 @@ def diff(
 @as_command
 def migrate(
     options: CommonOptions,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=SOURCE_HELP)],
 ) -> ExitCode:
     """The same configuration in the newest apiVersion, comments kept.
 
@@ -108,18 +104,19 @@ def migrate(
     written otherwise, and what cannot be carried over, to standard error, line by line. Exit code 0
     when it takes effect as the old file did, 1 when something is not carried over.
     """
-    from ksched_cli.commands import output
-    from ksched_cli.commands.session import registry_in_release, usable_plugins
-    from ksched_cli.config.migration.migrate import migrate as migrated
-    from ksched_cli.kube.documents import decode_text, read_file
+    from ksched_cli.commands import output, runs
+    from ksched_cli.config.migration.migrate import migrate_source
+    from ksched_cli.config.sources import read_configuration_text
     from ksched_cli.report import migration as renderer
     from ksched_cli.report.forms import Report
 
-    registry = registry_in_release(options, usable_plugins(options.plugin))
-    raw, name = read_file(file)
-    migration = migrated(decode_text(raw, name), name, registry)
+    registry = runs.registry(options)
+    source = read_configuration_text(file)
+    migration = migrate_source(source, registry)
+    if options.output is Form.TABLE:
+        _check_lines(migration.text, source.path)
     for remark in migration.remarks:
-        line = renderer.line(remark, name)
+        line = renderer.line(remark, source.path)
         if renderer.is_warning(remark):
             output.warn(line)
         else:
@@ -132,3 +129,15 @@ def migrate(
         options.output,
     )
     return ExitCode.YES if migration.complete else ExitCode.NO
+
+
+def _check_lines(text: str, name: str) -> None:
+    """Raises UsageError where a CI job's runner would obey a line of a text that is to be printed
+    as it is."""
+    safe = safe_in_job(text, Form.TABLE)
+    for line, safe_line in zip(text.splitlines(), safe.splitlines(), strict=True):
+        if line != safe_line:
+            raise UsageError(
+                f"{name}: the new configuration has a line that is a command in this job's log: "
+                f"{safe_line.strip()}\n  -o json prints the text escaped"
+            )

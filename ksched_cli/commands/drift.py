@@ -16,15 +16,15 @@ def drift(options: StateOptions) -> ExitCode:
     allowed where they are, 3 when a plugin failed.
     """
     from ksched_cli.analysis import drift as analysis
-    from ksched_cli.commands import progress, session
+    from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import drift as renderer
     from ksched_cli.report.forms import Form, Report
 
-    simulation = session.open_simulation(options)
+    simulation = runs.open_simulation(runs.run_of(options))
     with progress.of_pods("pods asked about") as on_progress:
         answer = analysis.drift(simulation, on_progress)
-    session.report_defects(simulation, options.debug)
+    runs.report_defects(simulation, options.debug)
     report = Report(
         document=lambda: renderer.document(answer),
         table=lambda: renderer.table(

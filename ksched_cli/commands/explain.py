@@ -11,7 +11,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.command_line import whole_number
 from ksched_cli.commands.completion import complete_node
-from ksched_cli.commands.options import Alone, InTurn, OptionalPodName, StateOptions
+from ksched_cli.commands.options import Alone, OptionalPodName, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class ExplainOptions(StateOptions):
         typer.Option(
             "--node",
             metavar="NODE",
-            help="Show this node; repeatable.",
+            help="Show this node beside the chosen one; repeatable.",
             autocompletion=complete_node,
         ),
     ] = None
@@ -42,7 +42,6 @@ class ExplainOptions(StateOptions):
         ),
     ] = None
     alone: Alone = False
-    in_turn: InTurn = False
 
 
 def explain(
@@ -59,11 +58,9 @@ def explain(
     With --pending: every pod that stays pending, by owner and message. Exit code 0 when there is
     none, 1 when there are some, 3 when a plugin's failure leaves some undecided.
     """
-    from ksched_cli.commands import named_objects
-
     if bool(pod) == options.pending:
         raise UsageError("explain takes a POD, or --pending for all that stay pending")
-    alone = named_objects.is_alone(options.alone, options.in_turn)
+    alone = options.alone
     if not options.pending:
         return _explain_pod(options, pod, options.node or (), options.top, alone=alone)
     if options.node or options.top or alone:
@@ -75,12 +72,13 @@ def _explain_pod(
     options: StateOptions, name: str, nodes: Sequence[str], top: int | None, *, alone: bool
 ) -> ExitCode:
     from ksched_cli.analysis import explain as analysis
-    from ksched_cli.commands import named_objects, session
+    from ksched_cli.analysis import named_objects
+    from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
     from ksched_cli.report.table import PAGE
 
-    simulation = session.open_simulation(options)
+    simulation = runs.open_simulation(runs.run_of(options))
     pod = named_objects.find_pod(simulation, name, options.namespace)
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME)
@@ -103,10 +101,10 @@ def _explain_pod(
 
 def _explain_pending(options: StateOptions) -> ExitCode:
     from ksched_cli.analysis.pending import pending_report
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.report import pending as renderer
 
-    simulation = session.open_simulation(options)
+    simulation = runs.open_simulation(runs.run_of(options))
     report = pending_report(simulation)
     _show(
         options,
@@ -130,11 +128,11 @@ def _show(
     headline: Callable[[], str],
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report.forms import Report
 
-    session.report_defects(simulation, options.debug)
+    runs.report_defects(simulation, options.debug)
     shown = limit(options.everything)
     report = Report(document, lambda: table(shown), names, headline)
     show_of_state(report, options, simulation.state.changes)

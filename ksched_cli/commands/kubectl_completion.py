@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 import typer
 
-from ksched_cli.commands.main import application
+from ksched_cli.commands.main import application, exit_after
+from ksched_cli.commands.output import print_text
 
 _PROGRAM = "kubectl ksched"
 _FILES_TOO = 0  # ShellCompDirectiveDefault
@@ -45,5 +46,4 @@ def _shell_complete() -> Any:
 
 def main() -> NoReturn:
     """The console entry."""
-    print(completion(sys.argv[1:]))
-    sys.exit(0)
+    exit_after(lambda: print_text(completion(sys.argv[1:])))

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, NoReturn
 
@@ -22,6 +22,8 @@ from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, CommandLineError, described
 from ksched_cli.commands.signals import EndedBySignal, end_by, raised_signals
 from ksched_cli.errors import KschedError, OutputError, ReaderGoneError, shortened_lines
+from ksched_cli.kube.job_commands import disarmed_errors
+from ksched_cli.kube.streams import occupy_closed_streams, unfailing
 
 # Modules of ksched_cli.commands, each with a function of its name; in the order of --help.
 COMMANDS = (
@@ -96,14 +98,24 @@ def ksched(
 def main() -> NoReturn:
     """The console entry. Exit codes: 0 yes, 1 no, 2 cannot be asked, 3 a defect, 141 nobody
     reads."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the end
+    exit_after(_run)
+
+
+def exit_after(run: Callable[[], int | str | None]) -> NoReturn:
+    """Ends the process with the exit code that is returned, or with that of standard output, where
+    it cannot be written."""
+    occupy_closed_streams()
+    sys.stderr = unfailing(sys.stderr)
     if sys.stdout is None:
         sys.exit(_report_error(OutputError()))
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Lone surrogates, and what the terminal's encoding lacks, are shown escaped.
         sys.stdout.reconfigure(errors="backslashreplace")
-    code = _run()
+    with disarmed_errors():
+        try:
+            code = run()
+        except KschedError as error:
+            code = _report_error(error)
     try:
         # typer swallows the error of a pipe that nobody reads, and wraps the stream.
         if type(sys.stdout).__name__ == "PacifyFlushWrapper":
@@ -119,7 +131,7 @@ def main() -> NoReturn:
 
 
 def _run() -> int | str | None:
-    """Runs the command that the arguments name, and returns its exit code."""
+    """Runs the command that the arguments name, and returns its exit code. Raises KschedError."""
     try:
         with raised_signals():
             app = application(_named(sys.argv[1:]))
@@ -130,8 +142,8 @@ def _run() -> int | str | None:
         return exit.code
     except CommandLineError as error:
         return _report_error(described(error))
-    except KschedError as error:
-        return _report_error(error)
+    except KschedError:
+        raise
     except RecursionError:
         # Nothing but data has no bound on its depth; plugins' own are reported where they fail.
         return _report_error(KschedError("what was read is nested too deeply"))

@@ -14,6 +14,7 @@ import typer
 from ksched_cli.commands.command_line import positive_number, whole_number
 from ksched_cli.commands.completion import complete_pod
 from ksched_cli.commands.forms import check_form, parse_form
+from ksched_cli.kube.versions import MINORS
 from ksched_cli.report.forms import Form
 
 
@@ -62,13 +63,14 @@ Kubeconfig = Annotated[
     ),
     Before("plugin"),
 ]
+SOURCE_HELP = "A file, - for standard input, or FILE#NAME where a file holds several."
 Config = Annotated[
     str | None,
     typer.Option(
         "--config",
         metavar="PATH",
         envvar="KSCHED_CONFIG",
-        help="KubeSchedulerConfiguration. Without it, the default configuration.",
+        help=f"KubeSchedulerConfiguration. {SOURCE_HELP} Without it, the default configuration.",
     ),
     Before("plugin"),
 ]
@@ -106,6 +108,13 @@ Plugin = Annotated[
         metavar="MODULE:NAME|FILE.py",
         help="A plugin that is not installed; repeatable. Without a configuration it joins the "
         "default profile at every point it extends.",
+    ),
+]
+NoPlugins = Annotated[
+    bool,
+    typer.Option(
+        "--no-plugins",
+        help="Refuse plugins that a file names and --plugin does not. Installed ones stay.",
     ),
 ]
 AllowPlugins = Annotated[
@@ -163,15 +172,16 @@ Namespace = Annotated[
         show_default=False,
     ),
 ]
-KubernetesVersions = Annotated[
-    list[str] | None,
+KubernetesVersion = Annotated[
+    str,
     typer.Option(
         "--kubernetes-version",
-        metavar="1.34|1.35|1.36",
+        metavar="|".join(MINORS),
         envvar="KSCHED_KUBERNETES_VERSION",
         show_envvar=False,
-        help="Whose rules. Without it: $KSCHED_KUBERNETES_VERSION, else the highest version of the "
-        "nodes' kubelets, else the newest. compare takes several, a side each.",
+        help="The minor whose rules apply. Default: $KSCHED_KUBERNETES_VERSION, else that of the "
+        "nodes' newest kubelet, else the newest.",
+        show_default=False,
     ),
 ]
 FeatureGates = Annotated[
@@ -218,7 +228,6 @@ Alone = Annotated[
         "--alone", help="Leave the other pending pods out, rather than place each in its turn."
     ),
 ]
-InTurn = Annotated[bool, typer.Option("--in-turn", hidden=True)]
 All = Annotated[
     bool, typer.Option("--all", help="Whole lists and every node, not groups and beginnings.")
 ]
@@ -260,35 +269,105 @@ ReplayExtenders = Annotated[
 ]
 
 
+Patches = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--patch",
+        metavar="PATH=VALUE",
+        help="Set a value in the configuration, as "
+        "'profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight=3'; repeatable.",
+    ),
+    Before("plugin"),
+]
+Timeline = Annotated[
+    str,
+    typer.Option(
+        "--timeline",
+        metavar="FILE",
+        help="Replay this timeline first, and ask about the cluster at its end.",
+        show_default=False,
+    ),
+]
+Until = Annotated[
+    str,
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        help="End the timeline here: 6h, a number of seconds, or a time.",
+        show_default=False,
+    ),
+]
+EvictAtOnce = Annotated[
+    bool,
+    typer.Option(
+        "--evict-at-once",
+        help="In a replay, victims leave at once and the preemptor is tried again, as in schedule.",
+    ),
+]
+Autoscaler = Annotated[
+    str,
+    typer.Option(
+        "--autoscaler",
+        metavar="FILE",
+        help="Autoscaler file that defines the node groups of a replay.",
+        show_default=False,
+    ),
+]
+NoPreemption = Annotated[
+    bool, typer.Option("--no-preemption", help="Evict no pod; only say which could be.")
+]
+NoRetries = Annotated[
+    bool, typer.Option("--no-retries", help="Try every pod once, whatever happens after it.")
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not cache plugin results.")]
+
+
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
     """What every command takes."""
 
     plugin: Plugin = None
+    no_plugins: NoPlugins = False
+    no_extenders: NoExtenders = False
     output: Output = Form.TABLE
     quiet: Quiet = False
     no_pager: NoPager = False
-    kubernetes_version: KubernetesVersions = None
+    kubernetes_version: KubernetesVersion = ""
     feature_gates: FeatureGates = ""
     open_page: OpenPage = False
 
 
 @dataclass(frozen=True, slots=True)
-class StateOptions(CommonOptions):
-    """What every command takes that asks about a cluster state."""
+class ReplayableOptions(CommonOptions):
+    """What decides a run, but for its timeline, which `replay` takes as an argument."""
 
     state: State = None
     live: Live = False
     context: Context = ""
     kubeconfig: Kubeconfig = ""
     config: Config = None
+    patch: Patches = None
     change: ChangeOption = None
     scenario: ScenarioOption = None
     no_workloads: NoWorkloads = False
-    no_extenders: NoExtenders = False
+    autoscaler: Autoscaler = ""
+    until: Until = ""
+    evict_at_once: EvictAtOnce = False
+    tie_break: TieBreak = "name"
+    seed: Seed = None
+    no_preemption: NoPreemption = False
+    no_retries: NoRetries = False
     record_extenders: RecordExtenders = ""
     replay_extenders: ReplayExtenders = ""
+    no_cache: NoCache = False
+    plugin_timeout: PluginTimeout = 0
     namespace: Namespace = ""
     everything: All = False
     debug: Debug = False
-    plugin_timeout: PluginTimeout = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateOptions(ReplayableOptions):
+    """What every command takes that asks about a cluster state: all that a Run has."""
+
+    timeline: Timeline = ""

@@ -13,15 +13,16 @@ def plugins(options: CommonOptions) -> ExitCode:
 
     Plugins that are installed but cannot be loaded or made are listed as broken, with the cause.
     """
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.commands.session import discover_plugins, registry_in_release
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
     from ksched_cli.report import plugins as renderer
     from ksched_cli.report.forms import Report
+    from ksched_cli.run.plugins import discovered
 
-    discovery = discover_plugins(options.plugin)
-    registry = registry_in_release(options, discovery.registry)
+    discovery = discovered(options.plugin or ())
+    registry = runs.in_named_release(discovery.registry, options)
     discovery = tried(replace(discovery, registry=registry))
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}

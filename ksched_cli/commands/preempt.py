@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import Alone, InTurn, PodName, StateOptions
+from ksched_cli.commands.options import Alone, PodName, StateOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,6 @@ class PreemptOptions(StateOptions):
         ),
     ] = False
     alone: Alone = False
-    in_turn: InTurn = False
 
 
 def preempt(
@@ -37,22 +36,23 @@ def preempt(
     or would after evictions, 1 when it would not or the scheduler never looks at it, 3 when a
     plugin's failure leaves it undecided.
     """
+    from ksched_cli.analysis import named_objects
     from ksched_cli.analysis import preempt as analysis
-    from ksched_cli.commands import named_objects, session
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
 
-    simulation = session.open_simulation(options)
+    simulation = runs.open_simulation(runs.run_of(options))
     info = named_objects.find_pod(simulation, pod, options.namespace)
     answer = analysis.preempt(
         simulation,
         info,
         everything=options.all_candidates,
-        alone=named_objects.is_alone(options.alone, options.in_turn),
+        alone=options.alone,
     )
-    session.report_defects(simulation, options.debug)
+    runs.report_defects(simulation, options.debug)
     report = Report(
         document=lambda: renderer.document(answer),
         table=lambda: renderer.table(answer, limit(options.everything)),

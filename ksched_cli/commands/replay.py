@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ksched_cli.commands.command import ExitCode
-from ksched_cli.commands.options import Seed, StateOptions, TieBreak
+from ksched_cli.commands.options import ReplayableOptions
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from ksched_cli.commands.checkpoints import Checkpoints
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
-    from ksched_cli.engine.replay.world import World
     from ksched_cli.report.forms import Report
-    from ksched_cli.scenario.node_groups import AutoscalerSettings
-    from ksched_cli.scenario.timeline import Timeline
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
 
 
 Summary = Annotated[
@@ -40,24 +39,6 @@ SaveState = Annotated[
         show_default=False,
     ),
 ]
-EvictAtOnce = Annotated[
-    bool,
-    typer.Option(
-        "--evict-at-once",
-        help="Victims have no grace period, and the pod that they make room for is tried again "
-        "at once, as in schedule.",
-    ),
-]
-AutoscalerFile = Annotated[
-    str,
-    typer.Option(
-        "--autoscaler",
-        metavar="FILE",
-        help="Of kind Autoscaler: node groups, of which nodes join for pods that fit nowhere "
-        "and leave when nobody needs them.",
-        show_default=False,
-    ),
-]
 Usage = Annotated[
     bool,
     typer.Option(
@@ -69,24 +50,19 @@ CheckpointFile = Annotated[
     typer.Option(
         "--checkpoint",
         metavar="FILE",
-        help="Write the replay here every minute and when it is interrupted; the same command "
-        "goes on with it.",
+        help="Write the replay here every minute and when interrupted, to resume later.",
         show_default=False,
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayCommandOptions(StateOptions):
-    """Of `replay`: a field per option."""
+class ReplayCommandOptions(ReplayableOptions):
+    """Options of `replay`: a field per option."""
 
-    tie_break: TieBreak = "name"
-    seed: Seed = None
     summary: Summary = False
     trace: Trace = False
     save_state: SaveState = ""
-    evict_at_once: EvictAtOnce = False
-    autoscaler: AutoscalerFile = ""
     usage: Usage = False
     checkpoint: CheckpointFile = ""
 
@@ -105,26 +81,19 @@ def replay(
     pending. Exit code 0 when every pod that is not gated found a node, 1 when some stay pending, 2
     when the timeline, state or configuration is broken, 3 when a plugin failed.
     """
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import show_of_state
-    from ksched_cli.engine.simulation import Options
-    from ksched_cli.scenario.autoscaler_file import read_autoscaler
-    from ksched_cli.scenario.timeline import read_timeline
 
     _check(options)
-    tie_break = session.tie_break(options.tie_break, options.seed)
-    world = session.open_world(options, Options(tie_break=tie_break))
-    changes = world.state.changes
-    events = read_timeline(timeline, world.state, options.namespace)
-    scaling = read_autoscaler(options.autoscaler, world.state) if options.autoscaler else None
-    run = _Run(world, events, options, [] if _lists_pods(options) else None, scaling)
-    if options.checkpoint:
-        run.use_checkpoints(timeline)
+    described = runs.run_of(options, timeline=timeline)
+    run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
     replay = run.run()
-    session.report_defects(world.simulation, options.debug)
+    runs.report_defects(replay.world.simulation, options.debug)
     if options.save_state:
         _save(replay, options.save_state)
-    show_of_state(_report(replay, events.name, options, run.records), options, changes)
+    changes = run.opener.state(described).changes
+    name = "standard input" if timeline == "-" else timeline
+    show_of_state(_report(replay, name, options, run.records), options, changes)
     if replay.attempts.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if replay.pending() else ExitCode.YES
@@ -158,66 +127,58 @@ def _check(options: ReplayCommandOptions) -> None:
 class _Run:
     """records: of the pods that have left, where they are listed in the end, else None"""
 
-    world: World
-    timeline: Timeline
+    described: Run
+    opener: Opener
     options: ReplayCommandOptions
     records: list[PodRecord] | None
-    autoscaler: AutoscalerSettings | None = None
     _checkpoints: Checkpoints | None = None
 
-    def use_checkpoints(self, timeline: str) -> None:
-        """timeline: its path. Raises UsageError."""
-        from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
-
-        options = self.options
-        check_state(self.world)
-        lists_pods = self.records is not None
-        fingerprint = fingerprint_of(
-            self.world,
-            (timeline, options.autoscaler),
-            options,
-            tie_break=(options.tie_break, options.seed),
-            trace=options.trace,
-            lists_pods=lists_pods,
-            evicts_at_once=options.evict_at_once,
-        )
-        self._checkpoints = Checkpoints(
-            options.checkpoint, fingerprint, [] if self.records is None else self.records
-        )
-
     def run(self) -> Replay:
-        from ksched_cli.commands import progress
-        from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+        from ksched_cli.commands import progress, runs
+        from ksched_cli.run.open import Watch
 
-        began, checkpoints = perf_counter(), self._checkpoints
+        began = perf_counter()
         with progress.of_time() as on_progress:
 
-            def on_instant(run: Replay) -> None:
+            def on_instant(replay: Replay) -> None:
                 if on_progress is not None:
-                    on_progress(run.clock.now / 1e6, run.log.counts.events)
-                if checkpoints is not None:
-                    checkpoints.after_instant(run)
+                    on_progress(replay.clock.now / 1e6, replay.log.counts.events)
+                if self._checkpoints is not None:
+                    self._checkpoints.after_instant(replay)
 
-            options = ReplayOptions(
-                self.timeline.start,
-                self.timeline.until,
-                makes_pods=not self.options.no_workloads,
-                evicts_at_once=self.options.evict_at_once,
+            watch = Watch(
                 traces=self.options.trace,
                 on_record=None if self.records is None else self.records.append,
-                on_instant=on_instant if on_progress or checkpoints else None,
-                autoscaler=self.autoscaler,
+                on_instant=on_instant if on_progress or self.options.checkpoint else None,
             )
-            run = Replay(self.world, self.timeline.events(), options)
-            if checkpoints is None:
-                run.run()
+            replay = self.opener.replay(self.described, watch)
+            runs.introduce(replay.world.simulation)
+            if self.options.checkpoint:
+                self._run_with_checkpoints(replay)
             else:
-                checkpoints.resume(run)
-                with checkpoints.signals():
-                    run.run()
-                checkpoints.finish()
-        _note_speed(run, perf_counter() - began)
-        return run
+                replay.run()
+        _note_speed(replay, perf_counter() - began)
+        return replay
+
+    def _run_with_checkpoints(self, replay: Replay) -> None:
+        """Resumes the checkpoint, if there is one. Raises UsageError."""
+        from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
+
+        check_state(replay.world)
+        fingerprint = fingerprint_of(
+            self.described,
+            self.opener,
+            traces=self.options.trace,
+            lists_pods=self.records is not None,
+        )
+        checkpoints = Checkpoints(
+            self.options.checkpoint, fingerprint, [] if self.records is None else self.records
+        )
+        checkpoints.resume(replay)
+        self._checkpoints = checkpoints
+        with checkpoints.signals():
+            replay.run()
+        checkpoints.finish()
 
 
 def _report(
@@ -232,9 +193,6 @@ def _report(
 
     def pods() -> list[PodRecord]:
         return [*(records or ()), *run.log.live.values()]
-
-    def csv() -> str:
-        return renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())
 
     return Report(
         document=lambda: renderer.document(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ksched_cli.commands.command_line import MAX_SECONDS, whole_number
-from ksched_cli.commands.options import CommonOptions, NoExtenders, NoWorkloads
+from ksched_cli.commands.options import CommonOptions, NoWorkloads
+from ksched_cli.commands.output import note, set_release, warn
+from ksched_cli.commands.runs import configured_run, note_hosts
+from ksched_cli.commands.signals import EndedBySignal, unmasked_signals
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.sweep.execution import ExecutorOptions
-    from ksched_cli.sweep.preparation import Prepared, Settings
+    from ksched_cli.framework.discovery import ImportPolicy
+    from ksched_cli.run.run import Run
+    from ksched_cli.sweep.preparation import Prepared
+    from ksched_cli.sweep.run_process import ExecutorOptions
+    from ksched_cli.sweep.sweep_file import SweepFile
 
 
 def seconds(text: str | float) -> float:
@@ -33,7 +41,7 @@ Workers = Annotated[
         "--workers",
         metavar="N",
         parser=whole_number("--workers", 1, 1_000),
-        help="So many processes of this machine, started by Dask (ksched[sweep]).",
+        help="Number of local worker processes, started by Dask (ksched[sweep]).",
         show_default="one run after the other",
     ),
 ]
@@ -42,7 +50,7 @@ Scheduler = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="The workers of a Dask cluster that is there, as tcp://host:8786 (ksched[sweep]).",
+        help="Use the workers of a Dask cluster, as tcp://host:8786 (ksched[sweep]).",
         show_default=False,
     ),
 ]
@@ -52,7 +60,7 @@ Retries = Annotated[
         "--retries",
         metavar="N",
         parser=whole_number("--retries", 0),
-        help="How often a run is sent again whose worker is gone.",
+        help="Number of times a run is sent again after its worker is gone.",
     ),
 ]
 RunTimeout = Annotated[
@@ -61,7 +69,7 @@ RunTimeout = Annotated[
         "--run-timeout",
         metavar="SECONDS",
         parser=seconds,
-        help="A run that takes longer is ended, with its process.",
+        help="End a run that takes longer, with its process.",
     ),
 ]
 MetricOption = Annotated[
@@ -69,15 +77,15 @@ MetricOption = Annotated[
     typer.Option(
         "--metric",
         metavar="MODULE:FUNCTION|FILE.py:FUNCTION",
-        help="A figure of your own: called with the snapshot after each run and the run's record; "
+        help="Function that measures each run, called with the snapshot after it and its record; "
         "repeatable.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions(CommonOptions):
-    """What `sweep` and `tune` take: where runs are made, and what all of them have."""
+class ManyRunsOptions(CommonOptions):
+    """Options of `sweep` and `tune`: where runs are made, and what all of them have."""
 
     workers: Workers = None
     scheduler: Scheduler = ""
@@ -85,12 +93,11 @@ class RunOptions(CommonOptions):
     run_timeout: RunTimeout = 600.0
     metric: MetricOption = None
     no_workloads: NoWorkloads = False
-    no_extenders: NoExtenders = False
 
 
-def executor_options(options: RunOptions) -> ExecutorOptions:
+def executor_options(options: ManyRunsOptions) -> ExecutorOptions:
     """Raises UsageError where they contradict each other."""
-    from ksched_cli.sweep.execution import ExecutorOptions
+    from ksched_cli.sweep.run_process import ExecutorOptions
 
     if options.workers and options.scheduler:
         raise UsageError("--workers and --scheduler exclude each other")
@@ -99,26 +106,46 @@ def executor_options(options: RunOptions) -> ExecutorOptions:
     )
 
 
-def settings_of(options: RunOptions) -> Settings:
-    """What the options say of all runs."""
-    from ksched_cli.sweep.preparation import Settings
+def base_run(options: ManyRunsOptions) -> Run:
+    """What holds of all runs where the file says nothing else."""
+    from msgspec.structs import replace
 
-    return Settings(
-        tuple(options.plugin or ()),
-        tuple(options.metric or ()),
-        tuple(options.kubernetes_version or ()),
-        options.feature_gates,
-        not options.no_workloads,
-        not options.no_extenders,
+    return replace(
+        configured_run(options),
+        workloads=not options.no_workloads,
+        extenders=not options.no_extenders,
     )
 
 
-def warn_of_materials(prepared: Prepared) -> None:
-    """What the states lack; and whom the extenders of the configurations call."""
-    from ksched_cli.commands import session
-    from ksched_cli.commands.output import warn
+def import_policy(options: ManyRunsOptions, file: SweepFile) -> ImportPolicy:
+    """Which plugins may be imported. Raises UsageError where the file names another one."""
+    from ksched_cli.framework.discovery import ImportPolicy
+    from ksched_cli.sweep.plan import PLUGINS
 
+    policy = ImportPolicy(options.plugin or (), not options.no_plugins)
+    for run in map(file.plan.run, file.plan.varied(PLUGINS)):
+        for source in run.plugins:
+            policy.check(source, file.document.name)
+    return policy
+
+
+@contextmanager
+def interruptible(progress: Callable[[], str], file: str, option: str) -> Iterator[None]:
+    """Inside, a signal that ends ksched says what is done, and how the rest is. file: that the
+    option names, or \"\""""
+    try:
+        with unmasked_signals():
+            yield
+    except EndedBySignal:
+        hint = f"the same command resumes {file}" if file else f"{option} saves them"
+        note(f"interrupted: {progress()}; {hint}")
+        raise
+
+
+def introduce(prepared: Prepared) -> None:
+    """Before the runs: the release of the first is named by the result; warnings say what the
+    states lack; a note, whom the extenders of the configurations call."""
+    set_release(prepared.release)
     for line in prepared.warnings:
         warn(line)
-    if prepared.materials.extenders:
-        session.note_hosts(prepared.configurations)
+    note_hosts(prepared.configurations)

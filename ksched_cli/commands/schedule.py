@@ -11,9 +11,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
     ExtenderBind,
-    Seed,
     StateOptions,
-    TieBreak,
     Trace,
     TracedPods,
 )
@@ -31,27 +29,6 @@ class ScheduleOptions(StateOptions):
     """Of `schedule`: a field per option."""
 
     trace: Trace = False
-    tie_break: TieBreak = "name"
-    seed: Seed = None
-    no_preemption: Annotated[
-        bool, typer.Option("--no-preemption", help="Evict nobody, only say who could be.")
-    ] = False
-    no_retries: Annotated[
-        bool,
-        typer.Option(
-            "--no-retries",
-            help="Try every pod once: one that fits nowhere is not tried again when others have "
-            "come or gone.",
-        ),
-    ] = False
-    no_memory: Annotated[
-        bool,
-        typer.Option(
-            "--no-memory",
-            help="Ask every plugin anew for every pod: slower, and the same, unless a plugin's "
-            "scope promises too much.",
-        ),
-    ] = False
     extender_bind: ExtenderBind = False
     nodes: Annotated[
         bool,
@@ -70,30 +47,24 @@ def schedule(
     found a node, 1 when some stay pending, 2 when the state or configuration is broken, 3 when a
     plugin's failure leaves some pod undecided.
     """
+    from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.commands import named_objects, progress, session
+    from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import show_of_state
-    from ksched_cli.engine.simulation import Focus, Options
+    from ksched_cli.engine.simulation import Focus
+    from ksched_cli.run.open import Watch
 
     _check(options, traced or ())
     with progress.of_pods() as on_progress:
-        run_options = Options(
-            tie_break=session.tie_break(options.tie_break, options.seed),
-            detailed=options.trace and not traced,
-            preempt=not options.no_preemption,
-            retries=not options.no_retries,
-            cache_answers=not options.no_memory,
-            on_progress=on_progress,
-        )
-        simulation = session.open_simulation(
-            options, run_options, extender_bind=options.extender_bind
-        )
+        watch = Watch(detailed=options.trace and not traced, on_progress=on_progress)
+        described = runs.run_of(options, extender_bind=options.extender_bind)
+        simulation = runs.open_simulation(described, watch)
         traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
         before = node_usages(simulation.snapshot) if options.output is Form.HTML else ()
         run = simulation.run()
-    session.report_defects(simulation, options.debug)
+    runs.report_defects(simulation, options.debug)
     report = _report(simulation, run, options, traced_pods, before)
     show_of_state(report, options, simulation.state.changes)
     if run.failed:
@@ -120,8 +91,8 @@ def _report(
     before: Sequence[NodeUsage],
 ) -> Report:
     """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
+    from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.commands import named_objects
     from ksched_cli.commands.output import limit
     from ksched_cli.report import schedule as renderer
 

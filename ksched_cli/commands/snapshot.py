@@ -112,7 +112,7 @@ def snapshot(
     file. Exit code 0 when it is written, 1 when pods of the redacted state end up elsewhere, 2 when
     the cluster does not answer; then there is no file.
     """
-    from ksched_cli.commands import session
+    from ksched_cli.commands import runs
     from ksched_cli.commands.redaction import write_redacted
     from ksched_cli.commands.snapshot_origin import Origin
 
@@ -130,7 +130,8 @@ def snapshot(
         raise UsageError("--full and --redact exclude each other")
     if options.events and (options.redact or options.redact_key):
         raise UsageError("--events and --redact exclude each other")
-    registry = session.usable_plugins(options.plugin)
+    run = runs.configured_run(options)
+    registry = runs.opener(run).plugins(run)
     if options.redact or options.redact_key:
         return write_redacted(options, origin, registry, path, options.redact_key)
     return _write_plain(options, origin, registry, path)

@@ -19,7 +19,7 @@ from ksched_cli.live.kubeconfig import ClusterOptions, connect
 from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.report import snapshot as renderer
-from ksched_cli.report.forms import Form, Report
+from ksched_cli.report.forms import Form, Report, safe_in_job
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,11 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
     Raises UsageError, OutputError."""
     parts = snapshot_text(items, about)
     if not path:
-        print_text(b"".join(parts).decode().rstrip("\n"))
+        print_text(safe_in_job(b"".join(parts).decode().rstrip("\n"), Form.JSON))
         return 0
     with written_aside(path) as file:
-        for part in parts:
-            file.write(part)
-    return os.path.getsize(path)
+        size = sum(map(file.write, parts))
+    return os.path.getsize(path) if os.path.isfile(path) else size
 
 
 def show_written(form: Form, path: str, size: int, source: str, about: ClusterSnapshot) -> None:

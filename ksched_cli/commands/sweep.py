@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,68 +13,83 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
-    RunOptions,
+    ManyRunsOptions,
+    base_run,
     executor_options,
-    settings_of,
-    warn_of_materials,
+    import_policy,
+    interruptible,
+    introduce,
 )
-from ksched_cli.errors import InterruptedRunError, UsageError
+from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
     from ksched_cli.report.sweep import SweepReport
-    from ksched_cli.sweep.execution import Execution, ExecutorOptions
+    from ksched_cli.run.run import Run
+    from ksched_cli.sweep.execution import Execution
+    from ksched_cli.sweep.outcome import Outcome
+    from ksched_cli.sweep.preparation import Shared
+    from ksched_cli.sweep.run_process import ExecutorOptions
+    from ksched_cli.sweep.sweep_file import SweepFile
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions(RunOptions):
-    """Of `sweep`: a field per option."""
+class SweepOptions(ManyRunsOptions):
+    """Options of `sweep`: a field per option."""
 
     rows: Annotated[
         str,
         typer.Option(
             "--rows",
             metavar="FILE.jsonl",
-            help="Keep a row of every run here; runs that have one are not made again.",
+            help="Save a row of every run to this file; resume if it exists.",
             show_default=False,
         ),
     ] = ""
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say how many runs there are, and how long they take."),
+        typer.Option("--dry-run", help="Show how many runs there are, and how long they take."),
     ] = False
 
 
 def sweep(
     options: SweepOptions,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Sweep.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File of kind Sweep.")],
 ) -> ExitCode:
-    """Many runs: states, configurations, changes, values in configurations, seeds, versions.
+    """Many runs: states, timelines, configurations, changes, values, seeds, versions, autoscalers.
 
-    FILE names them, and this makes every combination, each as `schedule` would. The result compares
-    the variants with the first of them, run by run on the same state with the same seed. -o csv has
-    a line per run. Without --workers or --scheduler the runs are made one after the other. Exit
-    code 0 when every run came to its end, 1 when some did not, 3 when a plugin failed.
+    FILE names them, and this makes every combination, each as `schedule` would, or as `replay`
+    where there are timelines. The result compares the variants with the first of them, run by run
+    on the same state with the same seed. -o csv has a line per run. Without --workers or
+    --scheduler the runs are made one after the other. Exit code 0 when every run came to its end, 1
+    when some did not, 3 when a plugin failed.
     """
-    from ksched_cli.commands.output import set_release
     from ksched_cli.sweep.execution import Execution
-    from ksched_cli.sweep.preparation import plan_of
+    from ksched_cli.sweep.preparation import every, prepare
     from ksched_cli.sweep.rows import RowsFile
+    from ksched_cli.sweep.run_process import serially
     from ksched_cli.sweep.sweep_file import read_sweep
 
     cluster = executor_options(options)
     if options.dry_run and options.output in (Form.CSV, Form.HTML):
         raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
-    sweep_file = read_sweep(file)
-    settings = settings_of(options)
-    plan, prepared = plan_of(sweep_file, settings)
-    set_release(prepared.release)
-    warn_of_materials(prepared)
-    with RowsFile(options.rows) as rows_file:
-        execution = Execution.of(plan, rows_file)
+    sweep_file = read_sweep(file, base_run(options))
+    policy = import_policy(options, sweep_file)
+
+    def is_named(run: Run) -> bool:
+        return all(map(policy.names, run.plugins))
+
+    may_import = is_named if options.dry_run else every
+    prepared = prepare(sweep_file.document, [sweep_file.plan], options.metric or (), may_import)
+    introduce(prepared)
+    shared = replace(prepared.shared, rows=options.rows and os.path.abspath(options.rows))
+    with RowsFile(options.rows, dry_run=options.dry_run) as rows_file:
+        execution = Execution.of(sweep_file.plan, shared, rows_file)
         if options.dry_run:
-            return _show_plan(execution, cluster, options)
-        report = _run(execution, cluster, sweep_file.metrics, options.rows)
+            executor = serially(prepared.shared, cluster.timeout)
+            sample = execution.sample(executor, may_import)
+            return _show_plan(execution, sample, cluster, options)
+        report = _run(execution, shared, cluster, sweep_file, options.rows)
         _warn_of_missing_metrics(sweep_file.metrics, report)
         _show(report, execution, options)
     if report.summary.is_defective:
@@ -82,33 +98,31 @@ def sweep(
 
 
 def _run(
-    execution: Execution,
-    options: ExecutorOptions,
-    metrics: Mapping[str, str],
-    rows: str,
+    execution: Execution, shared: Shared, cluster: ExecutorOptions, file: SweepFile, rows: str
 ) -> SweepReport:
-    """Makes the runs that have no rows. Raises InterruptedRunError at Ctrl-C; the rows stay."""
+    """Makes the runs that have no rows."""
     from ksched_cli.commands import progress
     from ksched_cli.report.sweep import SweepReport
-    from ksched_cli.sweep.executors import open_executor
-    from ksched_cli.sweep.plan import Variants
+    from ksched_cli.sweep.execution import open_executor
     from ksched_cli.sweep.summary import summarize
 
-    planned, resumed = len(execution.ids), execution.resumed
+    planned, resumed = execution.planned, execution.resumed
     worker_count, begin = 1, perf_counter()
     if resumed < planned:
-        try:
-            with open_executor(execution.plan.materials, options) as (executor, worker_count):
-                begin = perf_counter()
-                with progress.of_runs() as on_row:
-                    execution.execute(executor, on_row)
-        except KeyboardInterrupt:
-            done = f"{execution.resumed:,} of {planned:,} runs are done"
-            hint = f"; the same command goes on with {rows}" if rows else "; --rows keeps them"
-            raise InterruptedRunError(f"interrupted: {done}{hint}") from None
+        with (
+            interruptible(
+                lambda: f"{execution.resumed:,} of {planned:,} runs are done", rows, "--rows"
+            ),
+            open_executor(shared, cluster) as (executor, worker_count),
+            progress.of_runs() as on_row,
+        ):
+            begin = perf_counter()
+            execution.execute(executor, on_row)
     took = perf_counter() - begin
-    variants = Variants.of(execution.plan)
-    summary = summarize(execution.all_rows(), variants, list(execution.variants), metrics)
+    plan = execution.plan
+    summary = summarize(
+        execution.results(), plan.variants, file.metrics, is_over_time=plan.is_over_time
+    )
     return SweepReport(summary, planned, resumed, took, worker_count, rows)
 
 
@@ -137,16 +151,15 @@ def _show(report: SweepReport, execution: Execution, options: CommonOptions) -> 
     )
 
 
-def _show_plan(execution: Execution, cluster: ExecutorOptions, options: CommonOptions) -> ExitCode:
-    """The runs that there would be, and how long they would take. The sample is a run of this
-    machine."""
+def _show_plan(
+    execution: Execution, sample: Outcome | None, cluster: ExecutorOptions, options: CommonOptions
+) -> ExitCode:
+    """The runs that there would be, and how long they would take. sample: a run of this machine"""
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import sweep_plan as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.sweep.execution import serially
 
-    executor = serially(execution.plan.materials, cluster.timeout)
-    plan = renderer.SweepPlan(execution, execution.sample(executor), max(cluster.workers, 1))
+    plan = renderer.SweepPlan(execution, sample, max(cluster.workers, 1))
     show(
         Report(
             document=lambda: renderer.document(plan),

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ksched_cli.commands import runs
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import (
     CommonOptions,
     Debug,
-    NoExtenders,
     PluginTimeout,
-    StateOptions,
 )
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.expectations import Failure, Outcome
+    from ksched_cli.analysis.expectations import Expectation, Failure, Outcome
     from ksched_cli.analysis.expectations_file import ExpectationsFile
+    from ksched_cli.engine.simulation import Simulation
     from ksched_cli.report.expectations import CaseResult
+    from ksched_cli.run.run import Run
 
 _MENTION = re.compile(rb"""^\s*["']?kind["']?\s*:\s*["']?Expectations\b""", re.M)
 
 
+@dataclass(frozen=True, slots=True)
+class TestOptions(CommonOptions):
+    """Options of `test`: what the command line says of the runs of all files."""
+
+    debug: Debug = False
+    plugin_timeout: PluginTimeout = 0
+
+
 def test(
-    options: CommonOptions,
+    options: TestOptions,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -38,9 +48,6 @@ def test(
             help="Files of expectations, folders with their sub-folders, globs, or -.",
         ),
     ],
-    no_extenders: NoExtenders = False,  # noqa: PT028  # a command, no test of pytest's
-    debug: Debug = False,  # noqa: PT028
-    plugin_timeout: PluginTimeout = 0,  # noqa: PT028
 ) -> ExitCode:
     """Do the expectations in these files hold?
 
@@ -51,13 +58,18 @@ def test(
     """
     from ksched_cli.analysis.expectations_file import read_expectations
     from ksched_cli.commands.output import limit, show
+    from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.report import expectations as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.junit import junit
 
-    runs = _Runs(options, no_extenders, debug, plugin_timeout)
     read = [read_expectations(path) for path in _files_of_expectations(files)]
-    cases = [case for file in read for case in runs.cases(file)]
+    policy = ImportPolicy(options.plugin or (), not options.no_plugins)
+    for file in read:
+        for source in dict.fromkeys(text for run in file.runs for text in run.plugins):
+            policy.check(source, file.path)
+    answers = _Runs(options, read)
+    cases = [case for file in read for case in answers.cases(file)]
     show(
         Report(
             document=lambda: renderer.document(cases),
@@ -66,7 +78,7 @@ def test(
         ),
         options.output,
     )
-    if runs.undecided:
+    if answers.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if all(case.passed for case in cases) else ExitCode.NO
 
@@ -87,76 +99,92 @@ def _files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
 
 
 class _Runs:
-    """Runs of the files; cases that ask about the same state, configuration, changes and version
-    share one."""
+    """Opens the files' Runs. Cases about the same Run share one, and Runs share their states."""
 
-    def __init__(
-        self, options: CommonOptions, no_extenders: bool, debug: bool, plugin_timeout: float
-    ) -> None:
-        self._options, self._plugin_timeout = options, plugin_timeout
-        self._no_extenders, self._debug = no_extenders, debug
-        self._outcomes: dict[str, tuple[Outcome, str]] = {}
+    def __init__(self, options: TestOptions, files: Sequence[ExpectationsFile]) -> None:
+        self._options = options
+        self._runs = {file.path: tuple(map(self._given, file.runs)) for file in files}
+        self._opener = runs.opener(*chain.from_iterable(self._runs.values()))
+        self._outcomes: dict[bytes, tuple[Outcome, str]] = {}
         self.undecided = False
 
+    def _given(self, run: Run) -> Run:
+        """The Run with what the command line says of all files."""
+        from msgspec.structs import replace
+
+        options = self._options
+        return replace(
+            run,
+            plugins=(*run.plugins, *(options.plugin or ())),
+            kubernetes_version=options.kubernetes_version or run.kubernetes_version,
+            feature_gates=options.feature_gates or run.feature_gates,
+            extenders=run.extenders and not options.no_extenders,
+            plugin_timeout=options.plugin_timeout,
+        )
+
     def cases(self, file: ExpectationsFile) -> Iterator[CaseResult]:
+        for expectation in file.expectations:
+            yield self._case(file, expectation)
+
+    def _case(self, file: ExpectationsFile, expectation: Expectation) -> CaseResult:
+        """The first failure in any of the file's Runs counts."""
         from ksched_cli.report.expectations import CaseResult
 
-        outcome, version = self._outcome(file)
-        for expectation in file.expectations:
+        described = self._runs[file.path]
+        version = ""
+        for run in described:
+            outcome, version = self._outcome(run)
             failure = expectation.check(outcome)
-            message, command = "", ""
             if failure is not None:
-                message = failure.message
-                command = self._explaining(file, failure, version)
-            yield CaseResult(file.path, expectation.name, message, command, version)
+                drawn = f"with seed {run.seed}: " if len(described) > 1 else ""
+                command = _explaining(run, failure, version)
+                message = f"{drawn}{failure.message}"
+                return CaseResult(file.path, expectation.name, message, command, version)
+        return CaseResult(file.path, expectation.name, "", "", version)
 
-    def _outcome(self, file: ExpectationsFile) -> tuple[Outcome, str]:
-        from ksched_cli.analysis.expectations import outcome_of
-        from ksched_cli.commands import session
+    def _outcome(self, run: Run) -> tuple[Outcome, str]:
+        from ksched_cli.run.run import as_json
 
-        key = json.dumps([file.states, file.config, file.changes, file.kubernetes_version])
+        key = as_json(run)
         if key not in self._outcomes:
-            options = self._state_options(file)
-            simulation = session.open_simulation(options)
-            outcome = outcome_of(simulation)
-            simulation.close()
-            session.report_defects(simulation, self._debug)
-            self.undecided = self.undecided or bool(outcome.run.failed)
+            outcome, simulation = self._replayed(run) if run.timeline else self._ran(run)
+            runs.report_defects(simulation, self._options.debug)
+            self.undecided = self.undecided or outcome.undecided
             self._outcomes[key] = outcome, simulation.configuration.release.version
         return self._outcomes[key]
 
-    def _state_options(self, file: ExpectationsFile) -> StateOptions:
-        """The changes are read from the file as from a scenario."""
-        common = self._options
-        minors = [file.kubernetes_version] if file.kubernetes_version else None
-        return StateOptions(
-            plugin=common.plugin,
-            quiet=common.quiet,
-            kubernetes_version=common.kubernetes_version or minors,
-            feature_gates=common.feature_gates,
-            state=list(file.states),
-            config=file.config or None,
-            scenario=[file.path] if file.changes else None,
-            no_extenders=self._no_extenders,
-            debug=self._debug,
-            plugin_timeout=self._plugin_timeout,
-        )
+    def _ran(self, run: Run) -> tuple[Outcome, Simulation]:
+        from ksched_cli.analysis.expectations import outcome_of
 
-    def _explaining(self, file: ExpectationsFile, failure: Failure, version: str) -> str:
-        """The command that shows why, as it is typed."""
-        options = self._state_options(file)
-        arguments = ["explain", failure.pod] if failure.pod else ["schedule"]
-        for path in options.state or ():
-            arguments += ["--state", path]
-        if options.config:
-            arguments += ["--config", options.config]
-        for path in options.scenario or ():
-            arguments += ["--scenario", path]
-        for source in options.plugin or ():
-            arguments += ["--plugin", source]
-        arguments += ["--kubernetes-version", ".".join(version.lstrip("v").split(".")[:2])]
-        if options.feature_gates:
-            arguments += ["--feature-gates", options.feature_gates]
-        if options.no_extenders:
-            arguments.append("--no-extenders")
-        return shlex.join(["ksched", *arguments])
+        simulation = self._opener.simulation(run)
+        runs.introduce(simulation)
+        return outcome_of(self._opener, run, simulation), simulation
+
+    def _replayed(self, run: Run) -> tuple[Outcome, Simulation]:
+        from ksched_cli.analysis.expectations import outcome_of_replay
+        from ksched_cli.engine.replay.records import PodRecord
+        from ksched_cli.run.open import Watch
+
+        departed: list[PodRecord] = []
+        replay = self._opener.replay(run, Watch(on_record=departed.append))
+        runs.introduce(replay.world.simulation)
+        outcome = outcome_of_replay(self._opener, run, replay, departed)
+        return outcome, replay.world.simulation
+
+
+def _explaining(run: Run, failure: Failure, version: str) -> str:
+    """The command that shows why, as it is typed."""
+    from msgspec.structs import replace
+
+    minor = ".".join(version.lstrip("v").split(".")[:2])
+    options = runs.arguments_of(replace(run, kubernetes_version=minor))
+    if run.timeline:
+        timeline = options.index("--timeline")
+        options[timeline : timeline + 2] = []
+        return shlex.join(["ksched", "replay", run.timeline, *options])
+    if not failure.pod:
+        return shlex.join(["ksched", "schedule", *options])
+    named = (
+        [*options, "--", failure.pod] if failure.pod.startswith("-") else [failure.pod, *options]
+    )
+    return shlex.join(["ksched", "explain", *named])

@@ -12,6 +12,7 @@ import typer
 from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, whole_number
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.selectors import parse_int64
 
 if TYPE_CHECKING:
     from ksched_cli.scenario.timelines.event_lines import Plain
@@ -22,6 +23,7 @@ _SUMMARY = "Timelines for ksched replay: of a dump, of a trace, at random."
 
 # Their times are in memory.
 MAX_PODS = 10_000_000
+MAX_PRIORITY = 2**31 - 1
 
 app = typer.Typer(help=_SUMMARY, cls=CommandGroup)
 
@@ -292,24 +294,24 @@ def _start(text: str) -> datetime:
 
 def _weighted(text: str, option: str) -> tuple[str, float]:
     """Of VALUE[=WEIGHT]. Raises UsageError."""
+    from ksched_cli.scenario.timelines.generate import WEIGHTS, parse_weight
+
     value, separator, weight = text.rpartition("=")
     if not separator:
         return text, 1.0
-    try:
-        number = float(weight)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise UsageError(f'{option}: "{weight}" is no weight: a number greater than 0 is expected')
+    number = parse_weight(weight)
+    if number is None:
+        raise UsageError(f'{option}: "{weight}" is no weight; expected {WEIGHTS}')
     return value, number
 
 
 def _priority(text: str) -> tuple[int, float]:
     value, weight = _weighted(text, "--priority")
-    try:
-        return int(value), weight
-    except ValueError:
-        raise UsageError(f'--priority takes VALUE[=WEIGHT], a whole number; not "{text}"') from None
+    number = parse_int64(value)
+    if number is None or not -MAX_PRIORITY <= number <= MAX_PRIORITY:
+        bound = f"a whole number of at most {MAX_PRIORITY:,}"
+        raise UsageError(f'--priority takes VALUE[=WEIGHT], {bound}; not "{text}"')
+    return number, weight
 
 
 def _templates(text: str) -> list[PodTemplate]:
@@ -322,11 +324,12 @@ def _write(header: Plain, events: Iterable[Plain], path: str) -> None:
     """Raises UsageError where the file cannot be written, or would not be read as lines."""
     from ksched_cli.commands.output import results
     from ksched_cli.live.snapshot_file import written_aside
+    from ksched_cli.report.forms import Form, safe_in_job
     from ksched_cli.scenario.timelines.event_lines import lines
 
     if not path:
         for line in lines(header, events):
-            results().write(line.decode())
+            results().write(safe_in_job(line.decode(), Form.JSON))
         return
     if not path.endswith(_SUFFIXES):
         raise UsageError(f"--to {path}: the name must end in {', '.join(_SUFFIXES[:2])} or .gz")

@@ -10,27 +10,27 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.run_options import (
-    RunOptions,
+    ManyRunsOptions,
+    base_run,
     executor_options,
-    settings_of,
-    warn_of_materials,
+    interruptible,
+    introduce,
 )
-from ksched_cli.errors import InterruptedRunError
 
 if TYPE_CHECKING:
     from ksched_cli.sweep.tune import TuneResult
 
 
 @dataclass(frozen=True, slots=True)
-class TuneOptions(RunOptions):
-    """Of `tune`: a field per option."""
+class TuneOptions(ManyRunsOptions):
+    """Options of `tune`: a field per option."""
 
     study: Annotated[
         str,
         typer.Option(
             "--study",
             metavar="FILE",
-            help="Keep the trials here, and go on with those that are there.",
+            help="Save trials to this file; resume if it exists.",
             show_default=False,
         ),
     ] = ""
@@ -39,7 +39,7 @@ class TuneOptions(RunOptions):
         typer.Option(
             "--best",
             metavar="FILE",
-            help="Write the tuned configuration here; else it is printed.",
+            help="Write the tuned configuration to this file instead of printing it.",
             show_default=False,
         ),
     ] = ""
@@ -47,44 +47,40 @@ class TuneOptions(RunOptions):
 
 def tune(
     options: TuneOptions,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Of kind Tune.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File of kind Tune.")],
 ) -> ExitCode:
     """The weights, args and sampling that serve one or several metrics best.
 
-    FILE names the states and seeds of the trials, the space, the objectives, and the states or
-    seeds that no trial sees: the result is compared with the untuned configuration there. Needs the
-    extra tune. Exit code 0 when it is better there, 1 when it is not.
+    FILE names the states, timelines and seeds of the trials, the space, the objectives, and the
+    states, timelines or seeds that no trial sees: there the result is compared with the untuned
+    configuration. Needs the extra tune. Exit code 0 when it is better there, 1 when it is not.
     """
     from ksched_cli.commands import progress
-    from ksched_cli.commands.output import set_release
     from ksched_cli.live.snapshot_file import check_writable
-    from ksched_cli.sweep.executors import open_executor
-    from ksched_cli.sweep.tune import read_problem, search_and_judge
+    from ksched_cli.sweep.execution import open_executor
+    from ksched_cli.sweep.preparation import prepare
+    from ksched_cli.sweep.tune import search_and_judge
     from ksched_cli.sweep.tune_file import read_tune
-    from ksched_cli.sweep.tuning import Search
+    from ksched_cli.sweep.tuning import Problem, Search
 
     cluster = executor_options(options)
     if options.best:
         check_writable(options.best)
-    settings = settings_of(options)
-    problem, prepared = read_problem(read_tune(file), settings)
-    set_release(prepared.release)
-    warn_of_materials(prepared)
+    tune_file = read_tune(file, base_run(options))
+    plans = (tune_file.plan, tune_file.held_out, tune_file.bounds)
+    prepared = prepare(tune_file.document, plans, options.metric or ())
+    introduce(prepared)
+    problem = Problem(tune_file, prepared.shared)
     search = Search(problem, options.study)
-    try:
-        with (
-            open_executor(problem.materials, cluster) as (executor, _),
-            progress.of_runs("trials") as on_trial,
-        ):
-            result = search_and_judge(problem, search, executor, on_trial)
-    except KeyboardInterrupt:
-        done = f"{search.ended:,} of {problem.file.trials:,} trials are done"
-        hint = (
-            f"; the same command goes on with {options.study}"
-            if options.study
-            else "; --study keeps them"
-        )
-        raise InterruptedRunError(f"interrupted: {done}{hint}") from None
+    trials = problem.file.trials
+    with (
+        interruptible(
+            lambda: f"{search.ended:,} of {trials:,} trials are done", options.study, "--study"
+        ),
+        open_executor(prepared.shared, cluster) as (executor, _),
+        progress.of_runs("trials") as on_trial,
+    ):
+        result = search_and_judge(problem, search, executor, on_trial)
     if options.best:
         _write(options.best, result)
     _show(result, options.best, options)

@@ -12,6 +12,7 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_paths import split_reference
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def validate(
         list[str] | None,
         typer.Argument(
             metavar="CONFIG...",
-            help="Files, folders with their sub-folders, globs, or - for standard input.",
+            help="Files, folders with their sub-folders, globs, FILE#NAME, or - for standard "
+            "input.",
         ),
     ] = None,
 ) -> ExitCode:
@@ -60,10 +62,12 @@ def validate(
     at in its place. -o sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one
     is not, 2 when a file cannot be read.
     """
+    from ksched_cli.commands import runs
     from ksched_cli.commands.output import show, warn
-    from ksched_cli.commands.session import later_registries, registry_in_release, usable_plugins
     from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.sources import find_configurations, review_text
+    from ksched_cli.kube.versions import later_releases
+    from ksched_cli.run.plugins import in_release
 
     if options.explain:
         return _explain(options.explain, configs or (), options.output)
@@ -76,8 +80,8 @@ def validate(
     if not sources.texts and not options.skip_others:
         count = len(sources.passed_over)
         raise UsageError(f"no configuration in {' '.join(configs)} ({count} YAML and JSON files)")
-    registry = registry_in_release(options, usable_plugins(options.plugin))
-    later = later_registries(registry)
+    registry = runs.registry(options)
+    later = [in_release(registry, release) for release in later_releases(registry.release)]
     texts = [review_text(source, registry, allowed, later) for source in sources.texts]
     show(_report(texts, sources, configs), options.output)
     return ExitCode.YES if all(text.review.valid for text in texts) else ExitCode.NO
@@ -93,7 +97,7 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
     from ksched_cli.report.sarif import sarif
 
     is_single = len(configs) == len(texts) == 1 and (
-        configs[0] == "-" or os.path.isfile(configs[0])
+        configs[0] == "-" or os.path.isfile(split_reference(configs[0])[0])
     )
     return Report(
         document=lambda: (

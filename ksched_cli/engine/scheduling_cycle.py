@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
@@ -27,6 +27,8 @@ NO_NODES = "no nodes available to schedule pods"
 
 # Of the rows with the best total, in any order, the one to take.
 TieBreak = Callable[[Rows], int]
+# Of a generator of random numbers: the form's number, its words, and what it drew ahead.
+DrawState: TypeAlias = tuple[int, tuple[int, ...], float | None]
 
 
 def first_by_name(ties: Rows) -> int:
@@ -42,17 +44,18 @@ class RandomChoice:
     __slots__ = ("_draw",)
 
     def __init__(self, seed: int | None) -> None:
-        self._draw = random.Random(seed)
+        self._draw = random.Random(seed)  # nosec B311  # the same draws for the same seed
 
     def __call__(self, ties: Rows) -> int:
         return int(sorted(ties.tolist())[self._draw.randrange(len(ties))])
 
     @property
-    def state(self) -> tuple[Any, ...]:
+    def state(self) -> DrawState:
         return self._draw.getstate()
 
     @state.setter
-    def state(self, state: tuple[Any, ...]) -> None:
+    def state(self, state: DrawState) -> None:
+        """Raises ValueError or TypeError for what is none."""
         self._draw.setstate(state)
 
 

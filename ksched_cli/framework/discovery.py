@@ -57,6 +57,44 @@ class UnfitError(Exception):
     """A source has no plugin, or one that does not work with this version of ksched."""
 
 
+@dataclass(frozen=True, slots=True)
+class ImportPolicy:
+    """Which plugins are imported that files of data name; installed ones always are.
+
+    named:  the sources that --plugin names
+    others: whether a file may name others
+    """
+
+    named: Sequence[str] = ()
+    others: bool = True
+
+    def names(self, source: str) -> bool:
+        """Whether --plugin names the source."""
+        return source_identity(source) in map(source_identity, self.named)
+
+    def check(self, source: str, file: str) -> None:
+        """Raises UsageError for a source that the file must not name."""
+        if not (self.others or self.names(source)):
+            raise UsageError(
+                f"{file} names the plugin {source}, and --no-plugins refuses those that --plugin "
+                "does not name"
+            )
+
+
+def source_identity(source: str) -> tuple[str, str]:
+    """The same for sources that name the same: the module or the file, and the name in it."""
+    place, name = _split(source)
+    if place.endswith(".py") and "\0" not in place:  # of which there is no file
+        place = os.path.realpath(place)
+    return place, name
+
+
+def _split(source: str) -> tuple[str, str]:
+    """The module or file, and the name in it, which may be ""."""
+    place, _, name = source.rpartition(":")
+    return (place, name) if place else (source, "")
+
+
 def discover(in_tree: Iterable[PluginEntry], sources: Sequence[str] = ()) -> Discovery:
     """sources: MODULE:NAME or FILE.py, of plugins that are not installed.
 
@@ -192,9 +230,7 @@ def _of_module(module: Any) -> Mapping[str, Any]:
 def _by_hand(source: str) -> Mapping[str, Any]:
     """source: MODULE:NAME, FILE.py or FILE.py:NAME. Without a name, the plugins that the module's
     hook returns or, where it has no hook, all plugin classes that it defines."""
-    module_name, colon, name = source.rpartition(":")
-    if not colon:
-        module_name, name = source, ""
+    module_name, name = _split(source)
     if module_name.endswith(".py"):
         module = module_of_file(Path(module_name))
     elif name:

@@ -117,7 +117,7 @@ class Registry(PluginTable[PluginEntry]):
     """Plugin name → entry, in the order they were registered."""
 
     def __init__(self, entries: Iterable[PluginEntry], release: Release | None = None) -> None:
-        """release: whose plugins these are; the oldest that ksched knows where it is left out."""
+        """release: whose plugins these are; the newest that ksched knows by default."""
         self._release = release or release_of()
         self._entries = {entry.name: entry for entry in entries}
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from ksched_cli.analysis.compare import (
     NOT_LOOKED_FOR,
     Comparison,
@@ -13,6 +15,7 @@ from ksched_cli.analysis.compare import (
     PodDifference,
     SideSummary,
     Standing,
+    differs,
 )
 from ksched_cli.analysis.usage import Utilization
 from ksched_cli.report.table import (
@@ -32,6 +35,16 @@ from ksched_cli.report.table import (
 SHOWN_GROUPS = 20
 SHOWN_BLOCKS = 10
 CAUSE_WIDTH = 30
+# What becomes of one pod, by what becomes of several.
+_SINGULAR = {
+    "move": "moves",
+    "get a node": "gets a node",
+    "become pending": "becomes pending",
+    "are evicted": "is evicted",
+    "become gated": "becomes gated",
+    "are not there": "is not there",
+    "are left out": "is left out",
+}
 DIGITS = 4
 
 
@@ -41,7 +54,14 @@ def document(answer: Comparison) -> dict[str, Any]:
         "apiVersion": "ksched/v1",
         "kind": "Comparison",
         "sides": [
-            {"name": side.name, "kubernetesVersion": side.version, "summary": _summary(side)}
+            {
+                "name": side.named.name,
+                "run": to_builtins(side.named.run),
+                "kubernetesVersion": side.version,
+                "differsIn": list(side.named.differs_in),
+                "differing": side.differing,
+                "summary": _summary(side),
+            }
             for side in answer.sides
         ],
         "pods": [_pod(pod) for pod in answer.pods],
@@ -60,6 +80,7 @@ def _summary(side: SideSummary) -> dict[str, Any]:
                 "mean": round(share.mean, DIGITS),
                 "max": round(share.max, DIGITS),
                 "stddev": round(share.stddev, DIGITS),
+                "total": round(share.total, DIGITS),
             }
             for resource, share in side.utilization.items()
         },
@@ -88,29 +109,54 @@ def headline(answer: Comparison, limit: Limit) -> str:
     if not answer.pods:
         text = f"no difference: {counted(answer.pod_count, 'pod')} in the same place on every side"
         return verdict(paragraph(text, limit), GREEN, limit)
-    verb = "differs" if len(answer.pods) == 1 else "differ"
-    text = f"{len(answer.pods):,} of {counted(answer.pod_count, 'pod')} {verb}"
-    if len(answer.sides) == 2:
-        kinds = Counter(_kind(*pod.places) for pod in answer.pods)
-        counts = (f"{count:,} {kind}" for kind, count in kinds.most_common())
-        text = f"{text}: {', '.join(counts)}"
-    return verdict(paragraph(text, limit), YELLOW, limit)
+    lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
+    return verdict("\n".join(paragraph(line, limit) for line in lines), YELLOW, limit)
 
 
-def _kind(first: Place, second: Place) -> str:
-    """What becomes of a pod from the first side to the second."""
-    if first.node and second.node:
-        return "on another node"
-    if second.node:
-        return "placed only on the second side"
+def _of_side(answer: Comparison, index: int) -> str:
+    """What the difference between a side and the first one did."""
+    side = answer.sides[index]
+    prefix = f"{side.named.name}: " if len(answer.sides) > 2 else ""
+    kinds = Counter(
+        _kind(pod.places[0], pod.places[index])
+        for pod in answer.pods
+        if differs(pod.places[0], pod.places[index])
+    )
+    because = because_of(side.named.differs_in)
+    total = counted(answer.pod_count, "pod")
+    if not kinds:
+        return f"{prefix}no difference: {total} in the same place"
+    count = kinds.total()
+    if len(kinds) == 1:
+        (kind,) = kinds
+        kind = _SINGULAR.get(kind, kind) if count == 1 else kind
+        return f"{prefix}{count:,} of {total} {kind}{because}"
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    return f"{prefix}{count:,} of {total} differ{because}: {counts}"
+
+
+def because_of(axes: Sequence[str]) -> str:
+    """` because of the configuration and the changes`."""
+    if not axes:
+        return ""
+    *first, last = (f"the {axis}" for axis in axes)
+    return f" because of {', '.join(first)} and {last}" if first else f" because of {last}"
+
+
+def _kind(first: Place, other: Place) -> str:
+    """What becomes of a pod from the first side to another."""
+    if first.node and other.node:
+        return "move"
+    if other.node:
+        return "get a node"
     endings = {
-        Standing.PENDING: "pending on the second side",
-        Standing.EVICTED: "evicted on the second side",
-        Standing.GATED: "gated on the second side",
-        Standing.ABSENT: "only on the first side",
-        Standing.IGNORED: "left out on the second side",
+        Standing.PENDING: "become pending",
+        Standing.EVICTED: "are evicted",
+        Standing.GATED: "become gated",
+        Standing.ABSENT: "are not there",
+        Standing.IGNORED: "are left out",
     }
-    return endings.get(second.standing, "otherwise")
+    return endings.get(other.standing, "otherwise")
 
 
 def _totals(sides: Sequence[SideSummary], limit: Limit) -> str:
@@ -126,13 +172,7 @@ def _totals(sides: Sequence[SideSummary], limit: Limit) -> str:
         (resource, *(_share(side.utilization.get(resource)) for side in sides))
         for resource in dict.fromkeys(key for side in sides for key in side.utilization)
     ]
-    return columns(("", *_short_names(sides)), rows, limit)
-
-
-def _short_names(sides: Sequence[SideSummary]) -> list[str]:
-    """Names without folders, where that leaves them different."""
-    names = [side.name.rpartition("/")[2] for side in sides]
-    return names if len(set(names)) == len(names) else [side.name for side in sides]
+    return columns(("", *(side.named.name for side in sides)), rows, limit)
 
 
 def _share(share: Utilization | None) -> str:
@@ -151,7 +191,7 @@ def _groups(answer: Comparison, limit: Limit) -> str:
         groups.setdefault(key, []).append(pod)
     if not groups:
         return ""
-    names = _short_names(answer.sides)
+    names = [side.named.name for side in answer.sides]
     headers = ("POD OR OWNER", "PODS", *names, "BECAUSE OF")
     rows = [
         _row(pods, len(names), limit)

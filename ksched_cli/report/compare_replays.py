@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference, ReplaySide
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.report.compare import because_of
 from ksched_cli.report.node_groups import (
     autoscaler_of,
     hours_text,
@@ -32,21 +35,24 @@ _TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("lon
 _MICRO = 1_000_000
 
 
-def document(answer: ReplayComparison, timeline: str) -> dict[str, Any]:
-    """kind ReplayComparison."""
+def document(answer: ReplayComparison) -> dict[str, Any]:
+    """kind Comparison, of runs with a timeline."""
     return {
         "apiVersion": "ksched/v1",
-        "kind": "ReplayComparison",
-        "timeline": timeline,
-        "sides": [_side(side) for side in answer.sides],
+        "kind": "Comparison",
+        "sides": [_side(answer, index) for index in range(len(answer.sides))],
         "pods": [_pod(difference) for difference in answer.differences],
     }
 
 
-def _side(side: ReplaySide) -> dict[str, Any]:
+def _side(answer: ReplayComparison, index: int) -> dict[str, Any]:
+    side = answer.sides[index]
     scaling = autoscaler_of(side.replay)
     return {
-        "name": side.name,
+        "name": side.named.name,
+        "run": to_builtins(side.named.run),
+        "differsIn": list(side.named.differs_in),
+        "differing": answer.differing[index],
         "kubernetesVersion": side.replay.world.configuration.release.version,
         "end": seconds(side.replay.clock.now),
         "summary": summary_of(side.replay),
@@ -76,14 +82,26 @@ def headline(answer: ReplayComparison, limit: Limit) -> str:
     if not answer.differences:
         text = f"no difference: {counted(answer.pod_count, 'pod')} placed alike on every side"
         return verdict(paragraph(text, limit), GREEN, limit)
-    longer = sum(difference.delay > 0 for difference in answer.differences)
-    shorter = sum(difference.delay < 0 for difference in answer.differences)
-    verb = "differs" if len(answer.differences) == 1 else "differ"
-    text = (
-        f"{len(answer.differences):,} of {counted(answer.pod_count, 'pod')} {verb}: {longer:,} "
-        f"waited longer on the last side than on the first, {shorter:,} less long"
+    lines = [_of_side(answer, index) for index in range(1, len(answer.sides))]
+    return verdict("\n".join(paragraph(line, limit) for line in lines), YELLOW, limit)
+
+
+def _of_side(answer: ReplayComparison, index: int) -> str:
+    """What the difference between a side and the first one did."""
+    side = answer.sides[index]
+    prefix = f"{side.named.name}: " if len(answer.sides) > 2 else ""
+    count = answer.differing[index]
+    total = counted(answer.pod_count, "pod")
+    if not count:
+        return f"{prefix}no difference: {total} placed alike"
+    delays = [difference.delay(index) for difference in answer.differences]
+    longer, shorter = sum(delay > 0 for delay in delays), sum(delay < 0 for delay in delays)
+    verb = "differs" if count == 1 else "differ"
+    because = because_of(side.named.differs_in)
+    return (
+        f"{prefix}{count:,} of {total} {verb}{because}: {longer:,} waited longer than on the first "
+        f"side, {shorter:,} less long"
     )
-    return verdict(paragraph(text, limit), YELLOW, limit)
 
 
 def table(answer: ReplayComparison, limit: Limit) -> str:
@@ -102,7 +120,7 @@ def _totals(answer: ReplayComparison, limit: Limit) -> str:
     ]
     rows.append(("it took", *(duration(side.replay.clock.now) for side in answer.sides)))
     rows += _node_rows(answer.sides)
-    return columns(("", *(side.name for side in answer.sides)), rows, limit)
+    return columns(("", *(side.named.name for side in answer.sides)), rows, limit)
 
 
 def _node_rows(sides: Sequence[ReplaySide]) -> list[tuple[str, ...]]:
@@ -131,9 +149,9 @@ def _node_rows(sides: Sequence[ReplaySide]) -> list[tuple[str, ...]]:
 
 
 def _pods(answer: ReplayComparison, limit: Limit) -> str:
-    ordered = sorted(answer.differences, key=lambda each: (-abs(each.delay), each.pod))
+    ordered = sorted(answer.differences, key=lambda each: (-abs(each.delay(-1)), each.pod))
     rows = [(each.pod, *map(_fate, each.records, each.waited)) for each in ordered]
-    headers = ("POD", *(side.name for side in answer.sides))
+    headers = ("POD", *(side.named.name for side in answer.sides))
     return cut_columns(headers, rows, limit.first(20), "pods") if rows else ""
 
 

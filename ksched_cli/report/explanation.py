@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ksched_cli.analysis.explain import Explanation, NodeExplanation
+from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.engine.records import NodeScore
 from ksched_cli.plugins import short_names
 from ksched_cli.report.attempts import status
@@ -23,6 +23,7 @@ from ksched_cli.report.table import (
     cut_columns,
     fits_width,
     listed,
+    marked,
     paragraph,
     verdict,
 )
@@ -95,25 +96,22 @@ def fits(node: NodeExplanation) -> bool:
 
 
 def names(explanation: Explanation) -> list[str]:
-    """The nodes that fit, best first."""
-    fitting = [node for node in explanation.nodes if fits(node)]
-    return [node.node for node in sorted(fitting, key=lambda node: (node.rank or 0, node.node))]
+    """The nodes that fit: the one taken first, then the others, best first."""
+    return [node.node for node in ranking(explanation)]
 
 
 def table(explanation: Explanation, limit: Limit) -> str:
-    """The verdict, the points of the node per plugin, the ranking, the rejected nodes by reason,
-    what to try next."""
-    fitting = sorted(
-        (node for node in explanation.nodes if fits(node)),
-        key=lambda node: (node.rank or 0, node.node),
-    )
+    """The verdict, the points per plugin of the node taken and of those asked about, the ranking,
+    the rejected nodes by reason, what to try next."""
+    fitting = ranking(explanation)
     parts = [headline(explanation, limit), _own_node(explanation, limit)]
     if fitting:
-        taken = next((node for node in fitting if node.node == explanation.node), fitting[0])
-        if taken.scores:
-            parts.append(_breakdown(taken, limit))
+        detailed = {explanation.node or fitting[0].node, *explanation.requested}
+        parts += [
+            _breakdown(node, limit) for node in fitting if node.node in detailed and node.scores
+        ]
         most = BEST_NODES if not explanation.running_on else BEST_NODES_OF_RUNNING
-        parts.append(_ranking(fitting, most, limit))
+        parts.append(_ranking(explanation.node, fitting, most, limit))
     parts += [
         _rejected(explanation, limit),
         _sampling(explanation, limit),
@@ -195,29 +193,35 @@ def _own_node(explanation: Explanation, limit: Limit) -> str:
     )
 
 
-def _ranking(fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str:
-    """The best nodes. Where that is too wide, without the plugins that score all of them alike."""
+def _ranking(taken: str, fitting: Sequence[NodeExplanation], most: int, limit: Limit) -> str:
+    """The first of them. Where that is too wide, without the plugins that score all of them
+    alike."""
     plugins = list(dict.fromkeys(chain.from_iterable(node.scores for node in fitting)))
     shown_limit = limit.first(most)
     shown = fitting[: shown_limit.rows]
     scores = {plugin: [_points(node, plugin) for node in shown] for plugin in plugins}
     note = ""
-    if not fits_width(*_ranking_cells(shown, scores), limit):
+    if not fits_width(*_ranking_cells(taken, shown, scores), limit):
         alike = {plugin: points[0] for plugin, points in scores.items() if len(set(points)) == 1}
         scores = {plugin: points for plugin, points in scores.items() if plugin not in alike}
         equal = ", ".join(f"{short_name(plugin)} {points}" for plugin, points in alike.items())
         note = paragraph(f"the same on each of them: {equal}", limit) if equal else ""
-    headers, rows = _ranking_cells(shown, scores)
+    headers, rows = _ranking_cells(taken, shown, scores)
     text = cut_columns(headers, rows, shown_limit, "that fit", len(fitting))
     return f"{text}\n{note}" if note else text
 
 
 def _ranking_cells(
-    nodes: Sequence[NodeExplanation], scores: dict[str, list[int | str]]
+    taken: str, nodes: Sequence[NodeExplanation], scores: dict[str, list[int | str]]
 ) -> tuple[list[str], list[list[object]]]:
     headers = ["RANK", "NODE", "TOTAL", *(short_name(plugin) for plugin in scores)]
     rows: list[list[object]] = [
-        [node.rank, node.node, node.total, *(points[i] for points in scores.values())]
+        [
+            node.rank,
+            marked(node.node, taken),
+            node.total,
+            *(points[i] for points in scores.values()),
+        ]
         for i, node in enumerate(nodes)
     ]
     return headers, rows

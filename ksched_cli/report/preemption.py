@@ -23,6 +23,7 @@ from ksched_cli.report.table import (
     counted,
     fits_width,
     listed,
+    marked,
     paragraph,
     verdict,
 )
@@ -181,14 +182,15 @@ def _criteria(answer: PreemptionAnswer, limit: Limit) -> str:
 
 
 def _candidates(answer: PreemptionAnswer, limit: Limit) -> str:
-    """The best of them. Where it would be too wide, of the rejections only the plugins."""
+    """The one taken and the best of the others. Where it would be too wide, of the rejections only
+    the plugins."""
     shown = answer.candidates if limit.rows is None else answer.candidates[:BEST_CANDIDATES]
     if not shown:
         return ""
     headers: tuple[str, ...] = ("CANDIDATE", "EVICTED", "PRIORITY", "STARTED", "BECAUSE WITH IT")
-    rows = [row for candidate in shown for row in _candidate_rows(candidate, limit, _why)]
+    rows = _candidate_rows(answer.node, shown, limit, _why)
     if not fits_width(headers, rows, replace(limit, width=(limit.width or 0) + WRAPPED)):
-        rows = [row for candidate in shown for row in _candidate_rows(candidate, limit, _plugin)]
+        rows = _candidate_rows(answer.node, shown, limit, _plugin)
     if not any(row[STARTED] for row in rows):
         headers = (*headers[:STARTED], *headers[STARTED + 1 :])
         rows = [(*row[:STARTED], *row[STARTED + 1 :]) for row in rows]
@@ -198,13 +200,26 @@ def _candidates(answer: PreemptionAnswer, limit: Limit) -> str:
 
 
 def _candidate_rows(
-    candidate: CandidateNode, limit: Limit, why: Callable[[Rejection], str]
+    taken: str,
+    candidates: Sequence[CandidateNode],
+    limit: Limit,
+    why: Callable[[Rejection], str],
 ) -> list[tuple[object, ...]]:
-    """A row for each victim, and one for the pods that may stay."""
+    """Of each, a row for each victim, and one for the pods that may stay."""
+    return [
+        row
+        for candidate in candidates
+        for row in _victim_rows(marked(candidate.node, taken), candidate, limit, why)
+    ]
+
+
+def _victim_rows(
+    heading: str, candidate: CandidateNode, limit: Limit, why: Callable[[Rejection], str]
+) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     shown = candidate.victims if limit.rows is None else candidate.victims[:SHOWN_VICTIMS]
     for victim in shown:
-        where = "" if rows else candidate.node
+        where = "" if rows else heading
         parts = [why(victim.rejection)] if victim.rejection else []
         if victim.pdb_violated_by:
             parts.append(f"violates {', '.join(victim.pdb_violated_by)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,9 @@ from ksched_cli.sweep.summary import (
 
 DIGITS = 6
 STATUSES = ("ok", "error", "timeout", "lost")
-_FIXED = ("id", "state", "configuration", "changes", "plugins", "kubernetesVersion", "seed",
-          "status", "error", "placed", "pending", "gated", "evicted", "nodesUsed", "placements",
-          "seconds", "worker")  # fmt: skip
+_FIXED = ("id", "state", "timeline", "configuration", "changes", "plugins", "kubernetesVersion",
+          "autoscaler", "seed", "status", "error", "placed", "pending", "gated", "evicted",
+          "nodesUsed", "placements", "seconds", "worker")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,8 @@ def _failures(failures: Sequence[Failure], limit: Limit) -> str:
 
 
 def _example(parameters: Mapping[str, Any]) -> str:
-    parts = [str(parameters["state"]), str(parameters["configuration"])]
+    named = ("state", "timeline", "configuration", "autoscaler")
+    parts = [str(parameters[name]) for name in named if parameters.get(name) is not None]
     parts += [f"{name}={value}" for name, value in parameters["patches"].items()]
     if parameters.get("seed") is not None:
         parts.append(f"seed {parameters['seed']}")
@@ -244,8 +245,8 @@ def _example(parameters: Mapping[str, Any]) -> str:
 
 
 def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """A line per run, a column per parameter and figure; of a run that was made again, the last."""
-    flat = list({row["id"]: _flat(row) for row in rows}.values())
+    """A line per run, a column per parameter and figure."""
+    flat = [{printable(name): _shown(value) for name, value in _flat(row)} for row in rows]
     names = dict.fromkeys((*_FIXED, *(name for row in flat for name in row)))
     text = io.StringIO()
     writer = csv.DictWriter(text, list(names), restval="", lineterminator="\n")
@@ -254,15 +255,19 @@ def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {name: row[name] for name in _FIXED if name in row}
-    flat["plugins"] = " ".join(row["plugins"])
-    for name, value in row["patches"].items():
-        flat[f"patches.{name}"] = value if isinstance(value, str) else json.dumps(value)
-    for resource, share in row.get("utilization", {}).items():
-        flat |= {f"utilization.{resource}.{key}": value for key, value in share.items()}
-    flat |= {f"metrics.{name}": value for name, value in row.get("metrics", {}).items()}
-    return {printable(name): _shown(value) for name, value in flat.items()}
+def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The figures of a group are columns, as `wait.mean`; values of patches are JSON."""
+    for name, value in row.items():
+        if name == "plugins":
+            yield name, " ".join(value)
+        elif not isinstance(value, Mapping):
+            yield name, value
+        else:
+            for key, item in value.items():
+                if name == "patches" and not isinstance(item, str):
+                    item = json.dumps(item)
+                nested = item if isinstance(item, Mapping) else {"": item}
+                yield from ((".".join(filter(None, (name, key, k))), v) for k, v in nested.items())
 
 
 def _shown(value: Any) -> Any:

@@ -39,7 +39,7 @@ def document(result: TuneResult, file: str) -> dict[str, Any]:
         "best": _trial(result.best),
         "front": [_trial(trial) for trial in result.front],
         "heldOut": {
-            "runs": len(result.problem.held_out_runs()),
+            "runs": len(tune.held_out),
             "better": result.is_better,
             "variants": [
                 {

@@ -16,7 +16,7 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
-from ksched_cli.kube.plain_json import json_of, plain_json
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.daemon_pods import target_node
@@ -132,7 +132,7 @@ def _remember(after: Manifest, manifest: Manifest) -> None:
     """Where kubectl applied the object before, what it has applied now."""
     annotations = (after.get("metadata") or {}).get("annotations") or {}
     if _LAST_APPLIED in annotations:
-        text = json_of(manifest).decode()
+        text = msgspec.json.encode(manifest).decode()
         after["metadata"]["annotations"] = {**annotations, _LAST_APPLIED: text}
 
 

@@ -84,12 +84,12 @@ def read_arguments(
     names: list[str] = []
     flags: dict[str, str] = {}
     rest = iter(tokens)
-    for token in rest:
-        if token.startswith("-") and token != "-":
-            flag, value = _read_flag(text, token, takes_value, rest)
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            flag, value = _read_flag(text, word, takes_value, rest)
             flags[flag] = value
         else:
-            names.append(token)
+            names.append(word)
     namespace = flags.pop("--namespace", namespace)
     return Arguments(text, tuple(names), flags, namespace, folder)
 

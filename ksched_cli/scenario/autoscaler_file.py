@@ -30,12 +30,14 @@ _MAX_SECONDS = 1e9
 Path = tuple[str | int, ...]
 
 
-def read_autoscaler(path: str, state: ClusterState) -> AutoscalerSettings:
-    """state: that has the nodes which groups are like.
+def read_autoscaler(path: str, state: ClusterState, name: str = "") -> AutoscalerSettings:
+    """state: that has the nodes which groups are like; name: of the file in messages, its path by
+    default.
 
     Raises InputError, with line and column where the text has them.
     """
-    raw, name = read_file(path)
+    raw, own = read_file(path)
+    name = name or own
     text = decode_text(raw, name)
     documents = list(load_documents(text, name))
     if len(documents) != 1:

@@ -16,7 +16,7 @@ from ksched_cli.cluster.objects import KubeObject, Pod, encode_hook
 from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
-from ksched_cli.kube.plain_json import json_of, plain_json
+from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.scenario.pod_passes import replace_pods, select_by_name
 
 Manifest = dict[str, Any]
@@ -33,7 +33,7 @@ def load_objects(state: ClusterState, manifests: Iterable[Plain], source: str) -
     classes = {name: item for name, item in state.priority_classes.items() if name not in names}
     collector = Collector(_NO_KIND, classes)
     for index, manifest in enumerate(manifests):
-        data = json_of(manifest, source)
+        data = msgspec.json.encode(manifest)
         try:
             collector.add(Document(Source(source, data), index, msgspec.Raw(data)))
         except InputError as error:

@@ -19,11 +19,11 @@ from msgspec import Struct, structs
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.errors import InputError, Position
+from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
-from ksched_cli.kube.plain_json import json_of
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
@@ -168,7 +168,7 @@ class Timeline:
         events = []
         for index, data in enumerate(self.header.get("events") or ()):
             try:
-                line = _decode_line(json_of(data, self.name))
+                line = _decode_line(_encode(data))
                 events.append(self._event(line, index))
             except (EventError, msgspec.ValidationError, InputError) as error:
                 position = locate(self._text, 0, ("events", index))
@@ -243,7 +243,7 @@ class Timeline:
         metadata = {"name": _NAME, "namespace": _NAMESPACE, **given}
         metadata |= {"name": _NAME, "namespace": _NAMESPACE}
         own = {"apiVersion": "v1", "kind": "Pod", **manifest, "metadata": metadata}
-        text = json_of(own, self.name)
+        text = _encode(own)
         before, _, rest = text.partition(msgspec.json.encode(_NAME))
         between, _, after = rest.partition(msgspec.json.encode(_NAMESPACE))
         namespace = str(given.get("namespace") or "default")
@@ -254,7 +254,7 @@ class Timeline:
         if manifest["apiVersion"] != "v1":
             raise EventError(f'a pod has apiVersion "v1", not "{manifest["apiVersion"]}"')
         pod = load_objects(self.state, [manifest], self.name).pods[0]
-        key = json_of(manifest.get("spec"), self.name)
+        key = _encode(manifest.get("spec"))
         spec = self._specs.get(key)
         if spec is not None:
             return structs.replace(pod, spec=spec)
@@ -295,6 +295,20 @@ class Timeline:
         if moment < 0:
             raise EventError(f'"{at}" is before the start')
         return moment
+
+    def moment(self, text: str) -> int:
+        """Microseconds after the start of a moment that an option names: `6h`, seconds, or a time.
+        Raises UsageError."""
+        try:
+            seconds: float | None = parse_duration(text) / 1e9
+        except DurationError:
+            is_number = text.replace(".", "", 1).isdecimal()
+            seconds = float(text) if is_number else None
+        try:
+            return self.time(text if seconds is None else seconds)
+        except EventError as error:
+            problem = "expected 6h, a number of seconds, or a time as 2026-01-31T12:00:00Z"
+            raise UsageError(f"--until {text}: {error}; {problem}") from None
 
 
 def _microseconds(seconds: float, name: str) -> int:
@@ -342,16 +356,18 @@ def _read(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
         raise InputError(name, f"cannot be read: {error}; is the file complete?") from None
 
 
-def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeline:
+def read_timeline(path: str, state: ClusterState, namespace: str = "", name: str = "") -> Timeline:
     """The timeline in a file; "-" is standard input, a document.
 
     state: whose priority classes the pods may name
     namespace: of names in changes
+    name: of the file in messages; its path by default
     Raises InputError, with line and column where the text has them.
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
-        return _read_lines(path, state, namespace)
-    raw, name = read_file(path)
+        return _read_lines(path, state, namespace, name or path)
+    raw, own = read_file(path)
+    name = name or own
     text = decode_text(unpacked(raw, name), name)
     documents = list(load_documents(text, name))
     if len(documents) != 1:
@@ -360,18 +376,18 @@ def read_timeline(path: str, state: ClusterState, namespace: str = "") -> Timeli
     return Timeline(name, documents[0], state, namespace, _path=path, _text=text)
 
 
-def _read_lines(path: str, state: ClusterState, namespace: str) -> Timeline:
+def _read_lines(path: str, state: ClusterState, namespace: str, name: str) -> Timeline:
     try:
         with open_lines(path) as file:
-            first = next(_read(file, path), b"")
+            first = next(_read(file, name), b"")
     except FileNotFoundError:
-        raise InputError(path, "there is no such file") from None
+        raise InputError(name, "there is no such file") from None
     except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+        raise InputError(name, f"cannot be read: {error.strerror}") from None
     try:
         header = msgspec.json.decode(first)
     except _UNREADABLE as error:
         problem = f"the first line is no JSON: {error}"
-        raise InputError(path, problem, position=Position(1, 1), hint=_HINT) from None
-    check_document(header, "timeline", decode_text(first, path), path, _HINT)
-    return Timeline(path, header, state, namespace, _path=path)
+        raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
+    check_document(header, "timeline", decode_text(first, name), name, _HINT)
+    return Timeline(name, header, state, namespace, _path=path)

@@ -2,123 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
-from ksched_cli.errors import InputError
-from ksched_cli.sweep.materials import Materials, Run
-from ksched_cli.sweep.outcome import Outcome
-from ksched_cli.sweep.plan import Plan, Variants
-from ksched_cli.sweep.rows import Row, RowsFile, problem_of
-from ksched_cli.sweep.run_process import RunProcess
+import msgspec
 
-# Gives every run with its outcome, in any order. The second argument is how many runs there are.
-Executor = Callable[[Iterator[Run], int], Iterator[tuple[Run, Outcome]]]
+from ksched_cli.errors import InputError, MissingExtraError
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.outcome import Outcome, Task
+from ksched_cli.sweep.plan import Indexes, Parameters, Plan
+from ksched_cli.sweep.preparation import Shared, every
+from ksched_cli.sweep.rows import Row, RowsFile, outcome_of
+from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
+
 OnRow = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutorOptions:
-    """workers: how many to start on this machine; address: of the scheduler of a cluster, in place
-    of them; without both, runs are made one after the other
-    retries: how often runs are sent again whose worker is gone
-    timeout: seconds that a run may take
-    """
+@contextmanager
+def open_executor(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
+    """What makes runs, and how many workers it has. Raises KschedError where there is no Dask, or
+    the cluster cannot be used."""
+    if not options.workers and not options.address:
+        yield serially(shared, options.timeout), 1
+        return
+    try:
+        from ksched_cli.sweep.dask_workers import on_cluster
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("distributed", "dask"):
+            raise
+        option = "--scheduler" if options.address else "--workers"
+        raise MissingExtraError(option, "sweep") from None
+    with on_cluster(shared, options) as executor:
+        yield executor
 
-    workers: int = 0
-    address: str = ""
-    retries: int = 2
-    timeout: float = 600.0
+
+class Result(NamedTuple):
+    """A run of a plan that has a row. variant, pair: see Plan"""
+
+    id: str
+    variant: str
+    pair: Indexes
+    parameters: Parameters
+    outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Execution:
     """A plan, and where its rows go.
 
-    ids:      of all runs of the plan
-    variants: their names, in order; the first is the baseline
+    ids: of the plan's runs, in order; equal ones are one run
     """
 
     plan: Plan
     rows: RowsFile
-    ids: set[str] = field(default_factory=set)
-    variants: dict[str, None] = field(default_factory=dict)
+    ids: Sequence[str]
 
     @classmethod
-    def of(cls, plan: Plan, rows: RowsFile) -> Execution:
-        """Raises InputError, see `check`."""
-        execution = cls(plan, rows)
-        comparison = Variants.of(plan)
-        for run in plan.runs():
-            execution.ids.add(run.id)
-            execution.variants[comparison.name_of(plan.parameters(run))] = None
-        for row in execution.all_rows():
-            execution.check(row, comparison)
+    def of(cls, plan: Plan, shared: Shared, rows: RowsFile) -> Execution:
+        """Raises InputError for a row of this plan that was changed since it was written."""
+        execution = cls(plan, rows, [shared.id_of(run) for run in plan.runs()])
+        for row in rows.rows(execution._unique):
+            try:
+                outcome_of(row)
+            except ValueError as error:
+                hint = "Rows are not to be changed; without this one, the run is made again."
+                problem = f"the row of run {row['id']}: {error}"
+                raise InputError(rows.path, problem, hint=hint) from None
         return execution
 
-    def check(self, row: Row, comparison: Variants) -> None:
-        """Raises InputError for a row of this plan that was changed since it was written."""
-        problem = problem_of(row)
-        if not problem and row["patches"].keys() != {axis.name for axis in self.plan.patches}:
-            problem = "it has other patches than the sweep"
-        if not problem and comparison.name_of(row) not in self.variants:
-            problem = "the sweep has no such run"
-        if problem:
-            hint = "Rows are not to be changed; without this one, the run is made again."
-            raise InputError(self.rows.path, f"the row of run {row['id']}: {problem}", hint=hint)
+    @cached_property
+    def _unique(self) -> dict[str, None]:
+        return dict.fromkeys(self.ids)
+
+    @property
+    def planned(self) -> int:
+        """How many runs there are."""
+        return len(self._unique)
 
     @property
     def resumed(self) -> int:
-        """How many runs have rows already."""
-        return len(self.ids & self.rows.settled)
+        """How many of them have rows already."""
+        return len(self._unique.keys() & self.rows.settled)
 
-    def missing(self) -> Iterator[Run]:
+    def missing(self) -> Iterator[Task]:
         """The runs without rows; each once."""
         queued = set(self.rows.settled)
-        for run in self.plan.runs():
-            if run.id not in queued:
-                queued.add(run.id)
-                yield run
+        for number, identity in enumerate(self.ids):
+            if identity not in queued:
+                queued.add(identity)
+                yield Task(identity, self.plan.run(self.plan.at(number)), number)
 
     def execute(self, executor: Executor, on_row: OnRow | None = None) -> int:
         """Makes the missing runs, and returns how many there were. on_row: called with how many
         rows there are, and of how many."""
         done = self.resumed
-        count = len(self.ids) - done
-        for run, outcome in executor(self.missing(), count):
-            self.rows.append({"id": run.id, **self.plan.parameters(run), **outcome})
+        count = self.planned - done
+        for task, outcome in executor(self.missing(), count):
+            self.rows.append(self._row(task.id, task.number, msgspec.to_builtins(outcome)))
             done += 1
             if on_row is not None:
-                on_row(done, len(self.ids))
+                on_row(done, self.planned)
         return count
 
+    def _row(self, identity: str, number: int, outcome: Row) -> Row:
+        return {"id": identity, **self.plan.parameters(self.plan.at(number)), **outcome}
+
     def all_rows(self) -> Iterator[Row]:
-        """Those of this plan's runs; the file may have others."""
-        return (row for row in self.rows.rows() if row["id"] in self.ids)
+        """Those of this plan's runs, in its order and by its names; the file may have others."""
+        for number, row in self._numbered():
+            yield self._row(row["id"], number, msgspec.to_builtins(outcome_of(row)))
 
-    def sample(self, executor: Executor) -> tuple[float, Outcome] | None:
-        """The seconds that a run takes once its state has been read, and its outcome; None where no
-        run is missing. No row is written."""
-        runs = list(islice(self.missing(), 1))
-        if not runs:
+    def results(self) -> Iterator[Result]:
+        """The same, to be compared."""
+        plan = self.plan
+        for number, row in self._numbered():
+            indexes = plan.at(number)
+            parameters, outcome = plan.parameters(indexes), outcome_of(row)
+            yield Result(row["id"], plan.variant(indexes), plan.pair(indexes), parameters, outcome)
+
+    def _numbered(self) -> Iterator[tuple[int, Row]]:
+        numbers = (number for number, identity in enumerate(self.ids) if identity in self.rows)
+        return zip(numbers, self.rows.rows(self.ids), strict=True)
+
+    def sample(
+        self, executor: Executor, may_import: Callable[[Run], bool] = every
+    ) -> Outcome | None:
+        """The outcome of a run whose state has been read; None where no run is missing whose
+        plugins may be imported. No row is written."""
+        tasks = list(islice((task for task in self.missing() if may_import(task.run)), 1))
+        if not tasks:
             return None
-        *_, (_, outcome) = executor(iter(runs * 2), 2)
-        return outcome["seconds"], outcome
-
-
-def serially(materials: Materials, timeout: float) -> Executor:
-    """One run after the other, in a process that is not this one.
-
-    timeout: seconds that a run may take
-    """
-
-    def execute(runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
-        process = RunProcess(materials, timeout)
-        try:
-            for run in runs:
-                yield run, {**process.perform(run), "worker": "serial"}
-        finally:
-            process.close()
-
-    return execute
+        times = 1 if tasks[0].run.timeline else 2  # a replay takes longer than reading its state
+        *_, (_, outcome) = executor(iter(tasks * times), times)
+        return outcome

@@ -9,26 +9,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.engine.records import RunRecord
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.discovery import UnfitError, module_of_file
 from ksched_cli.framework.measures import Measures
-from ksched_cli.sweep.materials import CodeSource
+from ksched_cli.run.inputs import CodeSource
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """function: of the snapshot after the run and its record; gives a number, or numbers by
-    name"""
+    """function: of the snapshot after the run and its record, a RunRecord or of a replay a
+    ReplayRecord; gives a number, or numbers by name"""
 
     name: str
     function: Callable[..., Any]
 
-    def figures(self, simulation: Simulation, record: RunRecord) -> dict[str, float]:
+    def figures(self, snapshot: Snapshot, record: object) -> dict[str, float]:
         """By name. Raises PluginDefectError where the function fails, or gives no numbers."""
         try:
-            answer = self.function(simulation.snapshot, record)
+            answer = self.function(snapshot, record)
         except Exception as error:
             raise PluginDefectError(f"metric {self.name}: {_text_of(error)}", "") from error
         if isinstance(answer, Mapping):

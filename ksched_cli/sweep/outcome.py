@@ -1,84 +1,223 @@
-"""A run, and what comes of it as plain data: the part of a row that is not its parameters."""
+"""A run, and what comes of it: the part of a row that is not its parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
+
+from ksched_cli.analysis.replay_figures import Durations, ReplayRecord, replay_figures
 from ksched_cli.analysis.usage import nodes_used, utilization
-from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import KschedError, PluginDefectError
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import DIGEST_LENGTH, Run
-from ksched_cli.sweep.metrics import plugin_figures
+from ksched_cli.run.inputs import DIGEST_LENGTH
+from ksched_cli.run.open import Opener, Watch
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.checkpoints import RunCheckpoint
+from ksched_cli.sweep.metrics import Metric, plugin_figures
+from ksched_cli.sweep.preparation import Shared
 
-Outcome = dict[str, Any]
-
-OK, ERROR, TIMEOUT, LOST = "ok", "error", "timeout", "lost"
+OK: Final = "ok"
+ERROR: Final = "error"
+TIMEOUT: Final = "timeout"
+LOST: Final = "lost"
 DIGITS = 6
+SERIAL = "serial"
+
+# Beyond these no run has figures, and sums of them are none.
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Figure = Annotated[float, Meta(ge=-1e300, le=1e300)]
 
 
-def perform(environment: RunEnvironment, run: Run) -> Outcome:
-    """Whatever goes wrong in the run is in its outcome."""
-    begin = perf_counter()
-    try:
-        outcome = _figures(environment, run)
-    except KschedError as error:
-        outcome = failure(str(error), isinstance(error, PluginDefectError))
-    except Exception as error:
-        outcome = failure(f"{type(error).__name__}: {error}", True)
-    outcome["seconds"] = round(perf_counter() - begin, DIGITS)
-    return outcome
+class _Attempted(Struct, frozen=True, kw_only=True, rename="camel"):
+    """seconds: that the run took; worker: who made it"""
+
+    seconds: Figure = 0.0
+    worker: str = ""
 
 
-def failure(message: str, is_defect: bool = False, status: str = ERROR) -> Outcome:
-    """is_defect: of a plugin or of ksched, not of what the run is made from"""
-    return {"status": status, "error": message, "defect": is_defect}
+class Failed(_Attempted, frozen=True, kw_only=True):
+    """A run that did not come to its end. is_defect: a plugin or ksched is to blame, not what the
+    run is made from"""
+
+    status: Literal["error", "timeout", "lost"] = ERROR
+    error: str
+    is_defect: bool = msgspec.field(default=False, name="defect")
 
 
-def _figures(environment: RunEnvironment, run: Run) -> Outcome:
-    """Raises KschedError."""
-    simulation = environment.simulation(run)
-    try:
-        record = simulation.run()
-    finally:
-        simulation.close()
-    if record.failed:
-        return failure(_defect_of(simulation), True)
-    metrics = plugin_figures(simulation)
-    for metric in environment.metrics:
-        metrics |= metric.figures(simulation, record)
-    snapshot = simulation.snapshot
+class Share(Struct, frozen=True, forbid_unknown_fields=True):
+    """What pods request of what the nodes have."""
+
+    mean: Figure
+    max: Figure
+    stddev: Figure
+
+
+class Ended(_Attempted, frozen=True, kw_only=True):
+    """A run that came to its end. What follows `metrics` is of replays, see ReplayFigures.
+
+    placements: a digest, the same where the same pods are on the same nodes
+    metrics:    of plugins and of --metric
+    """
+
+    status: Literal["ok"] = OK
+    placed: Count
+    pending: Count
+    gated: Count
+    evicted: Count
+    nodes_used: Count
+    utilization: dict[str, Share]
+    placements: str
+    metrics: dict[str, Figure]
+    ended: Count | UnsetType = UNSET
+    wait: Durations | UnsetType = UNSET
+    job_completion_time: Durations | UnsetType = UNSET
+    pending_hours: Figure | UnsetType = UNSET
+    node_hours: Figure | UnsetType = UNSET
+    used_node_hours: Figure | UnsetType = UNSET
+
+    def figures(self) -> dict[str, float]:
+        """All of its numbers, `utilization.cpu.mean` among them."""
+        plain = msgspec.to_builtins(self)
+        own, seconds = plain.pop("metrics"), plain.pop("seconds")
+        return {**dict(_numbers(plain)), "seconds": seconds, **own}
+
+
+def _numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{prefix}{name}.")
+        elif not isinstance(value, str):
+            yield f"{prefix}{name}", value
+
+
+Outcome: TypeAlias = Ended | Failed
+
+
+class Task(Struct, frozen=True):
+    """A run to make. id: of its row; number: in its plan"""
+
+    id: str
+    run: Run
+    number: int = 0
+
+
+class Performer:
+    """Makes runs in this process. What they have in common is read once."""
+
+    def __init__(self, shared: Shared, opener: Opener | None = None) -> None:
+        """opener: of the Runs, where they are opened in this process for other questions, too"""
+        self._shared = shared
+        self._opener = opener or shared.opener()
+
+    @cached_property
+    def _metrics(self) -> tuple[Metric, ...]:
+        """Raises UsageError where a function cannot be loaded."""
+        return self._shared.load_metrics()
+
+    def read(self, run: Run) -> None:
+        """The state of a run, which takes long. What is wrong with it, `perform` says."""
+        try:
+            self._opener.base_state(run)
+        except Exception:
+            return
+
+    def perform(self, task: Task) -> Outcome:
+        """Whatever goes wrong in the run is in its outcome."""
+        begin = perf_counter()
+        outcome: Outcome
+        try:
+            outcome = self._replay(task) if task.run.timeline else self._simulate(task.run)
+        except KschedError as error:
+            outcome = Failed(error=str(error), is_defect=isinstance(error, PluginDefectError))
+        except Exception as error:
+            outcome = Failed(error=f"{type(error).__name__}: {error}", is_defect=True)
+        return structs.replace(outcome, seconds=round(perf_counter() - begin, DIGITS))
+
+    def _simulate(self, run: Run) -> Outcome:
+        """Raises KschedError."""
+        simulation = self._opener.simulation(run)
+        try:
+            record = simulation.run()
+        finally:
+            simulation.close()
+        if record.failed:
+            return _failure_of(simulation)
+        lines = [f"{pod} {node}\n" for pod, node in record.placements.items()]
+        return Ended(
+            placed=len(record.placements),
+            pending=len(record.pending),
+            gated=len(record.gated),
+            evicted=len(record.evicted),
+            nodes_used=nodes_used(simulation.snapshot),
+            utilization=_utilization(simulation),
+            placements=_digest(lines, (eviction.pod for eviction in record.evicted)),
+            metrics=self._own_figures(simulation, record),
+        )
+
+    def _replay(self, task: Task) -> Outcome:
+        """Raises KschedError."""
+        departed: list[PodRecord] = []
+        rows = "" if task.run.replay_extenders else self._shared.rows  # a recording begins anew
+        path = rows and f"{rows}.{task.id}.checkpoint"
+        saved = RunCheckpoint(path, task.id, departed)
+        on_instant = saved.after_instant if path else None
+        watch = Watch(on_record=departed.append, on_instant=on_instant)
+        replay = self._opener.replay(task.run, watch)
+        try:
+            saved.resume(replay)
+            replay.run()
+        finally:
+            replay.world.simulation.close()
+            saved.remove()
+        simulation, log = replay.world.simulation, replay.log
+        if replay.attempts.failed:
+            return _failure_of(simulation)
+        record = ReplayRecord.of(replay, departed)
+        figures = replay_figures(record)
+        outcomes = [each.outcome for each in log.live.values()]
+        lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in record.pods if pod.node]
+        evicted = (pod.pod for pod in record.pods if pod.evicted is not None)
+        ended = Ended(
+            placed=log.counts.placed,
+            pending=outcomes.count(PodOutcome.PENDING),
+            gated=outcomes.count(PodOutcome.GATED),
+            evicted=log.counts.evicted,
+            nodes_used=figures.nodes_used,
+            utilization=_utilization(simulation),
+            placements=_digest(lines, evicted),
+            metrics=self._own_figures(simulation, record),
+        )
+        present = {name: each for name, each in structs.asdict(figures).items() if each is not None}
+        return structs.replace(ended, **present)
+
+    def _own_figures(self, simulation: Simulation, record: object) -> dict[str, float]:
+        """Raises PluginDefectError where a plugin or a function fails."""
+        figures = plugin_figures(simulation)
+        for metric in self._metrics:
+            figures |= metric.figures(simulation.snapshot, record)
+        return figures
+
+
+def _utilization(simulation: Simulation) -> dict[str, Share]:
     return {
-        "status": OK,
-        "placed": len(record.placements),
-        "pending": len(record.pending),
-        "gated": len(record.gated),
-        "evicted": len(record.evicted),
-        "nodesUsed": nodes_used(snapshot),
-        "utilization": {
-            resource: {
-                "mean": round(share.mean, DIGITS),
-                "max": round(share.max, DIGITS),
-                "stddev": round(share.stddev, DIGITS),
-            }
-            for resource, share in utilization(snapshot).items()
-        },
-        "placements": placements_digest(record),
-        "metrics": metrics,
+        resource: Share(*(round(each, DIGITS) for each in (share.mean, share.max, share.stddev)))
+        for resource, share in utilization(simulation.snapshot).items()
     }
 
 
-def _defect_of(simulation: Simulation) -> str:
+def _failure_of(simulation: Simulation) -> Failed:
     defects = simulation.caller.defects.values()
     texts = [f"plugin {item.plugin} failed in {item.point}: {item.problem}" for item in defects]
-    return "; ".join(texts) or "a plugin failed"
+    return Failed(error="; ".join(texts) or "a plugin failed", is_defect=True)
 
 
-def placements_digest(record: RunRecord) -> str:
-    """The same where the same pods are on the same nodes, and the same ones are evicted."""
-    lines = sorted(f"{pod} {node}\n" for pod, node in record.placements.items())
-    lines += sorted(f"evicted {eviction.pod}\n" for eviction in record.evicted)
-    return sha256("".join(lines).encode()).hexdigest()[:DIGEST_LENGTH]
+def _digest(lines: Iterable[str], evicted: Iterable[str]) -> str:
+    parts = sorted(lines) + sorted(f"evicted {pod}\n" for pod in evicted)
+    return sha256("".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]

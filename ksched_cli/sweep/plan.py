@@ -1,67 +1,102 @@
-"""The runs of a sweep: every combination of its axes, or these side by side."""
+"""The runs of a sweep: a base Run, and axes of what varies over it. Every combination of their
+values is a run, or these side by side."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import compress, product
+from math import prod
 from typing import Any
 
+from msgspec import structs
+
 from ksched_cli.errors import UsageError
-from ksched_cli.sweep.materials import Materials, Run
-from ksched_cli.sweep.patches import Item, parse_path
-from ksched_cli.sweep.sweep_file import PatchAxis
+from ksched_cli.framework.discovery import source_identity
+from ksched_cli.run.differences import changes_label, configuration_label, names_of
+from ksched_cli.run.run import Run
 
 Parameters = dict[str, Any]
+# In a document: keys, and indexes of lists.
+Place = tuple[str | int, ...]
+# Of each axis, which of its values a run has.
+Indexes = tuple[int, ...]
 
 # Of a sweep: their ids are all in memory.
 RUNS_MAX = 1_000_000
+STATES, TIMELINES, CHANGES, SEEDS = "states", "timelines", "changes", "seeds"
+PLUGINS, PATCHES, VERSIONS = "plugins", "patches", "kubernetesVersions"
+CONFIGURATIONS, AUTOSCALERS = "configurations", "autoscalers"
+_WIDTH = 1_000  # of a part of a variant's name, which a person chose
+# Runs of two variants are compared where these are the same.
+_PAIRED = (STATES, TIMELINES, SEEDS)
+# Values of these fields are added to those that the Run has.
+_ADDED = ("changes", "patches", "plugins")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of an axis.
+
+    label:  as the file has it
+    fields: of the Run, which it sets; changes, patches and plugins are added to the Run's
+    shown:  those of the fields that have other values for people: names in place of paths
+    place:  in the file; none where the file leaves it out
+    """
+
+    label: Any
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    place: Place = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """labels: of its values, for messages and results"""
+    """key: as the file has it; `patches.NAME` of a path in the configuration"""
 
-    name: str
-    labels: tuple[str, ...]
+    key: str
+    values: tuple[Value, ...]
 
     def __len__(self) -> int:
-        return len(self.labels)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """minors: "" for that of the state; plugin_texts: of the sets of plugins, as rows have them"""
-
-    materials: Materials
-    patches: tuple[PatchAxis, ...]
-    minors: tuple[str, ...]
-    plugin_texts: tuple[tuple[str, ...], ...]
-    seeds: tuple[int | None, ...]
-    is_zipped: bool = False
+        return len(self.values)
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
-        """All but the seeds; the last one varies first."""
-        materials = self.materials
-        return (
-            Axis("states", tuple(state.name for state in materials.states)),
-            Axis("changes", tuple(changes.name for changes in materials.change_sets)),
-            Axis("plugins", tuple(", ".join(texts) or "none" for texts in self.plugin_texts)),
-            Axis("kubernetesVersions", self.minors),
-            Axis("configurations", tuple(item.name for item in materials.configurations)),
-            *(Axis(axis.name, tuple(map(str, axis.values))) for axis in self.patches),
-        )
+    def is_patch(self) -> bool:
+        return self.key.startswith(f"{PATCHES}.")
+
+    @property
+    def name(self) -> str:
+        return self.key.removeprefix(f"{PATCHES}.")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """axes: the last one varies first; settings: keys of those that are fields of rows, too"""
+
+    base: Run
+    axes: tuple[Axis, ...]
+    is_zipped: bool = False
+    settings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        count = len(self.seeds)
-        lengths = [len(axis) for axis in self.axes]
         if self.is_zipped:
-            return count * max(lengths)
-        for length in lengths:
-            count *= length
-        return count
+            return self._row_count * self._seed_count
+        return prod(map(len, self.axes))
+
+    @property
+    def is_over_time(self) -> bool:
+        """Whether each run is a replay."""
+        return any(axis.key == TIMELINES for axis in self.axes)
+
+    @property
+    def _row_count(self) -> int:
+        """How many values the longest axis has of those that go side by side."""
+        return max((len(axis) for axis in self.axes if axis.key != SEEDS), default=1)
+
+    @property
+    def _seed_count(self) -> int:
+        return prod(len(axis) for axis in self.axes if axis.key == SEEDS)
 
     def check(self) -> None:
         """Raises UsageError where there are too many runs, or axes that go side by side are not of
@@ -71,116 +106,127 @@ class Plan:
                 f"the sweep has {len(self):,} runs, and may have {RUNS_MAX:,}; fewer seeds or "
                 "values, or several sweeps"
             )
-        if not self.is_zipped:
-            return
-        long = [axis for axis in self.axes if len(axis) > 1]
-        if len({len(axis) for axis in long}) > 1:
+        long = [axis for axis in self.axes if len(axis) > 1 and axis.key != SEEDS]
+        if self.is_zipped and len(set(map(len, long))) > 1:
             listed = ", ".join(f"{axis.name} has {len(axis)}" for axis in long)
             raise UsageError(f"combine: zip takes axes of one length; {listed}")
 
-    def runs(self) -> Iterator[Run]:
-        """All, those of one state after the other."""
-        for indexes in self._indexes():
-            state, changes, plugins, minor, configuration, *values = indexes
-            patches = tuple(
-                (axis.path, axis.values[index])
-                for axis, index in zip(self.patches, values, strict=True)
+    def at(self, number: int) -> Indexes:
+        """The run of that number, from 0 on; those of one state follow each other."""
+        if self.is_zipped:
+            row, seed = divmod(number, self._seed_count)
+            return tuple(
+                seed if axis.key == SEEDS else min(row, len(axis) - 1) for axis in self.axes
             )
-            for seed in self.seeds:
-                yield self.materials.run(
-                    state=state,
-                    configuration=configuration,
-                    changes=changes,
-                    plugins=plugins,
-                    patches=patches,
-                    minor=self.minors[minor],
-                    seed=seed,
-                )
+        indexes = []
+        for axis in reversed(self.axes):
+            number, index = divmod(number, len(axis))
+            indexes.append(index)
+        return tuple(reversed(indexes))
 
-    def _indexes(self) -> Iterator[Sequence[int]]:
-        lengths = [len(axis) for axis in self.axes]
-        if not self.is_zipped:
-            return product(*map(range, lengths))
-        return iter(
-            [[index if length > 1 else 0 for length in lengths] for index in range(max(lengths))]
-        )
+    def indexes(self) -> Iterator[Indexes]:
+        """All runs."""
+        return map(self.at, range(len(self)))
 
-    def parameters(self, run: Run) -> Parameters:
+    def varied(self, *keys: str) -> Iterator[Indexes]:
+        """A run for every combination of the values of these axes, with the first value of each of
+        the others."""
+        if self.is_zipped:
+            are_varied = [axis.key in keys for axis in self.axes]
+            yield from {tuple(compress(row, are_varied)): row for row in self.indexes()}.values()
+        else:
+            yield from product(
+                *(range(len(axis)) if axis.key in keys else (0,) for axis in self.axes)
+            )
+
+    def with_patch(self, key: str) -> Plan:
+        """The same without the other patches. key: "" for none"""
+        axes = (axis for axis in self.axes if not axis.is_patch or axis.key == key)
+        return replace(self, axes=tuple(axes))
+
+    def runs(self) -> Iterator[Run]:
+        return map(self.run, self.indexes())
+
+    def run(self, indexes: Indexes) -> Run:
+        return _with(self.base, [value.fields for _, value in self.values(indexes)])
+
+    def values(self, indexes: Indexes) -> list[tuple[Axis, Value]]:
+        """The values of a run, with their axes."""
+        return [(axis, axis.values[i]) for axis, i in zip(self.axes, indexes, strict=True)]
+
+    def parameters(self, indexes: Indexes) -> Parameters:
         """The part of a row that says what was run."""
-        materials = self.materials
-        names = {axis.path.text: axis.name for axis in self.patches}
+        run = self._shown(indexes)
+        labels = {axis.key: value.label for axis, value in self.values(indexes)}
         return {
-            "state": materials.states[run.state].name,
-            "configuration": materials.configurations[run.configuration].name,
-            "changes": materials.change_sets[run.changes].name,
-            "plugins": list(self.plugin_texts[run.plugins]),
-            "patches": {names.get(path.text, path.text): value for path, value in run.patches},
-            "kubernetesVersion": run.minor or None,
+            "state": ", ".join(run.states),
+            "timeline": run.timeline or None,
+            "configuration": configuration_label(run),
+            "changes": changes_label(run),
+            "plugins": list(run.plugins),
+            "patches": {patch.path: patch.value for patch in run.patches},
+            "kubernetesVersion": run.kubernetes_version or None,
+            "autoscaler": run.autoscaler or None,
+            **{key: labels[key] for key in self.settings},
             "seed": run.seed,
         }
 
+    def _shown(self, indexes: Indexes, least: int = 1) -> Run:
+        """The Run with names in place of paths. least: how many values a patch must have to be part
+        of it"""
+        values = self.values(indexes)
+        shown = [(axis, value) for axis, value in values if not axis.is_patch or len(axis) >= least]
+        return _with(self.base, [{**value.fields, **value.shown} for _, value in shown])
 
-@dataclass(frozen=True, slots=True)
-class Variants:
-    """What the result of a sweep compares with each other: the parameters that vary, but for the
-    states and seeds, and for the changes where anything else varies.
+    # -- what the result compares -------------------------------------------------------------
 
-    varying: keys of parameters, `patches.NAME` for a patch
-    labels:  of those of `varying` whose names are shown
-    paired:  those by which runs of two variants are paired
-    """
+    @cached_property
+    def _compared(self) -> tuple[bool, ...]:
+        """By axis, whether runs that differ in it are of different variants: all but the paired
+        ones, and the changes where anything else varies."""
+        others = (axis for axis in self.axes if axis.key not in (CHANGES, *_PAIRED))
+        paired = (CHANGES, *_PAIRED) if any(len(axis) > 1 for axis in others) else _PAIRED
+        return tuple(axis.key not in paired for axis in self.axes)
 
-    varying: tuple[str, ...]
-    paired: tuple[str, ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
+    def pair(self, indexes: Indexes) -> Indexes:
+        """What a run has in common with those of other variants that it is compared with; the last
+        number is of the seed."""
+        return tuple(
+            0 if is_compared else index
+            for index, is_compared in zip(indexes, self._compared, strict=True)
+        )
 
-    @classmethod
-    def of(cls, plan: Plan) -> Variants:
-        lengths = {
-            "configuration": len(plan.materials.configurations),
-            **{f"patches.{axis.name}": len(axis.values) for axis in plan.patches},
-            "plugins": len(plan.plugin_texts),
-            "kubernetesVersion": len(plan.minors),
-        }
-        varying = tuple(key for key, length in lengths.items() if length > 1)
-        if varying or len(plan.materials.change_sets) == 1:
-            return cls(varying, ("state", "changes", "seed"), _labels(plan.patches))
-        return cls(("changes",), ("state", "seed"))
+    def _variant(self, indexes: Indexes) -> Indexes:
+        return tuple(
+            index if is_compared else 0
+            for index, is_compared in zip(indexes, self._compared, strict=True)
+        )
 
-    def name_of(self, parameters: Mapping[str, Any]) -> str:
-        """`packing.yaml, weight=3`."""
-        parts = []
-        for key in self.varying:
-            name, _, patch = key.partition(".")
-            value = parameters[name][patch] if patch else parameters[name]
-            if patch:
-                parts.append(f"{self.labels[patch]}={_shown(value)}")
-            elif key == "kubernetesVersion":
-                parts.append(f"Kubernetes {value}")
-            else:
-                parts.append(_shown(value))
-        return ", ".join(parts) or _shown(parameters["configuration"])
+    @cached_property
+    def _names(self) -> Mapping[Indexes, str]:
+        """The names of the variants, in order."""
+        variants = list(dict.fromkeys(map(self._variant, self.indexes())))
+        names = names_of([self._shown(variant, least=2) for variant in variants], width=_WIDTH)
+        return dict(zip(variants, names, strict=True))
 
-    def pair_of(self, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(parameters[key] for key in self.paired)
+    @property
+    def variants(self) -> list[str]:
+        """Names, in order; the first is the baseline."""
+        return list(self._names.values())
 
-
-def _labels(axes: Sequence[PatchAxis]) -> dict[str, str]:
-    """Names of patches → shorter ones, where these are not the same."""
-    labels = {axis.name: axis.name if axis.is_named else _short(axis.name) for axis in axes}
-    counts = Counter(labels.values())
-    return {name: label if counts[label] == 1 else name for name, label in labels.items()}
+    def variant(self, indexes: Indexes) -> str:
+        """The name of the run's variant: what differs between its Runs and those of others."""
+        return self._names[self._variant(indexes)]
 
 
-def _short(path: str) -> str:
-    """Of `profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight` the last name of an item
-    and the last key: `NodeResourcesFit.weight`."""
-    names = [step.name for step in parse_path(path).steps if isinstance(step, Item) and step.name]
-    key = path.rpartition(".")[2]
-    return f"{names[-1]}.{key}" if names and not key.endswith("]") else path
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value)) or "no plugins"
-    return str(value)
+def _with(run: Run, values: Sequence[Mapping[str, Any]]) -> Run:
+    """The Run with these values of its fields, one after the other."""
+    fields: dict[str, Any] = {}
+    for value in values:
+        for name, content in value.items():
+            before = fields.get(name, getattr(run, name)) if name in _ADDED else ()
+            if name == PLUGINS and before:
+                same = set(map(source_identity, before))
+                content = [source for source in content if source_identity(source) not in same]
+            fields[name] = (*before, *content) if name in _ADDED else content
+    return structs.replace(run, **fields)

@@ -1,44 +1,69 @@
-"""From a file of kind Sweep to a plan whose parts have all been read and checked once."""
+"""Reads and checks what the Runs of a sweep name, before the first of them is made."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from ksched_cli.cluster.loading.files import StateFiles
-from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+from msgspec.structs import replace
+
+from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule, skipped_warnings
 from ksched_cli.config.effective import Configuration
-from ksched_cli.errors import InputError
-from ksched_cli.kube.documents import decode_text, load_documents, read_file
-from ksched_cli.kube.versions import Release, release_of
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import (
-    ChangeSet,
-    CodeSource,
-    Materials,
-    NamedConfiguration,
-    NamedState,
-    Run,
-    installed_versions,
+from ksched_cli.errors import KschedError, UsageError
+from ksched_cli.kube.versions import Release
+from ksched_cli.run.differences import digest_of
+from ksched_cli.run.inputs import CodeSource, Inputs, digest, installed_versions
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run, check_standard_input_of
+from ksched_cli.sweep.metrics import Metric, load_metric
+from ksched_cli.sweep.plan import (
+    AUTOSCALERS,
+    CHANGES,
+    CONFIGURATIONS,
+    PATCHES,
+    PLUGINS,
+    STATES,
+    TIMELINES,
+    VERSIONS,
+    Plan,
 )
-from ksched_cli.sweep.plan import Plan
-from ksched_cli.sweep.sweep_file import NamedPaths, SweepFile
+from ksched_cli.sweep.sweep_file import FileDocument
+
+Step = Callable[[Run], object]
+GATES = "featureGates"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the options say of all runs.
+class Shared:
+    """What the runs of a sweep are made from besides their Runs; it is read once, and sent to other
+    processes.
 
-    plugins: as --plugin takes them; metrics: as --metric; minors: where the file names none
+    inputs:   the contents of all files that the Runs name
+    reads:    the kinds of custom objects that plugins of any Run read
+    metrics:  the functions of --metric
+    rows:     the absolute path of the rows' file, beside which replays have their checkpoints
+    versions: of ksched and of the installed plugins
     """
 
-    plugins: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    minors: tuple[str, ...] = ()
-    feature_gates: str = ""
-    workloads: bool = True
-    extenders: bool = True
+    inputs: Inputs
+    reads: frozenset[str] = frozenset()
+    metrics: tuple[CodeSource, ...] = ()
+    rows: str = ""
+    versions: dict[str, str] = field(default_factory=installed_versions)
+
+    def id_of(self, run: Run) -> str:
+        """The same wherever the same decisions are measured in the same way."""
+        identity = digest_of(run, self.inputs)
+        metrics = [part for item in self.metrics for part in (item.text, item.content)]
+        return digest(identity, *metrics) if metrics else identity
+
+    def opener(self) -> Opener:
+        """Opens the Runs in this process."""
+        return Opener(inputs=self.inputs, reads=self.reads)
+
+    def load_metrics(self) -> tuple[Metric, ...]:
+        """Raises UsageError where a function cannot be loaded."""
+        return tuple(map(load_metric, self.metrics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,120 +71,141 @@ class Prepared:
     """What has been read and checked.
 
     release:        whose rules decide the first run
-    configurations: that have been checked
-    warnings:       about states and changes, a line each
+    configurations: whose extenders are called
+    warnings:       about states, changes and plugins, a line each
     """
 
-    materials: Materials
+    shared: Shared
     release: Release
     configurations: tuple[Configuration, ...]
     warnings: tuple[str, ...]
 
 
-def plan_of(file: SweepFile, settings: Settings) -> tuple[Plan, Prepared]:
-    """Raises KschedError for what cannot be read or is not valid, and for axes that do not fit
-    together."""
-    plugin_texts = tuple((*texts, *settings.plugins) for texts in file.plugin_sets)
-    minors = settings.minors if file.minors == ("",) and settings.minors else file.minors
-    reader = MaterialsReader(settings, plugin_texts)
-    materials = reader.read(file.states, file.configurations, file.change_sets, file.retries)
-    plan = Plan(materials, file.patches, minors, plugin_texts, file.seeds, file.is_zipped)
-    plan.check()
-    runs = [*_runs_to_check(plan)]
-    return plan, reader.checked(materials, runs)
+def every(run: Run) -> bool:
+    """Whether the plugins of a Run may be imported: always."""
+    return True
 
 
-def _runs_to_check(plan: Plan) -> Iterator[Run]:
-    """Runs with every value of every axis, but not their combinations, of which there are many."""
-    materials = plan.materials
-    count = len(materials.states)
-    for state in range(count):
-        for changes in range(len(materials.change_sets)):
-            yield materials.run(state=state, changes=changes, minor=plan.minors[0])
-    for minor in plan.minors:
-        for plugins in range(len(materials.plugin_sets)):
-            for configuration in range(len(materials.configurations)):
-                yield materials.run(minor=minor, plugins=plugins, configuration=configuration)
-    for configuration in range(len(materials.configurations)):
-        for axis in plan.patches:
-            for value in axis.values:
-                patches = ((axis.path, value),)
-                yield materials.run(
-                    configuration=configuration, minor=plan.minors[0], patches=patches
-                )
+def prepare(
+    document: FileDocument,
+    plans: Sequence[Plan],
+    metrics: Sequence[str],
+    may_import: Callable[[Run], bool] = every,
+) -> Prepared:
+    """Opens Runs with every value of every axis, but not of all their combinations, of which there
+    are many.
+
+    plans:      of the document
+    metrics:    as --metric has them
+    may_import: whether the plugins of a Run may be imported; else what takes them is not checked
+    Raises KschedError
+    """
+    preparation = _Preparation(document, plans, may_import)
+    shared = Shared(preparation.inputs, preparation.reads, tuple(map(CodeSource.of, metrics)))
+    shared.load_metrics()
+    preparation.check()
+    preparation.inputs.read(preparation.runs)
+    return Prepared(
+        shared,
+        preparation.opener.release(replace(plans[0].run(plans[0].at(0)), plugins=())),
+        preparation.called(),
+        tuple(preparation.warnings),
+    )
 
 
-class MaterialsReader:
-    """Reads what runs are made from, and checks it."""
+class _Preparation:
+    """warnings: in the order in which they came up; runs: those that were opened"""
 
-    def __init__(self, settings: Settings, plugin_texts: Sequence[Sequence[str]]) -> None:
-        self._settings = settings
-        self._plugin_texts = plugin_texts
-        self._files: list[StateFiles] = []
+    def __init__(
+        self, document: FileDocument, plans: Sequence[Plan], may_import: Callable[[Run], bool]
+    ) -> None:
+        self._document, self._plans, self._may_import = document, plans, may_import
+        self.inputs = Inputs(keeps_states=True)
+        self.warnings: dict[str, None] = {}
+        self.runs: list[Run] = []
+        self._configurations: dict[int, Configuration] = {}
+        self._timelines: set[str] = set()
+        opener = self.opener = self._opener()
+        self._vary((GATES, PLUGINS), opener.plugins)
+        self.reads = frozenset().union(*map(opener.kinds, self.runs))
+        self.opener = self._opener(self.reads)
 
-    def read(
-        self,
-        states: Sequence[NamedPaths],
-        configurations: Sequence[NamedPaths],
-        change_sets: Sequence[ChangeSet],
-        retries: bool,
-    ) -> Materials:
+    def _opener(self, reads: frozenset[str] = frozenset()) -> Opener:
+        return Opener(inputs=self.inputs, reads=reads, warn=self._warn)
+
+    def _warn(self, *lines: str) -> None:
+        self.warnings |= dict.fromkeys(lines)
+
+    def check(self) -> None:
         """Raises KschedError."""
-        settings = self._settings
-        materials = Materials(
-            tuple(map(self._state, states)),
-            tuple(map(_configuration, configurations)),
-            tuple(change_sets),
-            tuple(tuple(map(CodeSource.of, texts)) for texts in self._plugin_texts),
-            tuple(map(CodeSource.of, settings.metrics)),
-            settings.feature_gates,
-            settings.workloads,
-            settings.extenders,
-            retries,
-            versions=tuple(sorted(installed_versions().items())),
+        opener = self.opener
+        self._vary((STATES, CHANGES), self._open_state, has_code=False)
+        self._vary(
+            (VERSIONS,), lambda run: opener.release(replace(run, feature_gates="")), has_code=False
         )
-        environment, release = RunEnvironment(materials), release_of()
-        reads = [
-            environment.registry(index, release).reads for index in range(len(self._plugin_texts))
-        ]
-        return replace(materials, reads=frozenset().union(*reads))
+        self._vary((VERSIONS, GATES), opener.release, has_code=False)
+        self._vary((PLUGINS, VERSIONS, GATES, CONFIGURATIONS), self._open_configuration, patch="")
+        # The first set of plugins does for all, unless it may not be imported.
+        sets = () if self._may_import is every else (PLUGINS,)
+        for key in dict.fromkeys(axis.key for plan in self._plans for axis in plan.axes):
+            if key.startswith(PATCHES):
+                self._vary((*sets, CONFIGURATIONS, key), self._open_configuration, patch=key)
+        for key in dict.fromkeys(key for plan in self._plans for key in plan.settings):
+            self._vary((key,), Run.check, has_code=False)
+        self._vary((*sets, STATES, TIMELINES, AUTOSCALERS, GATES, "until"), self._open_replay)
+        check_standard_input_of(self.runs)
 
-    def _state(self, state: NamedPaths) -> NamedState:
-        files = StateFiles(state.paths, sys.stdin.buffer)
-        self._files.append(files)
-        return NamedState(state.name, tuple(files.sources()))
+    def _vary(
+        self, keys: Sequence[str], step: Step, *, patch: str | None = None, has_code: bool = True
+    ) -> None:
+        """Takes the step with the values of these axes.
 
-    def checked(self, materials: Materials, runs: Sequence[Run]) -> Prepared:
-        """Reads the states and configurations of the runs. Raises KschedError."""
-        environment = RunEnvironment(materials)
-        _ = environment.metrics
-        warnings: dict[str, None] = {}
-        for index, files in enumerate(self._files):
-            environment.base_state(index)
-            files.passed_over += environment.passed_over
-            environment.passed_over.clear()
-            warnings |= dict.fromkeys(files.warnings())
-        configurations: dict[int, Configuration] = {}
-        for run in runs:
-            state = environment.state(run.state, run.changes)
-            warnings |= dict.fromkeys((*skipped_warnings(state), *state.warnings))
-            release = environment.release(run.minor, state)
-            registry = environment.registry(run.plugins, release)
-            configuration = environment.configuration(run, registry)
-            configurations[id(configuration)] = configuration
-        first = runs[0]
-        release = environment.release(first.minor, environment.state(first.state, first.changes))
-        checked = tuple(configurations.values())
-        return Prepared(materials, release, checked, tuple(warnings))
+        patch:    the only one that is applied, "" for none
+        has_code: the step imports the plugins; else it is taken without them
+        Raises InputError at the last of the values where it is wrong
+        """
+        blames = KschedError if patch else UsageError  # what a patch leads to is no other file
+        for plan in self._plans:
+            plan = plan if patch is None else plan.with_patch(patch)
+            for indexes in plan.varied(*keys):
+                run = plan.run(indexes)
+                if has_code and not self._may_import(run):
+                    continue
+                by_key = {axis.key: value.place for axis, value in plan.values(indexes)}
+                places = [by_key[key] for key in keys if by_key.get(key)]
+                with self._document.at(*(places[-1] if places else ()), blames=blames):
+                    step(run if has_code else replace(run, plugins=()))
+                self.runs.append(run)
 
+    # -- steps ------------------------------------------------------------------------------------
 
-def _configuration(configuration: NamedPaths) -> NamedConfiguration:
-    """Raises InputError."""
-    if not configuration.paths:
-        return NamedConfiguration(configuration.name, None, None)
-    raw, name = read_file(configuration.paths[0])
-    text = decode_text(raw, name)
-    documents = list(load_documents(text, name))
-    if len(documents) != 1:
-        raise InputError(name, f"expected one document, and there are {len(documents)}")
-    return NamedConfiguration(configuration.name, text, documents[0])
+    def _open_state(self, run: Run) -> None:
+        state = self.opener.state(run)
+        out_of_place = nothing_to_schedule(state) if run.timeline else ()
+        lines = (*skipped_warnings(state), *state.warnings)
+        self._warn(*(line for line in lines if line not in out_of_place))
+
+    def _open_configuration(self, run: Run) -> None:
+        configuration = self.opener.configuration(run)
+        self._configurations[id(configuration)] = configuration
+
+    def _open_replay(self, run: Run) -> None:
+        """Reads every event of a timeline once."""
+        if not run.timeline:
+            return
+        replay = self.opener.replay(run)
+        if run.timeline not in self._timelines:
+            self._timelines.add(run.timeline)
+            for _ in replay.events:
+                pass
+        replay.world.simulation.close()
+
+    def called(self) -> tuple[Configuration, ...]:
+        """The configurations whose extenders any run calls."""
+        runs = (
+            plan.run(indexes)
+            for plan in self._plans
+            for indexes in plan.varied("noExtenders", "replayExtenders")
+        )
+        is_called = any(run.extenders and not run.replay_extenders for run in runs)
+        return tuple(self._configurations.values()) if is_called else ()

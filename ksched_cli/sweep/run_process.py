@@ -1,26 +1,72 @@
-"""A process that performs runs, so that a plugin that hangs or crashes ends that process alone."""
+"""A process that performs runs, so that a plugin that hangs or crashes ends that process alone.
+
+Requests are pickles, which only the process writes that started this one. Answers are JSON, a line
+each: where they are written, plugins run.
+"""
 
 from __future__ import annotations
 
 import faulthandler
 import os
-import pickle
+import pickle  # nosec B403  # see above
 import select
 import signal
-import subprocess
+import subprocess  # nosec B404  # starts Python
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import Materials, Run
-from ksched_cli.sweep.outcome import TIMEOUT, Outcome, failure, perform
+import msgspec
+from msgspec import structs
+
+from ksched_cli.kube.job_commands import Lines, is_job
+from ksched_cli.kube.streams import occupy_closed_streams, unfailing
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.outcome import SERIAL, TIMEOUT, Failed, Outcome, Performer, Task
+from ksched_cli.sweep.preparation import Shared
+from ksched_cli.sweep.rows import outcome_of
+
+# Gives every run with its outcome, in any order. The second argument is how many runs there are.
+Executor = Callable[[Iterator[Task], int], Iterator[tuple[Task, Outcome]]]
 
 # A process that ends by itself may have been ended by somebody else: the run is tried once more.
 ATTEMPTS = 2
 # The process ends itself so many seconds after its time, in case nobody is there to do it.
 GRACE = 10.0
 _PROGRAM = "from ksched_cli.sweep.run_process import serve; serve()"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorOptions:
+    """workers: how many to start on this machine; address: of the scheduler of a cluster, in place
+    of them; without both, runs are made one after the other
+    retries: how often runs are sent again whose worker is gone
+    timeout: seconds that a run may take
+    """
+
+    workers: int = 0
+    address: str = ""
+    retries: int = 2
+    timeout: float = 600.0
+
+
+def serially(shared: Shared, timeout: float) -> Executor:
+    """One run after the other, in a process that is not this one.
+
+    timeout: seconds that a run may take
+    """
+
+    def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+        process = RunProcess(shared, timeout)
+        try:
+            for task in tasks:
+                yield task, structs.replace(process.perform(task), worker=SERIAL)
+        finally:
+            process.close()
+
+    return execute
 
 
 class RunProcess:
@@ -30,43 +76,43 @@ class RunProcess:
     timeout: seconds that a run may take
     """
 
-    def __init__(self, materials: Materials, timeout: float) -> None:
-        self._materials = pickle.dumps((materials, timeout))
+    def __init__(self, shared: Shared, timeout: float) -> None:
+        self._shared = pickle.dumps((shared, timeout))
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
-        self._decoded: set[int] = set()
+        self._states: set[tuple[tuple[str, ...], bool]] = set()  # that it has read
         self._is_closed = False
 
-    def perform(self, run: Run) -> Outcome:
+    def perform(self, task: Task) -> Outcome:
         """Raises nothing: what goes wrong is in the outcome."""
         ending = "it was closed"
         for _ in range(ATTEMPTS):
             if self._is_closed:
                 break
             try:
-                return self._attempt(run)
+                return self._attempt(task)
             except TimeoutError:
                 self._end()
                 message = f"took longer than {self._timeout:g} s, and was ended"
-                return {**failure(message, status=TIMEOUT), "seconds": self._timeout}
-            except (EOFError, OSError, ValueError, pickle.UnpicklingError):
+                return Failed(status=TIMEOUT, error=message, seconds=self._timeout)
+            except (EOFError, OSError, ValueError, RecursionError):
                 ending = self._ending()
                 self._end()
-        return {**failure(f"its process ended: {ending}", True), "seconds": 0.0}
+        return Failed(error=f"its process ended: {ending}", is_defect=True)
 
-    def _attempt(self, run: Run) -> Outcome:
-        """Raises EOFError, OSError, ValueError or UnpicklingError where the process ends or is
-        closed, TimeoutError."""
+    def _attempt(self, task: Task) -> Outcome:
+        """Raises EOFError, OSError, ValueError or RecursionError where the process ends, is closed
+        or answers something else; TimeoutError."""
         process = self._process or self._start()
-        if run.state not in self._decoded:
-            self._ask(process, run.state, None)
-            self._decoded.add(run.state)
-        outcome: Outcome = self._ask(process, run, self._timeout)
-        return outcome
+        state = task.run.states, task.run.workloads
+        if state not in self._states:
+            self._ask(process, task.run, None)
+            self._states.add(state)
+        return outcome_of(self._ask(process, task, self._timeout))
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # nosec B603  # a program of constants
             [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -74,7 +120,7 @@ class RunProcess:
         )
         self._process = process
         stdin = _pipe(process.stdin)
-        stdin.write(self._materials)
+        stdin.write(self._shared)
         stdin.flush()
         return process
 
@@ -85,7 +131,10 @@ class RunProcess:
         readable, _, _ = select.select([stdout], [], [], timeout)
         if not readable:
             raise TimeoutError
-        return pickle.load(stdout)
+        line = stdout.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return msgspec.json.decode(line)
 
     def _ending(self) -> str:
         """How the process ended, in words."""
@@ -109,7 +158,7 @@ class RunProcess:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        self._decoded.clear()
+        self._states.clear()
         if process is None:
             return
         process.kill()
@@ -126,32 +175,36 @@ def _pipe(stream: Any) -> BinaryIO:
 
 
 def serve() -> None:
-    """What the process does: reads the materials from standard input, then states to decode and
-    runs to perform, until there are no more."""
+    """What the process does: reads what runs share from standard input, then Runs whose states are
+    to be read and tasks to perform, until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal, for the sweep
+    occupy_closed_streams()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever plugins print
+    sys.stdout = sys.stderr = unfailing(sys.stderr)
+    if is_job():
+        sys.stdout = sys.stderr = Lines(sys.stderr).as_text()
     requests = sys.stdin.buffer
     try:
-        materials, timeout = pickle.load(requests)
+        shared, timeout = pickle.load(requests)  # nosec B301  # of the process above this one
     except (EOFError, pickle.UnpicklingError):
         return  # it was closed before it began
-    environment = RunEnvironment(materials)
+    performer = Performer(shared)
     nowhere = open(os.devnull, "w")  # noqa: SIM115  # until the end
     while True:
         try:
-            request = pickle.load(requests)
+            request = pickle.load(requests)  # nosec B301  # the same
         except (EOFError, pickle.UnpicklingError):
             return
+        answer = None
         if isinstance(request, Run):
-            faulthandler.dump_traceback_later(timeout + GRACE, exit=True, file=nowhere)
-            answer: Any = perform(environment, request)
-            faulthandler.cancel_dump_traceback_later()
+            performer.read(request)
         else:
-            environment.base_state(request)
-            answer = None
+            faulthandler.dump_traceback_later(timeout + GRACE, exit=True, file=nowhere)
+            answer = performer.perform(request)
+            faulthandler.cancel_dump_traceback_later()
         try:
-            pickle.dump(answer, answers)
+            answers.write(msgspec.json.encode(answer) + b"\n")
             answers.flush()
         except BrokenPipeError:
             os._exit(0)

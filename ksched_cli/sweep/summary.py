@@ -5,27 +5,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ksched_cli.sweep.outcome import LOST, OK
-from ksched_cli.sweep.plan import Parameters, Variants
-from ksched_cli.sweep.rows import Row
+from ksched_cli.sweep.execution import Result
+from ksched_cli.sweep.outcome import Failed
+from ksched_cli.sweep.plan import Indexes, Parameters
 
 MINIMIZE, MAXIMIZE = "minimize", "maximize"
-DIRECTIONS = {
-    "placed": MAXIMIZE,
-    "pending": MINIMIZE,
-    "evicted": MINIMIZE,
-    "nodesUsed": MINIMIZE,
-    "utilization.cpu.stddev": MINIMIZE,
-    "utilization.memory.stddev": MINIMIZE,
-}
-# What a result compares, besides the metrics of plugins and functions, unless the file names it.
-DEFAULT_METRICS = tuple(DIRECTIONS)[1:]
-_COUNTS = ("placed", "pending", "gated", "evicted", "nodesUsed", "seconds")
+# What a result compares, besides the metrics of plugins and functions, where the file names none:
+# less is better of each.
+DEFAULT_METRICS = (
+    "pending",
+    "evicted",
+    "nodesUsed",
+    "utilization.cpu.stddev",
+    "utilization.memory.stddev",
+)
+DEFAULT_METRICS_OF_REPLAYS = ("wait.mean", "nodeHours", "wait.p99", "pending")
 MAX_FAILURES = 20
 
 
@@ -101,114 +99,69 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Of a run: what it is paired by, where the pods ended up, and its figures."""
+    """What a run is paired by, where the pods ended up, and its figures."""
 
-    pair: tuple[Any, ...]
+    pair: Indexes
     placements: str
     figures: Mapping[str, float]
 
 
-def figures_of(row: Row) -> dict[str, float]:
-    """The numbers of a row that is ok, `utilization.cpu.mean` among them."""
-    figures = {key: row[key] for key in _COUNTS}
-    for resource, share in row["utilization"].items():
-        figures |= {f"utilization.{resource}.{key}": value for key, value in share.items()}
-    return figures | row["metrics"]
-
-
-class _Reading:
-    """What rows say, of each run the last one.
-
-    samples:    by variant and id
-    parameters: by variant
-    statuses, failures: by id
-    """
-
-    def __init__(
-        self,
-        variants: Variants,
-        samples: dict[str, dict[str, _Sample]],
-        metrics: Mapping[str, str] | None,
-    ) -> None:
-        self.samples = samples
-        self.parameters: dict[str, Parameters] = {}
-        self.statuses: dict[str, str] = {}
-        self.failures: dict[str, Row] = {}
-        self._variants = variants
-        self._takes_all = not metrics
-        self._metrics: dict[str, str | None] = dict(
-            metrics or {key: DIRECTIONS[key] for key in DEFAULT_METRICS}
-        )
-
-    def add(self, row: Row) -> None:
-        identity = row["id"]
-        self.statuses[identity] = row["status"]
-        self.failures.pop(identity, None)
-        name = self._variants.name_of(row)
-        self.parameters.setdefault(name, _parameters(row))
-        if row["status"] != OK:
-            self.failures[identity] = row
-            return
-        if self._takes_all:
-            self._metrics |= {key: self._metrics.get(key) for key in row["metrics"]}
-        figures = figures_of(row)
-        self.samples[name][identity] = _Sample(
-            self._variants.pair_of(row),
-            row["placements"],
-            {key: figures[key] for key in self._metrics if key in figures},
-        )
-
-    def used_metrics(self) -> dict[str, str | None]:
-        """Those that a row has."""
-        samples = [sample for group in self.samples.values() for sample in group.values()]
-        return {
-            key: direction
-            for key, direction in self._metrics.items()
-            if any(key in sample.figures for sample in samples)
-        }
-
-
 def summarize(
-    rows: Iterable[Row],
-    variants: Variants,
+    results: Iterable[Result],
     order: Sequence[str],
     metrics: Mapping[str, str] | None = None,
+    *,
+    is_over_time: bool = False,
 ) -> Summary:
-    """rows:  of one run the last one counts
-    order:   names of the variants; the first is the baseline
-    metrics: to compare, and the better direction of each; those of DEFAULT_METRICS and of the rows'
-    own where there are none"""
-    reading = _Reading(variants, {name: {} for name in order}, metrics)
-    for row in rows:
-        reading.add(row)
-    used = reading.used_metrics()
-    summaries = _summaries(reading.samples, reading.parameters, used)
+    """order: names of the variants; the first is the baseline
+    metrics: to compare, and the better direction of each; the default ones, and those of plugins
+    and functions, where there are none
+    is_over_time: the runs are replays"""
+    samples: dict[str, list[_Sample]] = {name: [] for name in order}
+    parameters: dict[str, Parameters] = {}
+    failures: dict[tuple[str, str], list[Result]] = {}
+    is_defective = False
+    statuses: dict[str, str] = {}
+    default = DEFAULT_METRICS_OF_REPLAYS if is_over_time else DEFAULT_METRICS
+    compared: dict[str, str | None] = dict(metrics or dict.fromkeys(default, MINIMIZE))
+    for result in results:
+        outcome = result.outcome
+        statuses[result.id] = outcome.status
+        parameters.setdefault(result.variant, result.parameters)
+        if isinstance(outcome, Failed):
+            failures.setdefault((outcome.status, outcome.error), []).append(result)
+            is_defective |= outcome.is_defect
+            continue
+        if not metrics:
+            compared |= {name: compared.get(name) for name in outcome.metrics}
+        figures = outcome.figures()
+        figures = {name: figures[name] for name in compared if name in figures}
+        samples[result.variant].append(_Sample(result.pair, outcome.placements, figures))
+    used = {
+        name: direction
+        for name, direction in compared.items()
+        if any(name in sample.figures for group in samples.values() for sample in group)
+    }
+    summaries = _summaries(samples, parameters, used)
     front = _front_metrics(summaries, used)
-    failures = reading.failures.values()
     return Summary(
-        Counter(reading.statuses.values()),
-        any(row.get("defect") for row in failures),
+        Counter(statuses.values()),
+        is_defective,
         used,
         _with_front(summaries, front, used),
-        _failures(failures),
+        _most_frequent(failures),
         front,
     )
 
 
-def _parameters(row: Row) -> Parameters:
-    keys = ("configuration", "changes", "plugins", "patches", "kubernetesVersion")
-    return {key: row[key] for key in keys}
-
-
 def _summaries(
-    samples: Mapping[str, Mapping[str, _Sample]],
+    samples: Mapping[str, Sequence[_Sample]],
     parameters: Mapping[str, Parameters],
     metrics: Mapping[str, str | None],
 ) -> list[VariantSummary]:
-    baseline: dict[tuple[Any, ...], _Sample] = {}
+    baseline: dict[Indexes, _Sample] = {}
     summaries = []
-    for index, (name, by_id) in enumerate(samples.items()):
-        group = list(by_id.values())
+    for index, (name, group) in enumerate(samples.items()):
         if name not in parameters:
             continue  # no row yet
         if not index:
@@ -216,7 +169,7 @@ def _summaries(
         summaries.append(
             VariantSummary(
                 name,
-                parameters[name],
+                _of_variant(parameters[name]),
                 len(group),
                 len({(sample.pair[:-1], sample.placements) for sample in group}),
                 {
@@ -229,9 +182,15 @@ def _summaries(
     return summaries
 
 
+def _of_variant(parameters: Parameters) -> Parameters:
+    """Those that its runs have in common, and the changes of the first."""
+    paired = ("state", "timeline", "seed")
+    return {name: value for name, value in parameters.items() if name not in paired}
+
+
 def _metric(
     group: Sequence[_Sample],
-    baseline: Mapping[tuple[Any, ...], _Sample],
+    baseline: Mapping[Indexes, _Sample],
     key: str,
     direction: str | None,
 ) -> MetricSummary:
@@ -281,17 +240,7 @@ def _with_front(
         if front and all(key in item.metrics for key in front)
     }
     undominated = pareto_front(points)
-    return tuple(
-        VariantSummary(
-            item.name,
-            item.parameters,
-            item.runs,
-            item.outcomes,
-            item.metrics,
-            item.name in undominated,
-        )
-        for item in summaries
-    )
+    return tuple(replace(item, on_front=item.name in undominated) for item in summaries)
 
 
 def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
@@ -309,15 +258,10 @@ def pareto_front(points: Mapping[str, tuple[float, ...]]) -> set[str]:
     return front
 
 
-def _failures(rows: Iterable[Row]) -> tuple[Failure, ...]:
-    """The most frequent first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        error = row.get("error", "lost with its worker" if row["status"] == LOST else "")
-        groups.setdefault((row["status"], error), []).append(row)
+def _most_frequent(groups: Mapping[tuple[str, str], Sequence[Result]]) -> tuple[Failure, ...]:
+    """groups: of runs that failed, by status and error"""
     failures = [
-        Failure(status, error, len(group), {**_parameters(group[0]), "state": group[0]["state"],
-                                            "seed": group[0]["seed"]})
+        Failure(status, error, len(group), group[0].parameters)
         for (status, error), group in groups.items()
-    ]  # fmt: skip
+    ]
     return tuple(sorted(failures, key=lambda failure: -failure.runs)[:MAX_FAILURES])

@@ -3,60 +3,54 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import not_
 from pathlib import Path
 from typing import Any
 
-from ksched_cli.errors import InputError
+from ksched_cli.errors import InputError, KschedError, UsageError
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
-from ksched_cli.scenario.file import read_changes, read_scenario
-from ksched_cli.sweep.materials import ChangeSet
-from ksched_cli.sweep.patches import PatchError, PatchPath, parse_path
+from ksched_cli.run.differences import changes_label, configuration_label
+from ksched_cli.run.inputs import code_from
+from ksched_cli.run.patches import parse_path
+from ksched_cli.run.run import ChangeSource, Patch, Run
+from ksched_cli.scenario.file import read_change
+from ksched_cli.sweep.plan import (
+    AUTOSCALERS,
+    CHANGES,
+    CONFIGURATIONS,
+    PATCHES,
+    PLUGINS,
+    SEEDS,
+    STATES,
+    TIMELINES,
+    VERSIONS,
+    Axis,
+    Place,
+    Plan,
+    Value,
+)
 
-UNCHANGED = ChangeSet("as it is")
-DEFAULT_CONFIGURATION = "default configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPaths:
-    """paths: from here; none for the default configuration"""
-
-    name: str
-    paths: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PatchAxis:
-    """A path in the configurations, and the values that it takes. name: of the axis in rows"""
-
-    name: str
-    path: PatchPath
-    values: tuple[Any, ...]
-
-    @property
-    def is_named(self) -> bool:
-        return self.name != self.path.text
-
-
-@dataclass(frozen=True, slots=True)
-class SweepFile:
-    """minors: "" for that of the state; plugin_sets: as --plugin takes them; seeds: None for the
-    first by name; metrics: by name, minimize or maximize; none where the file names none; retries:
-    whether pods are tried again that failed"""
-
-    path: str
-    states: tuple[NamedPaths, ...]
-    configurations: tuple[NamedPaths, ...]
-    change_sets: tuple[ChangeSet, ...]
-    patches: tuple[PatchAxis, ...]
-    minors: tuple[str, ...]
-    plugin_sets: tuple[tuple[str, ...], ...]
-    seeds: tuple[int | None, ...]
-    is_zipped: bool
-    metrics: Mapping[str, str]
-    retries: bool = True
+# Fields that have a value for all runs, or a list of values: the field of the Run, and what makes
+# its value of the file's.
+SETTINGS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "featureGates": ("feature_gates", str),
+    "namespace": ("namespace", str),
+    "until": ("until", str),
+    "evictAtOnce": ("evict_at_once", bool),
+    "noPreemption": ("preemption", not_),
+    "noRetries": ("retries", not_),
+    "noWorkloads": ("workloads", not_),
+    "noExtenders": ("extenders", not_),
+    "replayExtenders": ("replay_extenders", str),
+    "noCache": ("cache", not_),
+    "pluginTimeout": ("plugin_timeout", float),
+}
+_OF_REPLAYS = (AUTOSCALERS, "until", "evictAtOnce")
+_NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +62,34 @@ class FileDocument:
     folder: Path
     data: Mapping[str, Any]
 
-    def error(self, problem: str, *path: str | int) -> InputError:
-        """An error at a path in the document."""
-        subject = ".".join(map(str, path))
-        return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, path))
+    def error(self, problem: str, *place: str | int) -> InputError:
+        """An error at a place in the document."""
+        subject = ".".join(map(str, place))
+        return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, place))
+
+    @contextmanager
+    def at(self, *place: str | int, blames: type[KschedError] = UsageError) -> Iterator[None]:
+        """An error of this type in here is one at a place in the document; no place: of an option
+        that is not of the file."""
+        try:
+            yield
+        except blames as error:
+            if not place:
+                raise
+            raise self.error(str(error), *place) from None
 
     def from_here(self, path: str) -> str:
         """A path that is relative to the file."""
         return os.path.normpath(self.folder / path)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepFile:
+    """metrics: by name, minimize or maximize; none where the file names none"""
+
+    document: FileDocument
+    plan: Plan
+    metrics: Mapping[str, str]
 
 
 def read_document(path: str, kind: str) -> FileDocument:
@@ -92,115 +106,184 @@ def read_document(path: str, kind: str) -> FileDocument:
     return FileDocument(name, text, Path() if path == "-" else Path(path).parent, data)
 
 
-def read_sweep(path: str) -> SweepFile:
-    """Raises InputError with line and column."""
+def read_sweep(path: str, base: Run) -> SweepFile:
+    """base: what holds of all runs where the file says nothing else. Raises InputError with line
+    and column, UsageError for axes that do not fit together."""
     document = read_document(path, "Sweep")
+    plan = plan_of(document, base)
+    plan.check()
+    return SweepFile(document, plan, document.data.get("metrics", {}))
+
+
+def plan_of(document: FileDocument, base: Run) -> Plan:
+    """The runs of a file, of either kind. Raises InputError with line and column."""
     data = document.data
-    patches = tuple(
-        _patch_axis(document, entry, index) for index, entry in enumerate(data.get("patches", ()))
-    )
-    _check_unique(document, "patches", [axis.name for axis in patches])
-    return SweepFile(
-        path,
-        states_of(document, data["states"]),
-        _configurations(document),
-        changes_of(document),
-        patches,
-        tuple(data.get("kubernetesVersions", ("",))),
-        tuple(_plugin_set(document, entry) for entry in data.get("plugins", ([],))),
-        seeds_of(data),
-        data.get("combine") == "zip",
-        data.get("metrics", {}),
-        not data.get("noRetries", False),
-    )
+    for key in _OF_REPLAYS:
+        if data.get(key) and TIMELINES not in data:
+            raise document.error("does nothing without `timelines`", key)
+    settings = tuple(key for key in SETTINGS if key in data)
+    axes = [
+        Axis(STATES, unique(document, state_values(document, data[STATES], STATES))),
+        *_path_axis(document, TIMELINES, "timeline"),
+        _axis(CHANGES, unique(document, _change_values(document)), changes_label(base)),
+        _axis(PLUGINS, _plugin_values(document), ", ".join(base.plugins) or _NONE),
+        _axis(VERSIONS, _version_values(document), base.kubernetes_version or None),
+        *(_setting_axis(document, key) for key in settings),
+        *_path_axis(document, CONFIGURATIONS, "configuration"),
+        *([] if CONFIGURATIONS in data else [_configuration(document, base)]),
+        *_path_axis(document, AUTOSCALERS, "autoscaler"),
+        *_patch_axes(document),
+        Axis(SEEDS, tuple(seed_values(data.get(SEEDS), SEEDS))),
+    ]
+    return Plan(base, tuple(axes), data.get("combine") == "zip", settings)
 
 
-def states_of(document: FileDocument, entries: str | Sequence[Any]) -> tuple[NamedPaths, ...]:
+def _axis(key: str, values: Iterable[Value], default: Any) -> Axis:
+    """default: the label where the file has no values, and the base's counts"""
+    return Axis(key, tuple(values) or (Value(default),))
+
+
+def state_values(
+    document: FileDocument, entries: str | Sequence[Any], *place: str
+) -> Iterator[Value]:
     """entries: a path, or a list of paths and of {name, files}"""
-    states = []
-    for entry in [entries] if isinstance(entries, str) else entries:
-        if isinstance(entry, str):
-            states.append(NamedPaths(entry, (document.from_here(entry),)))
-        else:
-            files = [entry["files"]] if isinstance(entry["files"], str) else entry["files"]
-            states.append(NamedPaths(entry["name"], tuple(map(document.from_here, files))))
-    _check_unique(document, "states", [state.name for state in states])
-    return tuple(states)
+    for index, entry in enumerate([entries] if isinstance(entries, str) else entries):
+        name, files = (entry, entry) if isinstance(entry, str) else (entry["name"], entry["files"])
+        states = tuple(map(document.from_here, [files] if isinstance(files, str) else files))
+        yield Value(name, {"states": states}, {"states": (name,)}, (*place, index))
 
 
-def _configurations(document: FileDocument) -> tuple[NamedPaths, ...]:
-    entries = document.data.get("configurations", [{"name": DEFAULT_CONFIGURATION}])
-    configurations = []
-    for entry in entries:
-        if isinstance(entry, str):
-            configurations.append(NamedPaths(entry, (document.from_here(entry),)))
-        else:
-            paths = (document.from_here(entry["file"]),) if "file" in entry else ()
-            configurations.append(NamedPaths(entry["name"], paths))
-    _check_unique(document, "configurations", [entry.name for entry in configurations])
-    return tuple(configurations)
+def path_values(
+    document: FileDocument, entries: Sequence[Any], attribute: str, *place: str
+) -> Iterator[Value]:
+    """entries: paths, {name, file}, or {name} for none. attribute: of the Run"""
+    for index, entry in enumerate(entries):
+        name = shown = entry if isinstance(entry, str) else entry["name"]
+        file = entry if isinstance(entry, str) else entry.get("file", "")
+        if entry == _NONE and attribute == "autoscaler":
+            shown = file = ""
+        path = document.from_here(file) if file else ""
+        yield Value(name, {attribute: path}, {attribute: shown}, (*place, index))
 
 
-def changes_of(document: FileDocument) -> tuple[ChangeSet, ...]:
+def _path_axis(document: FileDocument, key: str, attribute: str) -> list[Axis]:
+    entries = document.data.get(key)
+    if not entries:
+        return []
+    return [Axis(key, unique(document, path_values(document, entries, attribute, key)))]
+
+
+def _configuration(document: FileDocument, base: Run) -> Axis:
+    """The one that is tuned, else the default one."""
+    entries = [document.data["configuration"]] if "configuration" in document.data else []
+    values = path_values(document, entries, "configuration", "configuration")
+    return _axis(CONFIGURATIONS, values, configuration_label(base))
+
+
+def _change_values(document: FileDocument) -> Iterator[Value]:
     """Raises InputError with line and column."""
-    entries = document.data.get("changes")
-    if entries is None:
-        return (UNCHANGED,)
-    change_sets = tuple(_change_set(document, entry, index) for index, entry in enumerate(entries))
-    _check_unique(document, "changes", [change_set.name for change_set in change_sets])
-    return change_sets
+    for index, entry in enumerate(document.data.get(CHANGES, ())):
+        place: Place = (CHANGES, index)
+        name = entry if isinstance(entry, str) else entry["name"]
+        if isinstance(entry, str):
+            sources = [_change(document, entry, place)]
+        elif "scenario" in entry and CHANGES in entry:
+            raise document.error("has changes and a scenario; expected one of them", *place)
+        elif "scenario" in entry:
+            sources = [ChangeSource(scenario=document.from_here(entry["scenario"]))]
+        else:
+            lines = enumerate(entry.get(CHANGES, ()))
+            sources = [_change(document, line, (*place, CHANGES, n)) for n, line in lines]
+        fields, shown = {CHANGES: tuple(sources)}, {CHANGES: (ChangeSource(line=name),)}
+        yield Value(name, fields, shown, place)
 
 
-def _change_set(document: FileDocument, entry: Any, index: int) -> ChangeSet:
-    source = (document.name, document.text)
+def _change(document: FileDocument, entry: Any, place: Place) -> ChangeSource:
+    """Raises InputError for what is no change, with line and column."""
+    with document.at(*place):
+        read_change(entry, "", document.folder, document.name)
     if isinstance(entry, str):
-        return ChangeSet(entry, read_changes([entry], ("changes",), source, document.folder))
-    if "scenario" in entry:
-        if "changes" in entry:
-            raise document.error("has changes and a scenario; expected one of them",
-                                 "changes", index)  # fmt: skip
-        return ChangeSet(entry["name"], read_scenario(document.from_here(entry["scenario"])))
-    path = ("changes", index, "changes")
-    changes = read_changes(entry.get("changes", ()), path, source, document.folder)
-    return ChangeSet(entry["name"], changes)
+        return ChangeSource(line=entry, folder=str(document.folder))
+    return ChangeSource(apply=entry["apply"])
 
 
-def _patch_axis(document: FileDocument, entry: Mapping[str, Any], index: int) -> PatchAxis:
-    path = path_of(document, entry["path"], "patches", index, "path")
-    return PatchAxis(entry.get("name", entry["path"]), path, tuple(entry["values"]))
+def _plugin_values(document: FileDocument) -> Iterator[Value]:
+    for index, entry in enumerate(document.data.get(PLUGINS, ())):
+        texts = [entry] if isinstance(entry, str) else entry
+        plugins = tuple(code_from(text, document.from_here) for text in texts)
+        shown = {PLUGINS: tuple(texts)}
+        yield Value(", ".join(texts) or _NONE, {PLUGINS: plugins}, shown, (PLUGINS, index))
 
 
-def path_of(document: FileDocument, text: str, *place: str | int) -> PatchPath:
-    """Raises InputError."""
-    try:
-        return parse_path(text)
-    except PatchError as error:
-        raise document.error(str(error), *place) from None
+def _listed(document: FileDocument, key: str) -> Iterator[tuple[Any, Place]]:
+    """The value of a field, or those of its list, with their places."""
+    value = document.data.get(key, [])
+    if isinstance(value, list):
+        yield from ((item, (key, index)) for index, item in enumerate(value))
+    else:
+        yield value, (key,)
 
 
-def _plugin_set(document: FileDocument, entry: str | Sequence[str]) -> tuple[str, ...]:
-    texts = [entry] if isinstance(entry, str) else entry
-    return tuple(_plugin_from_here(text, document.from_here) for text in texts)
+def _version_values(document: FileDocument) -> Iterator[Value]:
+    for key in (VERSIONS, "kubernetesVersion"):
+        for minor, place in _listed(document, key):
+            yield Value(minor, {"kubernetes_version": minor}, place=place)
 
 
-def _plugin_from_here(text: str, from_here: Callable[[str], str]) -> str:
-    """FILE.py and FILE.py:NAME with the path from here; MODULE:NAME as it is."""
-    if text.endswith(".py"):
-        return from_here(text)
-    file, colon, name = text.rpartition(":")
-    return f"{from_here(file)}{colon}{name}" if file.endswith(".py") else text
+def _setting_axis(document: FileDocument, key: str) -> Axis:
+    attribute, convert = SETTINGS[key]
+    values = []
+    for value, place in _listed(document, key):
+        own = document.from_here(value) if key == "replayExtenders" else convert(value)
+        label = own if key == "until" else value
+        values.append(Value(label, {attribute: own}, place=place))
+    return Axis(key, tuple(values))
 
 
-def seeds_of(data: Mapping[str, Any], key: str = "seeds") -> tuple[int | None, ...]:
-    """As many seeds from 0 on as a number says, or those of a list."""
-    seeds = data.get(key)
+def path_of(document: FileDocument, text: str, *place: str | int) -> str:
+    """A path in a configuration. Raises InputError."""
+    with document.at(*place):
+        return parse_path(text).text
+
+
+def _patch_axes(document: FileDocument) -> Iterator[Axis]:
+    """Raises InputError for a path that is none, and for a name that two of them have."""
+    names: set[str] = set()
+    for index, entry in enumerate(document.data.get(PATCHES, ())):
+        place = (PATCHES, index)
+        path = path_of(document, entry["path"], *place, "path")
+        name = entry.get("name", path)
+        if name in names:
+            raise document.error(f'"{name}" is there twice; `name` tells them apart', *place)
+        names.add(name)
+        values = [
+            Value(
+                str(value),
+                {PATCHES: (Patch(path, value),)},
+                {PATCHES: (Patch(name, value),)},
+                (*place, "values", position),
+            )
+            for position, value in enumerate(entry["values"])
+        ]
+        yield Axis(f"{PATCHES}.{name}", tuple(values))
+
+
+def seed_values(seeds: int | Sequence[int] | None, *place: str) -> Iterator[Value]:
+    """As many seeds from 0 on as a number says, or those of a list; without them the first node by
+    name."""
     if seeds is None:
-        return (None,)
-    return tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+        yield Value(None)
+    else:
+        for seed in range(seeds) if isinstance(seeds, int) else seeds:
+            yield Value(seed, {"tie_break": "random", "seed": seed}, place=place)
 
 
-def _check_unique(document: FileDocument, key: str, names: Sequence[str]) -> None:
-    """Raises InputError for a name that two entries have."""
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise document.error(f'"{name}" is there twice; `name` tells them apart', key, index)
+def unique(document: FileDocument, values: Iterable[Value]) -> tuple[Value, ...]:
+    """The values. Raises InputError for a name that two of them have."""
+    listed: dict[Any, Value] = {}
+    for value in values:
+        if value.label in listed:
+            problem = f'"{value.label}" is there twice; `name` tells them apart'
+            raise document.error(problem, *value.place)
+        listed[value.label] = value
+    return tuple(listed.values())

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ksched_cli.sweep.materials import ChangeSet
-from ksched_cli.sweep.patches import PatchPath
+from ksched_cli.run.run import Patch, Run
+from ksched_cli.sweep.plan import (
+    PATCHES,
+    SEEDS,
+    STATES,
+    TIMELINES,
+    Axis,
+    Place,
+    Plan,
+    Value,
+)
 from ksched_cli.sweep.sweep_file import (
-    DEFAULT_CONFIGURATION,
     FileDocument,
-    NamedPaths,
-    changes_of,
     path_of,
+    path_values,
+    plan_of,
     read_document,
-    seeds_of,
-    states_of,
+    seed_values,
+    state_values,
+    unique,
 )
 
 TRIALS = 50
@@ -26,18 +35,30 @@ _LIMIT = 2**53  # whole numbers up to here are floats, too
 @dataclass(frozen=True, slots=True)
 class Dimension:
     """What may vary at a path in the configuration: one of `values`, or a number between `low` and
-    `high`, a whole one where both are; is_log: small numbers are tried as often as large ones"""
+    `high`, a whole one where both are; is_log: small numbers are tried as often as large ones;
+    place: in the file"""
 
     name: str
-    path: PatchPath
+    path: str
     values: tuple[Any, ...] = ()
     low: float = 0
     high: float = 0
     is_log: bool = False
+    place: Place = ()
 
     @property
     def is_whole(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def patch(self, value: Any) -> Patch:
+        return Patch(self.path, value)
+
+    @property
+    def axis(self) -> Axis:
+        """The values, or the least and the most."""
+        values = self.values or (self.low, self.high)
+        listed = (Value(each, {PATCHES: (self.patch(each),)}, place=self.place) for each in values)
+        return Axis(f"{PATCHES}.{self.name}", tuple(listed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,75 +71,69 @@ class Objective:
 
 @dataclass(frozen=True, slots=True)
 class TuneFile:
-    """held_out_states: that no trial sees; none where the trials' states are asked about again
-    seeds, held_out_seeds: None for the first node by name
+    """plan: the runs by which a trial is judged, without the trial's patches
+    held_out: those by which the result is, which no trial makes
     sampler_seed: makes the search repeatable
     """
 
-    path: str
-    states: tuple[NamedPaths, ...]
-    held_out_states: tuple[NamedPaths, ...]
-    configuration: NamedPaths
-    change_sets: tuple[ChangeSet, ...]
-    minor: str
-    seeds: tuple[int | None, ...]
-    held_out_seeds: tuple[int | None, ...]
+    document: FileDocument
+    plan: Plan
+    held_out: Plan
     dimensions: tuple[Dimension, ...]
     objectives: tuple[Objective, ...]
     trials: int
     sampler_seed: int
-    retries: bool = True
+
+    @property
+    def bounds(self) -> Plan:
+        """Runs with the values of the dimensions, or the least and the most of each."""
+        return replace(self.plan, axes=(*self.plan.axes, *(item.axis for item in self.dimensions)))
 
 
-def read_tune(path: str) -> TuneFile:
-    """Raises InputError with line and column."""
+def read_tune(path: str, base: Run) -> TuneFile:
+    """base: what holds of all runs where the file says nothing else. Raises InputError with line
+    and column."""
     document = read_document(path, "Tune")
     data = document.data
-    held_out = data.get("heldOut", {})
-    seeds = seeds_of(data)
-    held_out_states: tuple[NamedPaths, ...] = ()
-    if "states" in held_out:
-        held_out_states = states_of(document, held_out["states"])
-    file = data.get("configuration")
-    configuration = NamedPaths(file or DEFAULT_CONFIGURATION, ())
-    if file:
-        configuration = NamedPaths(file, (document.from_here(file),))
+    plan = plan_of(document, base)
     return TuneFile(
-        path,
-        states_of(document, data["states"]),
-        held_out_states,
-        configuration,
-        changes_of(document),
-        data.get("kubernetesVersion", ""),
-        seeds,
-        _held_out_seeds(document, seeds, held_out),
+        document,
+        plan,
+        _held_out(document, plan),
         _dimensions(document, data["space"]),
         tuple(Objective(item["metric"], item["goal"]) for item in data["objectives"]),
         data.get("trials", TRIALS),
         data.get("samplerSeed", 0),
-        not data.get("noRetries", False),
     )
 
 
-def _held_out_seeds(
-    document: FileDocument, seeds: Sequence[int | None], held_out: Mapping[str, Any]
-) -> tuple[int | None, ...]:
-    """Those of the file, else as many that no trial has. Raises InputError where nothing would be
-    held out."""
-    taken = [seed for seed in seeds if seed is not None]
-    if isinstance(held_out.get("seeds"), list):
-        return tuple(held_out["seeds"])
-    if taken:
-        first = max(taken) + 1
-        return tuple(range(first, first + held_out.get("seeds", len(taken))))
-    if "seeds" in held_out:
-        return tuple(range(held_out["seeds"]))
-    if "states" in held_out:
-        return (None,)
-    raise document.error(
-        "nothing is held out to judge the result by: expected `heldOut: {states: […]}`, or `seeds`,"
-        " of which others are taken then"
-    )
+def _held_out(document: FileDocument, plan: Plan) -> Plan:
+    """The same runs with other states, timelines or seeds: as many seeds that no trial has, where
+    the file names none. Raises InputError where nothing would be held out."""
+    entries = document.data.get("heldOut", {})
+    values: dict[str, Sequence[Value]] = {}
+    if STATES in entries:
+        states = state_values(document, entries[STATES], "heldOut", STATES)
+        values[STATES] = unique(document, states)
+    if TIMELINES in entries:
+        if TIMELINES not in document.data:
+            raise document.error("does nothing without `timelines`", "heldOut", TIMELINES)
+        timelines = path_values(document, entries[TIMELINES], "timeline", "heldOut", TIMELINES)
+        values[TIMELINES] = unique(document, timelines)
+    seeds = [value.label for value in plan.axes[-1].values if value.label is not None]
+    count = entries.get(SEEDS)
+    if isinstance(count, list):
+        values[SEEDS] = tuple(seed_values(count))
+    elif seeds or count:
+        first = max(seeds, default=-1) + 1
+        values[SEEDS] = tuple(seed_values(range(first, first + (count or len(seeds)))))
+    if not values:
+        raise document.error(
+            "nothing is held out to judge the result by: expected `heldOut: {states: […]}`, or"
+            " `seeds`, of which others are taken then"
+        )
+    axes = [replace(axis, values=tuple(values.get(axis.key, axis.values))) for axis in plan.axes]
+    return replace(plan, axes=tuple(axes))
 
 
 def _dimensions(
@@ -126,19 +141,20 @@ def _dimensions(
 ) -> tuple[Dimension, ...]:
     dimensions: list[Dimension] = []
     for index, entry in enumerate(entries):
-        path = path_of(document, entry["path"], "space", index, "path")
+        place = ("space", index)
+        path = path_of(document, entry["path"], *place, "path")
         name = entry.get("name", entry["path"])
         if any(other.name == name for other in dimensions):
-            raise document.error(f'"{name}" is there twice', "space", index)
+            raise document.error(f'"{name}" is there twice', *place)
         if "values" in entry:
-            dimensions.append(Dimension(name, path, tuple(entry["values"])))
+            dimensions.append(Dimension(name, path, tuple(entry["values"]), place=place))
             continue
         low, high = entry["between"]
         if not all(abs(bound) <= _LIMIT for bound in (low, high)):
-            raise document.error("expected numbers up to 2^53", "space", index, "between")
+            raise document.error("expected numbers up to 2^53", *place, "between")
         if low > high or (low <= 0 and entry.get("log")):
             expected = "the least and the most, above 0 with log"
-            raise document.error(f"expected {expected}", "space", index, "between")
+            raise document.error(f"expected {expected}", *place, "between")
         is_log = entry.get("log", False)
-        dimensions.append(Dimension(name, path, low=low, high=high, is_log=is_log))
+        dimensions.append(Dimension(name, path, low=low, high=high, is_log=is_log, place=place))
     return tuple(dimensions)

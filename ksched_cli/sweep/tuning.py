@@ -12,15 +12,20 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
+from msgspec import structs
+
 from ksched_cli.errors import KschedError, MissingExtraError, UsageError
-from ksched_cli.sweep.materials import Materials, Run, digest
-from ksched_cli.sweep.outcome import OK, Outcome
-from ksched_cli.sweep.summary import figures_of
+from ksched_cli.run.inputs import digest
+from ksched_cli.run.run import Patch
+from ksched_cli.sweep.outcome import Failed, Outcome, Task
+from ksched_cli.sweep.plan import Plan
+from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
 
 STUDY = "ksched"
 # User attributes: of a study, and of a trial whose runs failed.
 _IDENTITY, _ERROR = "ksched-problem", "ksched-error"
+_BEGIN = b'{"op_code":'  # of every line of a study
 
 
 class TuningError(KschedError):
@@ -38,47 +43,30 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is tuned. materials: their states are those of the trials, then those held out; minor:
-    whose rules, "" for those of the state's kubelets"""
+    """What is tuned. shared: what its runs are made from"""
 
     file: TuneFile
-    materials: Materials
-    minor: str = ""
+    shared: Shared
 
-    def runs(self, patches: tuple[Any, ...] = ()) -> list[Run]:
-        """Those by which a trial is judged."""
-        states = range(len(self.file.states))
-        return self._runs(states, self.file.seeds, patches)
+    def tasks(self, plan: Plan, patches: Sequence[Patch] = ()) -> list[Task]:
+        """The runs of a plan with these patches."""
+        tasks = []
+        for number, run in enumerate(plan.runs()):
+            run = structs.replace(run, patches=(*run.patches, *patches))
+            tasks.append(Task(self.shared.id_of(run), run, number))
+        return tasks
 
-    def held_out_runs(self, patches: tuple[Any, ...] = ()) -> list[Run]:
-        """Those that no trial makes."""
-        count = len(self.file.states)
-        states = range(count, len(self.materials.states)) or range(count)
-        return self._runs(states, self.file.held_out_seeds, patches)
-
-    def _runs(
-        self, states: Sequence[int], seeds: Sequence[int | None], patches: tuple[Any, ...]
-    ) -> list[Run]:
-        return [
-            self.materials.run(
-                state=state, changes=changes, patches=patches, minor=self.minor, seed=seed
-            )
-            for state in states
-            for changes in range(len(self.materials.change_sets))
-            for seed in seeds
-        ]
-
-    def patches(self, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    def patches(self, parameters: Mapping[str, Any]) -> list[Patch]:
         """parameters: by name of the dimension"""
-        return tuple((item.path, parameters[item.name]) for item in self.file.dimensions)
+        return [item.patch(parameters[item.name]) for item in self.file.dimensions]
 
     @property
     def identity(self) -> str:
-        """Of all that decides what a trial comes to."""
+        """A digest of all that decides what a trial comes to."""
         objectives = [[item.metric, item.goal] for item in self.file.objectives]
-        space = [[item.name, item.path.text, item.values, item.low, item.high, item.is_log]
+        space = [[item.name, item.path, item.values, item.low, item.high, item.is_log]
                  for item in self.file.dimensions]  # fmt: skip
-        return digest(objectives, space, [run.id for run in self.runs()])
+        return digest(objectives, space, [task.id for task in self.tasks(self.file.plan)])
 
 
 @dataclass(slots=True)
@@ -128,30 +116,30 @@ class Search:
     def _in_state(self, name: str) -> list[Any]:
         return [t for t in self._study.get_trials(deepcopy=False) if t.state.name == name]
 
-    def runs(self) -> Iterator[Run]:
-        """Of one trial after the other, each asked for when the runs before it have been taken."""
+    def tasks(self) -> Iterator[Task]:
+        """The runs of one trial after the other, each asked for when those before have been
+        taken."""
         while self.missing:
             trial = self._study.ask()
             parameters = {item.name: _suggest(trial, item) for item in self.problem.file.dimensions}
-            runs = self.problem.runs(self.problem.patches(parameters))
-            opened = _OpenTrial(trial, tuple(run.id for run in runs))
-            opened.outcomes |= {
-                run.id: self._outcomes[run.id] for run in runs if run.id in self._outcomes
-            }
+            patches = self.problem.patches(parameters)
+            tasks = {task.id: task for task in self.problem.tasks(self.problem.file.plan, patches)}
+            opened = _OpenTrial(trial, tuple(tasks))
+            opened.outcomes |= {id: self._outcomes[id] for id in tasks if id in self._outcomes}
             if opened.is_complete:
                 self._tell(opened)
                 continue
-            missing = [run for run in runs if run.id not in opened.outcomes]
-            unasked = [run for run in missing if run.id not in self._open]
-            for run in missing:
-                self._open.setdefault(run.id, []).append(opened)
+            missing = [task for task in tasks.values() if task.id not in opened.outcomes]
+            unasked = [task for task in missing if task.id not in self._open]
+            for task in missing:
+                self._open.setdefault(task.id, []).append(opened)
             yield from unasked
 
-    def take(self, run: Run, outcome: Outcome) -> None:
+    def take(self, task: Task, outcome: Outcome) -> None:
         """What came of a run."""
-        self._outcomes[run.id] = outcome
-        for opened in self._open.pop(run.id, ()):
-            opened.outcomes[run.id] = outcome
+        self._outcomes[task.id] = outcome
+        for opened in self._open.pop(task.id, ()):
+            opened.outcomes[task.id] = outcome
             if opened.is_complete:
                 self._tell(opened)
 
@@ -188,19 +176,20 @@ def objective_values(
     outcomes: Sequence[Outcome], objectives: Sequence[Objective]
 ) -> tuple[float, ...]:
     """The mean of each metric. Raises TuningError where a run failed, or has no such metric."""
+    figures = []
     for outcome in outcomes:
-        if outcome["status"] != OK:
-            raise TuningError(f"{outcome['status']}: {outcome['error']}")
-    figures = [figures_of(outcome) for outcome in outcomes]
+        if isinstance(outcome, Failed):
+            raise TuningError(f"{outcome.status}: {outcome.error}")
+        figures.append(outcome.figures())
     for objective in objectives:
-        if objective.metric not in figures[0]:
+        if any(objective.metric not in each for each in figures):
             names = ", ".join(figures[0])
             raise TuningError(f'no run has a metric "{objective.metric}"; there are {names}')
     return tuple(fmean(item[objective.metric] for item in figures) for objective in objectives)
 
 
 def nearest_to_ideal(front: Sequence[TrialResult], objectives: Sequence[Objective]) -> TrialResult:
-    """Of the trials on the front the one nearest to the best value of each objective, each scaled
+    """The trial on the front that is nearest to the best value of each objective, each scaled
     to its range there."""
     columns = list(zip(*(result.values for result in front), strict=True))
 
@@ -263,14 +252,20 @@ def _storage(path: str) -> Any:
 
 
 def _drop_partial_line(path: str) -> None:
-    """A search that was killed may have written a part of a line, which the next one would go on
-    with. Other files are left as they are. Raises OSError."""
-    if not os.path.isfile(path):
+    """A search that was killed may have written a part of a line, which the next one would add to.
+    Raises ValueError for a file of other things, which stays as it is, and OSError."""
+    if not os.path.exists(path):
         return
+    if not os.path.isfile(path):
+        raise ValueError("a plain file is expected")
     with open(path, "r+b") as file:
-        whole, newline, part = file.read().rpartition(b"\n")
-        if part and newline and all(map(_is_log, whole.split(b"\n"))):
-            file.truncate(len(whole) + 1)
+        *lines, part = file.read().split(b"\n")
+        number = next((n for n, line in enumerate(lines, 1) if not _is_log(line)), 0)
+        if not number and part[: len(_BEGIN)] != _BEGIN[: len(part)]:
+            number = len(lines) + 1
+        if number:
+            raise ValueError(f"line {number} is no line of a study")
+        file.truncate(sum(len(line) + 1 for line in lines))
 
 
 def _is_log(line: bytes) -> bool:

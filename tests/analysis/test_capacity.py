@@ -21,6 +21,7 @@ from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.nodes import AddNodes
 from ksched_cli.testing import check, cluster, find, node, pod, simulation
 from tests.clusters import pods, states
+from tests.draws import drawn
 from tests.narrowing import present
 
 
@@ -222,6 +223,16 @@ def needed(*objects: dict[str, Any], like: str = "a") -> NodesNeeded:
         return simulation(changed).run()
 
     return nodes_needed(like, run_with)
+
+
+def test_a_copy_goes_where_schedule_sends_the_pod_with_the_same_seed() -> None:
+    taken = set()
+    for seed in range(6):
+        run = drawn(seed)
+        (copied,) = capacity(run, find(run, "p3").pod, maximum=1).nodes
+        assert copied == drawn(seed).run().placements["default/p3"]
+        taken.add(copied)
+    assert len(taken) > 2
 
 
 def test_no_more_nodes_are_needed_where_all_pods_fit() -> None:

@@ -19,6 +19,7 @@ from ksched_cli.analysis.compare import (
 )
 from ksched_cli.api import SUCCESS, FilterPlugin, Status
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.testing import cluster, node, pod, simulation
@@ -47,7 +48,7 @@ HEAVY = with_args("NodeResourcesFit", ignoredResources=["example.com/gpu"])
 
 def side(name: str, state: ClusterState, config: Config = None, plugins: Any = ()) -> Side:
     return Side(
-        name,
+        NamedRun(name),
         simulation(state, config, plugins=plugins),
         lambda: simulation(state, config, plugins=plugins),
     )

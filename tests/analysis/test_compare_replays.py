@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ksched_cli.analysis.compare_replays import ReplaySide, compare_replays
 from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.run.differences import NamedRun
 from tests.replays import Plain, node, pod, replay
 
 EVENTS: list[Plain] = [
@@ -19,7 +20,7 @@ def side(folder: Path, name: str, *nodes: Plain, left_out: int = 0) -> ReplaySid
     departed: list[PodRecord] = []
     events = EVENTS[: len(EVENTS) - left_out]
     run = replay(folder, list(nodes), events, on_record=departed.append)
-    return ReplaySide.of(name, run, departed)
+    return ReplaySide.of(NamedRun(name), run, departed)
 
 
 def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:
@@ -27,12 +28,13 @@ def test_pods_that_wait_longer_are_differences(tmp_path: Path) -> None:
     last = side(tmp_path, "one node", node("m"), left_out=1)
     answer = compare_replays([first, last])
     assert answer.pod_count == 3
+    assert answer.differing == (0, 2)
     by_pod = {difference.pod: difference for difference in answer.differences}
     assert list(by_pod) == ["default/b", "default/c"]
     assert by_pod["default/b"].waited == (0, 9_000_000)
-    assert by_pod["default/b"].delay == 9_000_000
+    assert by_pod["default/b"].delay(1) == 9_000_000
     assert by_pod["default/c"].records[1] is None
-    assert by_pod["default/c"].delay == 0
+    assert by_pod["default/c"].delay(1) == 0
 
 
 def test_equal_sides_do_not_differ(tmp_path: Path) -> None:

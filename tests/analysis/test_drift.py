@@ -16,6 +16,7 @@ from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.testing import check, cluster, node, pod, simulation
 from tests.clusters import COMPANY, HOST, ZONE, modest_pods, roomy_nodes, states
+from tests.draws import drawn
 from tests.narrowing import present
 
 
@@ -36,6 +37,17 @@ def test_a_pod_on_one_of_the_best_nodes_is_tied() -> None:
     (drifted,) = drift_of(node("a"), node("b"), pod("p", cpu=1, node="b")).values()
     assert (drifted.verdict, drifted.rank, drifted.best_node) == (Verdict.TIED, 1, "a")
     assert drifted.score == drifted.best_score
+
+
+def test_where_a_pod_would_go_is_drawn_where_the_run_draws() -> None:
+    nodes = [node(f"n{i}") for i in range(9)]
+    state = cluster(*nodes, node("full", cpu=2), pod("p", cpu=1, node="full"), pod("q", node="n0"))
+    answers = [drift(drawn(seed, state)).pods for seed in (0, 1, 2, 3, 0)]
+    assert answers[0] == answers[-1]
+    for which in (0, 1):
+        assert len({pods[which].best_node for pods in answers}) > 1
+    for p, _ in answers:
+        assert (p.verdict, p.best_node[0]) == (Verdict.WORSE, "n")
 
 
 def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points() -> None:

@@ -2,9 +2,13 @@
 
 import pytest
 
+from ksched_cli.analysis.capacity import Capacity
 from ksched_cli.analysis.expectations import (
     EvictedCount,
     Expectation,
+    Fits,
+    Limits,
+    NodeHours,
     NodesUsed,
     Outcome,
     PendingCount,
@@ -12,27 +16,26 @@ from ksched_cli.analysis.expectations import (
     PodsOn,
     PodsPending,
     Spread,
+    Utilized,
+    Waited,
 )
-from ksched_cli.cluster.objects.pod import Pod
-from ksched_cli.engine.records import Attempt, Eviction, RunRecord
-from ksched_cli.framework.status import Status
+from ksched_cli.analysis.usage import Utilization
 
 ZONES = {"a": {"zone": "1", "disk": "ssd"}, "b": {"zone": "2"}, "c": {}}
 KEYS = ("x/web-1", "x/web-2", "x/db", "y/big", "y/low", "y/held")
 SHORT = "0/3 nodes are available: 3 Insufficient cpu."
 OUTCOME = Outcome(
-    run=RunRecord(
-        attempts=(),
-        placements={"x/web-1": "a", "x/web-2": "a", "x/db": "b"},
-        pending=("y/big",),
-        gated={"y/held": Status.unschedulable("waiting for gates")},
-        evicted=(Eviction("y/low", "b", "x/db"),),
-        last={"y/big": Attempt("y/big", "p", message=SHORT)},
-    ),
+    pods=KEYS,
     nodes={"x/web-1": "a", "x/web-2": "a", "x/db": "b"},
-    pods={key: Pod() for key in KEYS},
+    pending={"y/big": f"is pending: {SHORT}"},
+    gated={"y/held": "is gated: waiting for gates"},
+    evicted={"y/low": "is evicted from b for x/db"},
     node_labels=ZONES,
     nodes_used=2,
+    usage={"cpu": Utilization(0.5, 0.75, 0.25, 0.4)},
+    capacity=lambda name, maximum: Capacity(name, "p", min(3, maximum), limited_by=SHORT),
+    waits={"x/web-1": 0, "x/web-2": 90_000_000, "y/big": 3_600_000_000},
+    node_hours=12.5,
 )  # fmt: skip
 
 
@@ -49,9 +52,15 @@ OUTCOME = Outcome(
         PodsEvicted("", "web-*", False),
         PendingCount("", 1),
         EvictedCount("", 1),
-        NodesUsed("", 2, 2),
-        NodesUsed("", None, 3),
+        NodesUsed("", Limits(2, 2)),
+        NodesUsed("", Limits(None, 3)),
         Spread("", "x/*", "zone", 1),
+        Utilized("", "cpu", "total", Limits(0.4, 0.4)),
+        Fits("", "web", Limits(3, 3)),
+        Fits("", "web", Limits(at_least=1)),
+        Waited("", "x/*", {"mean": Limits(at_most=45), "p50": Limits(0, 0)}),
+        Waited("", "*", {"p99": Limits(3600, 3600), "max": Limits(at_least=3600)}),
+        NodeHours("", Limits(12, 13)),
     ],
 )
 def test_an_expectation_holds(expectation: Expectation) -> None:
@@ -87,13 +96,36 @@ def test_an_expectation_holds(expectation: Expectation) -> None:
         (PodsEvicted("", "held", True), "is gated: waiting for gates", "y/held"),
         (PendingCount("", 0), "expected 0 pods pending, and 1 are: y/big", "y/big"),
         (EvictedCount("", 2), "expected 2 pods evicted, and 1 are: y/low", "y/low"),
-        (NodesUsed("", 3, None), "expected at least 3 nodes with pods, and 2 have some", ""),
+        (
+            NodesUsed("", Limits(3, None)),
+            "expected at least 3 nodes with pods, and 2 have some",
+            "",
+        ),
         (
             Spread("", "web-*", "zone", 1),
             "expected a skew of at most 1 over zone, and it is 2 (1: 2, 2: 0)",
             "x/web-1",
         ),
         (Spread("", "web-*", "rack", 1), "no node has the label rack", ""),
+        (
+            Utilized("", "cpu", "max", Limits(None, 0.7)),
+            "expected at most 70.0% max utilization of cpu, and it is 75.0%",
+            "",
+        ),
+        (Utilized("", "gpu", "max", Limits(None, 0.7)), "no node has any gpu", ""),
+        (
+            Fits("", "web", Limits(4)),
+            f"expected at least 4 more copies of web to fit, and 3 do: {SHORT}",
+            "",
+        ),
+        (
+            Waited("", "x/web-*", {"p90": Limits(at_most=60), "max": Limits(at_most=90)}),
+            "expected x/web-* (2 pods, x/web-2 the longest) to wait p90 at most 1m0s, and it is "
+            "1m30s",
+            "x/web-2",
+        ),
+        (Waited("", "db", {"max": Limits(at_most=1)}), 'no pod matches "db"', ""),
+        (NodeHours("", Limits(None, 10)), "expected at most 10 node-hours, and it took 12.5", ""),
         (PodsOn("", "web1", "a", {}), 'no pod matches "web1" (6 pods); did you mean web-', ""),
     ],
 )

@@ -20,8 +20,9 @@ def write(tmp_path: Path, text: str) -> str:
 def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     text = HEAD.replace("cluster.yaml", "[a.yaml, ../b.yaml]")
     file = read_expectations(write(tmp_path, text + "config: c/d.yaml\nexpect: [{pending: 0}]\n"))
-    assert file.states == (str(tmp_path / "a.yaml"), str(tmp_path.parent / "b.yaml"))
-    assert file.config == str(tmp_path / "c" / "d.yaml")
+    (run,) = file.runs
+    assert run.states == (str(tmp_path / "a.yaml"), str(tmp_path.parent / "b.yaml"))
+    assert run.configuration == str(tmp_path / "c" / "d.yaml")
 
 
 def test_expectations_are_read_with_their_names(tmp_path: Path) -> None:

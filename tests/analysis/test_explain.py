@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.explain import explain, ranking, select
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, explanation, find, node, pod, simulate, simulation
-from tests.clusters import crowded_states, states
+from tests.clusters import crowded_states, crowds, states
+from tests.draws import ALIKE, broken_by, drawn
 from tests.narrowing import present
 
 
@@ -49,6 +51,59 @@ def test_equal_nodes_share_a_rank_and_the_first_by_name_is_taken() -> None:
     answer = explanation(cluster(node("b"), node("a"), node("c", cpu="2"), pod("p", cpu="1")))
     assert (answer.node, answer.ties) == ("a", ("a", "b"))
     assert [explained.rank for explained in answer.nodes] == [1, 1, 3]
+
+
+def test_the_node_taken_comes_first_and_is_in_every_selection() -> None:
+    run = broken_by(lambda ties: int(ties.max()))
+    answer = explain(run, find(run, "p0"))
+    assert answer.node == "n11"
+    assert answer.best_of_all == ("n11", answer.score)
+    assert [node.node for node in ranking(answer)[:3]] == ["n11", "n00", "n01"]
+    for names, top, selected in (
+        ((), 3, ["n00", "n01", "n11"]),
+        ((), 1, ["n11"]),
+        (("n05",), 0, ["n05", "n11"]),
+        (("n05", "n11"), 2, ["n00", "n05", "n11"]),
+    ):
+        selection = select(answer, names, top)
+        assert [node.node for node in selection.nodes] == selected
+        assert ranking(selection)[0].node == "n11"
+
+
+def test_a_node_taken_of_those_looked_at_comes_first_whatever_its_rank() -> None:
+    small = [node(f"n{i:03}", cpu="4") for i in range(200)]
+    answer = explanation(cluster(*small, node("y", cpu="32"), node("z", cpu="64"), pod("p", cpu=1)))
+    assert (answer.node, answer.rank) == ("n000", 3)
+    selection = select(answer, (), 2)
+    assert [node.node for node in ranking(selection)] == ["n000", "z", "y"]
+    assert present(answer.best_of_all).node == "z"
+
+
+@settings(max_examples=15)
+@given(st.one_of(crowded_states(), crowds(pods_each=2)), st.integers(0, 5))
+def test_a_draw_is_that_of_schedule_with_the_same_seed(state: ClusterState, seed: int) -> None:
+    record = drawn(seed, state).run()
+    for key, attempt in list(record.last.items())[-3:]:
+        run = drawn(seed, state)
+        answer = explain(run, find(run, key))
+        assert (answer.node, answer.score, answer.message) == (
+            attempt.node,
+            attempt.score,
+            attempt.why_not,
+        )
+        if answer.node:
+            (taken,) = (entry for entry in answer.nodes if entry.node == answer.node)
+            assert taken == ranking(answer)[0]
+            assert answer.score in (None, taken.total)
+
+
+def test_draws_differ_from_seed_to_seed() -> None:
+    for state in (ALIKE, cluster(*(node(f"n{i}") for i in range(9)), pod("p0", node="n8"))):
+        taken = set()
+        for seed in range(6):
+            run = drawn(seed, state)
+            taken.add(explain(run, find(run, "p0")).node)
+        assert len(taken) > 2
 
 
 def test_a_running_pod_is_asked_about_as_if_it_were_not_there() -> None:

@@ -8,6 +8,8 @@ from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.preemption import Criterion
 from ksched_cli.testing import check, cluster, find, node, simulate, simulation
+from tests.draws import drawn
+from tests.extenders.fixtures import Extended, Serve
 from tests.narrowing import present
 from tests.plugins.default_preemption.manifests import budget, crowded, preemption_pod
 
@@ -19,7 +21,7 @@ def answer_for(
     alone: bool = False,
 ) -> PreemptionAnswer:
     """The answer about the pod p."""
-    run = simulation(cluster(*objects), config)
+    run = simulation(cluster(*objects), config, kubernetes_version="1.34")
     answer = preempt(run, find(run, "p"), everything=everything, alone=alone)
     check(run)
     return answer
@@ -55,6 +57,42 @@ def test_those_that_may_stay_are_told_too() -> None:
 def test_the_only_candidate_needs_no_criterion() -> None:
     answer = answer_for(*crowd())
     assert (answer.node, answer.steps, answer.is_yes) == ("a", (), True)
+
+
+def test_where_the_pod_goes_is_what_schedule_draws_with_the_same_seed() -> None:
+    nodes = set()
+    for seed in range(6):
+        placements = drawn(seed).run().placements
+        for name in ("p0", "p3"):
+            run = drawn(seed)
+            answer = preempt(run, find(run, name))
+            assert answer.goes_to == placements[f"default/{name}"]
+            nodes.add(answer.goes_to)
+    assert len(nodes) > 2
+
+
+def test_the_candidate_taken_comes_first_though_an_extender_left_out_a_better_one(
+    extended: Extended, serve: Serve
+) -> None:
+    """The extender agrees to the eviction of what has the highest priority."""
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        return {"NodeNameToMetaVictims": {"d": request["NodeNameToMetaVictims"]["d"]}}
+
+    server = serve({"/preempt": answer})
+    objects = [
+        manifest
+        for i, name in enumerate("abcd")
+        for manifest in (
+            node(name, cpu=1),
+            preemption_pod(f"on-{name}", prio=i + 1, node=name, cpu=1, start=1),
+        )
+    ]
+    config = {"urlPrefix": server.url, "preemptVerb": "preempt", "nodeCacheCapable": True}
+    run, _ = extended(cluster(*objects, preemption_pod(cpu=1)), config)
+    result = preempt(run, find(run, "p"))
+    assert result.node == "d"
+    assert [candidate.node for candidate in result.candidates] == ["d", "a", "b", "c"]
 
 
 def test_criteria_are_told_as_far_as_they_were_asked() -> None:

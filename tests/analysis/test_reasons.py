@@ -12,7 +12,7 @@ TAINTED = ["k=v:NoSchedule"]
 
 
 def reasons_for(*objects: dict[str, Any]) -> Any:
-    return explanation(cluster(*objects), pod="p").reasons
+    return explanation(cluster(*objects), pod="p", kubernetes_version="1.34").reasons
 
 
 def test_nodes_are_counted_by_plugin_and_reason_those_with_several_under_each() -> None:

@@ -155,6 +155,13 @@ def test_a_workloads_next_replicas_come_after_its_own_pods(capacity: Answer) -> 
     assert (code, result["count"], result["workload"]) == (0, 1, "Deployment default/web")
 
 
+@pytest.mark.parametrize("count", ["0", "1000000001", "1180591620717411303424"])
+def test_copies_are_counted_up_to_a_bound(count: str, ksched: Ksched) -> None:
+    code, out, err = ksched("capacity", "p", "--max", count)
+    assert (code, out) == (2, "")
+    assert "--max takes a whole number of at" in err
+
+
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
 def test_a_workload_of_a_file_is_counted_from_its_first_replica(
     kind: str, capacity: Answer, write_pod: WriteState

@@ -65,7 +65,8 @@ def test_the_help_is_that_of_the_function_with_its_options_in_order() -> None:
 def test_own_options_stand_after_output() -> None:
     names = list(signature(as_command(merely)).parameters)
     state = ["state", "live", "context", "kubeconfig"]
-    before = [*state, "config", "change", "scenario", "no_workloads", "plugin", "output"]
+    plugins = ["no_workloads", "plugin", "no_plugins", "no_extenders"]
+    before = [*state, "config", "patch", "change", "scenario", *plugins, "output"]
     assert names[: names.index("own") + 1] == [*before, "own"]
 
 

@@ -57,7 +57,7 @@ def compared(ksched: Ksched, state: Path) -> Compare:
     """Exit code, result and standard error; the result has the shape that its schema promises."""
 
     def answer(*args: object) -> tuple[int, dict[str, Any], str]:
-        code, out, err = ksched("compare", *args, "--state", state, "-o", "json")
+        code, out, err = ksched("compare", "--state", state, *args, "-o", "json")
         assert out, err
         return code, conforms(json.loads(out), "comparison"), err
 
@@ -70,7 +70,7 @@ def names(result: dict[str, Any]) -> list[str]:
 
 def test_one_configuration_is_compared_with_the_default(compared: Compare, packing: Path) -> None:
     code, result, _ = compared(packing)
-    assert (code, names(result)) == (1, ["default configuration", str(packing)])
+    assert (code, names(result)) == (1, ["default configuration", "packing.yaml"])
     (difference,) = result["pods"]
     assert (difference["pod"], difference["nodes"]) == ("default/p", ["b", "a"])
     assert difference["plugin"] == "NodeResourcesFit"
@@ -81,7 +81,7 @@ def test_one_configuration_is_compared_with_that_of_config(
 ) -> None:
     base = write_config(PACKING)
     code, result, _ = compared(packing, "--config", base)
-    assert (code, names(result), result["pods"]) == (0, [str(base), str(packing)], [])
+    assert (code, names(result), result["pods"]) == (0, ["config.yaml", "packing.yaml"], [])
 
 
 def test_configurations_are_a_side_each(
@@ -89,13 +89,16 @@ def test_configurations_are_a_side_each(
 ) -> None:
     base = write_config(DEFAULT)
     code, result, _ = compared(base, packing, packing)
-    assert (code, names(result)) == (1, [str(base), str(packing), f"{packing} (2)"])
+    assert (code, names(result)) == (
+        1,
+        ["config.yaml", "packing.yaml", "packing.yaml (2)"],
+    )
     assert result["pods"][0]["nodes"] == ["b", "a", "a"]
 
 
 def test_changes_are_compared_with_the_state_as_it_is(compared: Compare) -> None:
-    code, result, _ = compared("--change", "drain a")
-    assert (code, names(result)) == (1, ["without changes", "with changes"])
+    code, result, _ = compared("--vs", "--change", "drain a")
+    assert (code, names(result)) == (1, ["without changes", "drain a"])
     assert result["changes"][0]["text"] == "drain a"
     assert {pod["pod"]: pod["nodes"] for pod in result["pods"]} == {"default/r": ["a", "b"]}
 
@@ -103,29 +106,95 @@ def test_changes_are_compared_with_the_state_as_it_is(compared: Compare) -> None
 def test_a_scenario_is_compared_too(compared: Compare, tmp_path: Path) -> None:
     path = tmp_path / "scenario.yaml"
     path.write_text("apiVersion: ksched/v1\nkind: Scenario\nchanges: [drain a]\n")
-    _, result, _ = compared("--scenario", path)
+    _, result, _ = compared("--vs", "--scenario", path)
+    assert names(result) == ["without changes", "scenario.yaml"]
     assert [pod["pod"] for pod in result["pods"]] == ["default/r"]
 
 
-def test_a_configuration_and_changes_are_compared_under_that_configuration(
-    compared: Compare, packing: Path
-) -> None:
-    _, result, _ = compared(packing, "--change", "cordon b")
-    assert names(result) == ["without changes", "with changes"]
+def test_options_before_the_first_vs_are_of_all_sides(compared: Compare, packing: Path) -> None:
+    _, result, _ = compared("--change", "cordon b", "--vs", "--config", packing)
+    assert names(result) == ["default configuration", "packing.yaml"]
+    runs = [side["run"] for side in result["sides"]]
+    assert [run["changes"] for run in runs] == [[{"line": "cordon b"}]] * 2
+    assert [run.get("configuration") for run in runs] == [None, str(packing)]
     assert result["pods"] == []
 
 
-def test_configurations_and_changes_are_every_pair(
+def test_changes_and_plugins_of_a_side_are_added_and_other_options_replace(
     compared: Compare, packing: Path, write_config: Callable[..., Path]
 ) -> None:
     base = write_config(DEFAULT)
-    _, result, _ = compared(base, packing, "--change", "cordon a")
+    _, result, _ = compared(
+        *("--config", base, "--change", "cordon a"),
+        *("--vs", "--config", packing, "--change", "uncordon a"),
+        *("--vs", "--change", "cordon b"),
+    )
     assert names(result) == [
-        f"{path}, {label}"
-        for path in (base, packing)
-        for label in ("without changes", "with changes")
+        "config.yaml, cordon a",
+        "packing.yaml, cordon a, uncordon a",
+        "config.yaml, cordon a, cordon b",
     ]
-    assert result["pods"][0]["nodes"] == ["b", "b", "a", "b"]
+    assert result["pods"][0]["nodes"] == ["b", "a", None]
+    assert [side["differsIn"] for side in result["sides"]] == [
+        [],
+        ["configuration", "changes"],
+        ["changes"],
+    ]
+    assert [side["differing"] for side in result["sides"]] == [0, 1, 1]
+
+
+def test_a_side_may_have_a_state_of_its_own(ksched: Ksched, state: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*OBJECTS[1:]]}))
+    _, out, _ = ksched("compare", "--state", state, "-o", "json", "--vs", "--state", other)
+    result = json.loads(out)
+    assert names(result) == ["cluster.json", "other.json"]
+    assert [side["run"]["states"] for side in result["sides"]] == [[str(state)], [str(other)]]
+
+
+def test_a_side_without_options_is_the_first_one_again(compared: Compare) -> None:
+    code, result, _ = compared("--vs")
+    assert (code, names(result)) == (0, ["default configuration", "default configuration (2)"])
+    assert result["sides"][1]["differsIn"] == []
+
+
+def test_a_default_configuration_with_a_plugin_is_not_called_default(
+    compared: Compare, packing: Path, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "fine.py"
+    plugin.write_text(BROKEN.replace('raise ValueError("broken")', "return None"))
+    _, result, _ = compared(packing, "--plugin", plugin)
+    assert names(result) == ["default with fine.py", "packing.yaml"]
+    _, result, _ = compared("--vs", "--plugin", plugin)
+    assert names(result) == ["default configuration", "default with fine.py"]
+
+
+def test_draws_are_an_axis_and_are_shared_where_no_side_has_its_own(
+    compared: Compare, packing: Path
+) -> None:
+    ties = ("--tie-break", "random")
+    _, result, _ = compared(*ties, "--seed", 1, "--vs", "--seed", 2)
+    assert names(result) == ["seed 1", "seed 2"]
+    _, result, _ = compared(packing, *ties)
+    assert names(result) == ["default configuration", "packing.yaml"]
+    assert len({side["run"]["seed"] for side in result["sides"]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--vs", "new.yaml"), "after --vs a configuration is named by --config"),
+        (("new.yaml", "--vs"), "beside --vs a configuration is named by --config"),
+        (("--vs", "--seed", "1"), "--seed does nothing without --tie-break random"),
+        (("--vs", "--nope"), "no option --nope"),
+        (("--vs", "--timeline", "t.yaml"), "a timeline on one side only"),
+    ],
+)
+def test_what_no_side_can_have_is_said(
+    ksched: Ksched, state: Path, options: tuple[str, ...], problem: str
+) -> None:
+    code, out, err = ksched("compare", "--state", state, *options)
+    assert (code, out, problem in err) == (2, "", True), err
 
 
 def test_minors_are_sides_each_by_its_own_rules(
@@ -139,9 +208,9 @@ def test_minors_are_sides_each_by_its_own_rules(
         pod("s", node="b", cpu="2500m", memory="2560Mi"),
         pod("p", cpu="3", memory="1Gi"),
     )
-    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.36")
+    minors = ("--kubernetes-version", "1.34", "--vs", "--kubernetes-version", "1.36")
     state = write_state(*objects)
-    code, out, _ = ksched("compare", *minors, "--state", state, "-o", "json")
+    code, out, _ = ksched("compare", "--state", state, "-o", "json", *minors)
     result = json.loads(out)
     conforms(result, "comparison")
     assert names(result) == ["Kubernetes 1.34", "Kubernetes 1.36"]
@@ -152,48 +221,14 @@ def test_minors_are_sides_each_by_its_own_rules(
     ]
 
 
-def test_minors_and_configurations_are_every_pair(
-    ksched: Ksched, state: Path, packing: Path
-) -> None:
-    minors = ("--kubernetes-version", "1.35", "--kubernetes-version", "1.36")
-    _, out, _ = ksched("compare", packing, packing, *minors, "--state", state, "-o", "json")
-    assert names(json.loads(out)) == [
-        f"Kubernetes {minor}, {path}"
-        for minor in ("1.35", "1.36")
-        for path in (packing, f"{packing} (2)")
-    ]
-
-
-def test_one_configuration_goes_with_several_minors(
-    ksched: Ksched, state: Path, packing: Path
-) -> None:
-    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.35")
-    for config in ((packing,), ("--config", packing)):
-        _, out, _ = ksched("compare", *config, *minors, "--state", state, "-o", "json")
-        assert names(json.loads(out)) == ["Kubernetes 1.34", "Kubernetes 1.35"]
-
-
-def test_a_minor_given_twice_is_refused(ksched: Ksched, state: Path) -> None:
-    minors = ("--kubernetes-version", "1.36", "--kubernetes-version", "1.36")
-    code, out, err = ksched("compare", *minors, "--state", state)
-    assert (code, out) == (2, "")
-    assert "--kubernetes-version 1.36 is given twice" in err
-
-
-def test_only_compare_takes_several_minors(ksched: Ksched, state: Path) -> None:
-    minors = ("--kubernetes-version", "1.34", "--kubernetes-version", "1.36")
-    code, out, err = ksched("schedule", *minors, "--state", state)
-    assert (code, out) == (2, "")
-    assert "--kubernetes-version is given more than once, 1.34, 1.36: only compare" in err
-
-
 def test_the_minor_is_that_of_the_nodes_where_none_is_named(
     ksched: Ksched, write_state: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
     status = {"nodeInfo": {"kubeletVersion": "v1.35.2"}, "allocatable": {"cpu": "4", "pods": "9"}}
     state = write_state(node("a", status=status), pod("p", cpu=1))
-    _, out, _ = ksched("compare", "--change", "cordon a", "--state", state, "-o", "json")
+    options = ("--state", state, "-o", "json", "--vs", "--change", "cordon a")
+    _, out, _ = ksched("compare", *options)
     result = json.loads(out)
     assert result["kubernetesVersion"] == "v1.35.4"
     assert {side["kubernetesVersion"] for side in result["sides"]} == {"v1.35.4"}
@@ -203,6 +238,8 @@ def test_nothing_to_compare_is_said(ksched: Ksched, state: Path) -> None:
     code, out, err = ksched("compare", "--state", state)
     assert (code, out) == (2, "")
     assert "nothing to compare: give two configurations" in err
+    code, _, err = ksched("compare", "--state", state, "--change", "drain a")
+    assert (code, "`ksched compare --vs --change 'drain node-3'`" in err) == (2, True)
 
 
 def test_config_that_would_do_nothing_is_refused(
@@ -219,13 +256,13 @@ def test_the_environments_configuration_does_not_get_in_the_way(
 ) -> None:
     monkeypatch.setenv("KSCHED_CONFIG", str(packing))
     _, result, _ = compared(packing, packing)
-    assert names(result) == [str(packing), f"{packing} (2)"]
+    assert names(result) == ["packing.yaml", "packing.yaml (2)"]
 
 
 def test_recording_extenders_is_refused(ksched: Ksched, state: Path, packing: Path) -> None:
     code, _, err = ksched("compare", packing, "--record-extenders", "x", "--state", state)
     assert code == 2
-    assert "--record-extenders does not go with compare" in err
+    assert "--record-extenders cannot be combined with compare" in err
 
 
 def test_a_configuration_that_is_missing_is_exit_code_2(ksched: Ksched, state: Path) -> None:
@@ -237,7 +274,7 @@ def test_a_configuration_that_is_missing_is_exit_code_2(ksched: Ksched, state: P
 def test_a_plugin_that_fails_is_exit_code_3(compared: Compare, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text(BROKEN)
     code, _, err = compared(
-        "--plugin", f"{tmp_path / 'broken.py'}:Broken", "--change", "uncordon a"
+        "--plugin", f"{tmp_path / 'broken.py'}:Broken", "--vs", "--change", "uncordon a"
     )
     assert code == 3
     assert "plugin Broken failed" in err
@@ -255,6 +292,29 @@ def test_a_warning_is_printed_once(ksched: Ksched, tmp_path: Path, packing: Path
 
 
 def test_the_table_names_what_the_changes_did(ksched: Ksched, state: Path) -> None:
-    _, out, _ = ksched("compare", "--change", "drain a", "--state", state)
+    _, out, _ = ksched("compare", "--state", state, "--vs", "--change", "drain a")
     assert out.splitlines()[0].split() == ["CHANGE", "#", "DID"]
-    assert "1 of 2 pods differs: 1 on another node" in out
+    assert "1 of 2 pods moves because of the changes" in out
+
+
+def test_several_draws_are_compared_by_means_and_intervals(
+    ksched: Ksched, write_state: Callable[..., Path], packing: Path
+) -> None:
+    objects = [node(name) for name in "abcd"] + [pod(f"p{i}", cpu=1) for i in range(4)]
+    command = ("compare", "--state", write_state(*objects), "--seeds", 6)
+    code, out, _ = ksched(*command, "-o", "json", "--vs", "--config", packing)
+    result = conforms(json.loads(out), "comparison")
+    assert (code, result["seeds"]) == (1, [0, 1, 2, 3, 4, 5])
+    assert names(result) == ["default configuration", "packing.yaml"]
+    # Spreading puts a pod on each of the nodes, packing all on one, whatever is drawn.
+    assert [side["summary"]["nodesUsed"] for side in result["sides"]] == [
+        {"mean": 4, "low": 4, "high": 4},
+        {"mean": 1, "low": 1, "high": 1},
+    ]
+    difference = result["sides"][1]["differences"]["nodesUsed"]
+    assert difference == {"mean": -3, "low": -3, "high": -3, "withinNoise": False}
+    _, out, _ = ksched(*command, "--vs", "--config", packing)
+    assert "figures differ by more than the noise of 6 draws because of the configuration" in out
+    code, out, _ = ksched(*command, "--vs", "--no-retries")
+    assert code == 0
+    assert "within the noise of 6 draws: no figure differs" in out

@@ -16,12 +16,13 @@ def test_a_change_makes_pods_wait(ksched: Ksched, write_state: WriteState, tmp_p
     path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
     state = write_state(node("a", cpu=1), node("b", cpu=1))
     command = ("compare", "--timeline", path, "--state", state)
-    code, out, _ = ksched(*command, "--change", "cordon b", "-o", "json")
-    result = conforms(json.loads(out), "replay_comparison")
+    code, out, _ = ksched(*command, "-o", "json", "--vs", "--change", "cordon b")
+    result = conforms(json.loads(out), "comparison")
     assert code == 1
-    assert [side["name"] for side in result["sides"]] == ["without changes", "with changes"]
+    assert [side["name"] for side in result["sides"]] == ["without changes", "cordon b"]
+    assert [side["differing"] for side in result["sides"]] == [0, 1]
     assert result["pods"][-1]["waited"] == [0, 8]
-    code, out, _ = ksched(*command, "--change", "label nodes a x=y")
+    code, out, _ = ksched(*command, "--vs", "--change", "label nodes a x=y")
     assert code == 0
     assert "no difference" in out
     code, _, err = ksched(*command)
@@ -38,13 +39,35 @@ def test_an_autoscaler_makes_a_side_without_and_a_side_with_it(
     header = {"apiVersion": "ksched/v1", "kind": "Autoscaler"}
     scaling.write_text(json.dumps({**header, "nodeGroups": [group]}))
     state = write_state(node("a", cpu=1))
-    command = ("compare", "--state", state, "--autoscaler", scaling)
-    code, out, _ = ksched(*command, "--timeline", path, "-o", "json")
-    result = conforms(json.loads(out), "replay_comparison")
+    command = ("compare", "--state", state)
+    sides = ("--vs", "--autoscaler", scaling)
+    code, out, _ = ksched(*command, "--timeline", path, "-o", "json", *sides)
+    result = conforms(json.loads(out), "comparison")
     assert code == 1
     assert [side["name"] for side in result["sides"]] == ["without autoscaler", "with more.json"]
     assert [side["nodes"]["max"] for side in result["sides"]] == [1, 2]
-    _, out, _ = ksched(*command, "--timeline", path)
+    _, out, _ = ksched(*command, "--timeline", path, *sides)
     assert "node-hours, g" in out
-    code, _, err = ksched(*command)
-    assert (code, "--autoscaler does nothing without --timeline" in err) == (2, True)
+    code, _, err = ksched(*command, *sides)
+    assert (code, "--autoscaler does nothing without a timeline" in err) == (2, True)
+
+
+def test_two_configurations_are_compared_under_one_autoscaler(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    path, scaling, config = (tmp_path / name for name in ("t.json", "more.json", "slow.yaml"))
+    events = [{"at": at, "pod": pod(f"p{at}", cpu=1), "runsFor": 900} for at in range(2)]
+    path.write_text(json.dumps({"apiVersion": "ksched/v1", "kind": "Timeline", "events": events}))
+    group = {"name": "g", "like": "a", "maxSize": 2}
+    header = {"apiVersion": "ksched/v1", "kind": "Autoscaler"}
+    scaling.write_text(json.dumps({**header, "nodeGroups": [group]}))
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "podInitialBackoffSeconds: 10\n"
+    )
+    state = write_state(node("a", cpu=1))
+    shared = ("--state", state, "--timeline", path, "--autoscaler", scaling, "-o", "json")
+    _, out, _ = ksched("compare", *shared, "--vs", "--config", config)
+    result = conforms(json.loads(out), "comparison")
+    assert [side["name"] for side in result["sides"]] == ["default configuration", "slow.yaml"]
+    assert [side["nodes"]["max"] for side in result["sides"]] == [2, 2]

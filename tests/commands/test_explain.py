@@ -1,6 +1,7 @@
 """`ksched explain` from the command line."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ def test_a_pod_that_fits_nowhere_is_exit_code_1(explain: Answer) -> None:
 def test_the_others_come_in_their_turn_unless_they_are_left_out(explain: Answer) -> None:
     objects = [node("a", cpu=1), pod("other", cpu=1), pod("p", cpu=1)]
     assert explain("p", objects=objects)[0] == 1
-    assert explain("p", "--in-turn", objects=objects)[0] == 1
     assert explain("p", "--alone", objects=objects)[0] == 0
 
 
@@ -201,7 +201,8 @@ def test_nodes_are_selected_by_name_and_rank(explain: Answer) -> None:
         assert result["reasons"][0]["nodes"] == 3
         return [entry["node"] for entry in result["nodes"]]
 
-    assert nodes("--node", "n01", "--node", "n32") == ["n01", "n32"]
+    # The one taken is always among them.
+    assert nodes("--node", "n01", "--node", "n32") == ["n01", "n32", "n64"]
     assert nodes("--top", 2) == ["n32", "n64"]
     assert nodes("--top", 1, "--node", "n02") == ["n02", "n64"]
     # Then those that come nearest to fitting.
@@ -213,4 +214,8 @@ def test_the_table_shows_the_selected_nodes_only(ksched: Ksched, write_state: Wr
     _, out, _ = ksched("explain", "p", "--node", "c", "--state", state)
     assert "goes to b with " in out
     assert "cpu: wants 2, 1 free of 1" in out
-    assert "RANK" not in out
+    assert re.findall("^its points on (.*):$", out, re.M) == ["b"]
+    assert re.findall("^([12])  +(.*?)  ", out, re.M) == [("1", "b (chosen)")]
+    _, out, _ = ksched("explain", "p", "--node", "a", "--state", state)
+    assert re.findall("^its points on (.*):$", out, re.M) == ["b", "a"]
+    assert re.findall("^([12])  +(.*?)  ", out, re.M) == [("1", "b (chosen)"), ("2", "a")]

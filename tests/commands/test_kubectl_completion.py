@@ -1,5 +1,8 @@
 """Completion of `kubectl ksched`, as kubectl asks for it."""
 
+import subprocess
+import sys
+
 import pytest
 
 from ksched_cli.commands.kubectl_completion import completion
@@ -27,3 +30,13 @@ def test_pods_are_completed_from_the_state(write_state: WriteState) -> None:
 @pytest.mark.parametrize("arguments", [["schedule", "--state", ""], ["nothing", "x"]])
 def test_where_there_is_nothing_to_choose_the_shell_completes_files(arguments: list[str]) -> None:
     assert completion(arguments).split("\n")[-1] == ":0"
+
+
+def test_candidates_that_cannot_be_written_are_exit_code_2() -> None:
+    code = "from ksched_cli.commands.kubectl_completion import main; main()"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, "sche"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    message = b"error: standard output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, message)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms
@@ -63,7 +64,7 @@ def test_without_kubelets_the_newest_minor_decides(
 ) -> None:
     monkeypatch.delenv(ENVIRONMENT)
     result, _ = schedule(ksched, "--state", str(write_state(node("a"), pod("p"))))
-    assert result["kubernetesVersion"] == "v1.36.3"
+    assert result["kubernetesVersion"] == release_of().version
     assert result["kubernetesVersionFrom"] == "the newest that ksched knows"
 
 
@@ -81,7 +82,7 @@ def test_the_effective_configuration_is_the_minors(ksched: Ksched) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--kubernetes-version", "1.20"], "--kubernetes-version takes 1.34, 1.35, 1.36"),
+        (["--kubernetes-version", "1.20"], f"--kubernetes-version takes {', '.join(MINORS)}"),
         (["--feature-gates", "Nothing=true"], "unrecognized feature gate: Nothing"),
     ],
 )

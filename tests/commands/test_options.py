@@ -5,17 +5,19 @@ import pytest
 from ksched_cli.commands.main import COMMANDS
 from tests.commands.runners import Ksched
 
-COMMON = ["--plugin", "--output", "--help"]
+COMMON = ["--plugin ", "--no-plugins", "--no-extenders", "--output", "--help"]
 OF_A_STATE = [
     "--state",
     "--config",
-    "--no-extenders",
     "--record-extenders",
     "--replay-extenders",
     "--all",
     "--debug",
 ]
-COMMAND_LINES = [*([name] for name in COMMANDS), ["config", "show"]]
+COMMAND_LINES = [
+    *([name] for name in COMMANDS),
+    *(["config", name] for name in ("show", "diff", "migrate")),
+]
 ABOUT_A_STATE = ("schedule", "explain", "preempt")
 
 

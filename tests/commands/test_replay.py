@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
@@ -197,10 +198,11 @@ def test_a_checkpoint_of_another_autoscaler_is_refused(
     ksched: Ksched, write_state: WriteState, timeline: Path, autoscaler: Path, tmp_path: Path
 ) -> None:
     from ksched_cli.commands.checkpoints import fingerprint_of
-    from ksched_cli.commands.options import StateOptions
-    from tests.replays import state_of, world_of
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
 
-    world, options = world_of(state_of(tmp_path, node("n"))), StateOptions()
-    without = fingerprint_of(world, (str(timeline), ""), options)
-    assert without == fingerprint_of(world, (str(timeline), ""), options)
-    assert without != fingerprint_of(world, (str(timeline), str(autoscaler)), options)
+    run = Run(states=(str(write_state(node("n"))),), timeline=str(timeline))
+    scaled = replace(run, autoscaler=str(autoscaler))
+    without = fingerprint_of(run, Opener([run]))
+    assert without == fingerprint_of(run, Opener([run]))
+    assert without != fingerprint_of(scaled, Opener([scaled]))

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from ksched_cli.commands.run_options import RunOptions, executor_options, seconds, settings_of
+from ksched_cli.commands.run_options import (
+    ManyRunsOptions,
+    base_run,
+    executor_options,
+    seconds,
+)
 from ksched_cli.errors import UsageError
+from ksched_cli.run.run import Run
 
 
 def test_without_options_runs_are_made_here_one_after_the_other() -> None:
-    executor = executor_options(RunOptions())
+    executor = executor_options(ManyRunsOptions())
     assert (executor.workers, executor.address, executor.retries) == (0, "", 2)
-    settings = settings_of(RunOptions())
-    assert settings.workloads
-    assert settings.extenders
+    assert base_run(ManyRunsOptions()) == Run()
 
 
-def test_what_options_leave_out_is_left_out_of_all_runs() -> None:
-    settings = settings_of(RunOptions(no_workloads=True, no_extenders=True, metric=["m:f"]))
-    assert not settings.workloads
-    assert not settings.extenders
-    assert settings.metrics == ("m:f",)
+def test_options_say_what_all_runs_have() -> None:
+    options = ManyRunsOptions(
+        plugin=["p.py"],
+        kubernetes_version="1.35",
+        feature_gates="A=true",
+        no_workloads=True,
+        no_extenders=True,
+    )
+    assert base_run(options) == Run(
+        plugins=("p.py",),
+        kubernetes_version="1.35",
+        feature_gates="A=true",
+        workloads=False,
+        extenders=False,
+    )
 
 
 def test_workers_and_a_scheduler_exclude_each_other() -> None:
     with pytest.raises(UsageError, match="--workers and --scheduler exclude each other"):
-        executor_options(RunOptions(workers=2, scheduler="tcp://host:8786"))
+        executor_options(ManyRunsOptions(workers=2, scheduler="tcp://host:8786"))
 
 
 @pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "", "1e9"])

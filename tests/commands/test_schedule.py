@@ -23,8 +23,8 @@ class Lonely(ScorePlugin):
 """
 
 
-@pytest.mark.parametrize(("option", "second"), [((), "a"), (("--no-memory",), "b")])
-def test_without_memory_a_broken_promise_shows(
+@pytest.mark.parametrize(("option", "second"), [((), "a"), (("--no-cache",), "b")])
+def test_without_a_cache_a_broken_promise_shows(
     option: tuple[str, ...],
     second: str,
     ksched: Ksched,

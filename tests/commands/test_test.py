@@ -3,10 +3,13 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ksched_cli.commands import session
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.run.open import Opener
+from ksched_cli.run.run import Run
 from ksched_cli.testing import node, pod
 from tests.commands.runners import Ksched, WriteState
 from tests.report.schemas import conforms
@@ -50,20 +53,117 @@ def test_the_command_of_a_failed_case_explains_it(ksched: Ksched, folder: Path) 
     assert "unschedulable" in out
 
 
+def test_a_pod_whose_name_begins_as_an_option_is_none_in_that_command(
+    ksched: Ksched, folder: Path, write_state: WriteState
+) -> None:
+    write_state(node("a"), pod("web", namespace="--plugin=evil.py"))
+    (folder / "fails.yaml").write_text(HEAD + "expect: [{pod: '*', on: b}]\n")
+    _, out, _ = ksched("test", folder / "fails.yaml", "-o", "json")
+    command = shlex.split(json.loads(out)["cases"][0]["command"])
+    assert command[-2:] == ["--", "--plugin=evil.py/web"]
+    code, out, err = ksched(*command[1:])
+    assert (code, err) == (0, "")
+    assert out.startswith("--plugin=evil.py/web")
+
+
 def test_cases_of_the_same_run_share_it(
     ksched: Ksched, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = []
-    opened = session.open_simulation
+    opened = Opener.simulation
 
-    def counting(*args: object, **kwargs: object) -> object:
-        runs.append(args)
-        return opened(*args, **kwargs)  # type: ignore[arg-type]
+    def counting(self: Opener, run: Run, *args: Any, **kwargs: Any) -> Simulation:
+        runs.append(run)
+        return opened(self, run, *args, **kwargs)
 
-    monkeypatch.setattr(session, "open_simulation", counting)
+    monkeypatch.setattr(Opener, "simulation", counting)
     (folder / "more.yaml").write_text(HOLDS)
     assert ksched("test", folder / "holds.yaml", folder / "more.yaml")[0] == 0
     assert len(runs) == 1
+
+
+TIMELINE = """\
+apiVersion: ksched/v1
+kind: Timeline
+templates:
+  job: {spec: {containers: [{name: c, resources: {requests: {cpu: 3}}}]}}
+events:
+- {at: 0, pod: first, template: job, runsFor: 600}
+- {at: 60, pod: second, template: job, runsFor: 600}
+"""
+
+
+WRONG = "- {waited: {pods: '[fs]*', p99: {atMost: 5m}}}\n- {capacity: base, atLeast: 4}\n"
+
+
+def test_expectations_about_a_timeline(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    write_state(node("a", cpu=4), pod("base", node="a", cpu=1))
+    (tmp_path / "day.yaml").write_text(TIMELINE)
+    path = tmp_path / "day-holds.yaml"
+    head = HEAD + "timeline: day.yaml\nexpect:\n"
+    # The second pod comes after a minute, and gets the node when the first ends after ten.
+    path.write_text(
+        head
+        + """\
+- {waited: {pods: second, max: {atMost: 9m, atLeast: 540}}}
+- {waited: {pods: '[fs]*', p50: {atMost: 0s}, mean: {atLeast: 270, atMost: 4m30s}}}
+- {pendingAtEnd: 0}
+- {nodeHours: {atLeast: 0.324, atMost: 0.334}}
+- {pod: second, on: a}
+- {capacity: base, atLeast: 3, atMost: 3}
+- {utilization: {resource: cpu, total: {atMost: 0.25, atLeast: 0.25}}}
+"""
+    )
+    code, out, err = ksched("test", path)
+    assert (code, err) == (0, ""), out
+    path.write_text(head + WRONG)
+    code, out, _ = ksched("test", path, "-o", "json")
+    first, second = json.loads(out)["cases"]
+    assert code == 1
+    assert first["message"] == (
+        "expected [fs]* (2 pods, default/second the longest) to wait p99 at most 5m0s, and it is "
+        "9m0s"
+    )
+    assert shlex.split(first["command"])[:3] == ["ksched", "replay", str(tmp_path / "day.yaml")]
+    assert "expected at least 4 more copies of base to fit, and 3 do" in second["message"]
+    command = shlex.split(first["command"])
+    assert ksched(*command[1:])[0] == 0
+
+
+def test_expectations_must_hold_for_every_seed(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    write_state(node("a"), node("b"), pod("web"))
+    path = tmp_path / "seeds.yaml"
+    path.write_text(HEAD + "seeds: 20\nexpect: [{pod: web, on: a}, {pending: 0}]\n")
+    code, out, _ = ksched("test", path, "-o", "json")
+    cases = json.loads(out)["cases"]
+    assert (code, [case["passed"] for case in cases]) == (1, [False, True])
+    assert cases[0]["message"].startswith("with seed ")
+    command = shlex.split(cases[0]["command"])
+    _, explained, _ = ksched(*command[1:], "-o", "json")
+    assert json.loads(explained)["node"] == "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("autoscaler: a.yaml\nexpect: [{pending: 0}]\n", "--autoscaler does nothing without a"),
+        ("expect: [{waited: {pods: x, p99: {atMost: 5x}}}]\n", "e.yaml:4:35: expect.0.waited.p99"),
+        ("expect: [{waited: {pods: x}}]\n", "expect.0"),
+        ("expect: [{capacity: x}]\n", "expect.0"),
+        ("timeline: gone.yaml\nexpect: [{pending: 0}]\n", "gone.yaml: there is no such file"),
+    ],
+)
+def test_what_no_run_can_be_asked_is_said(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path, text: str, problem: str
+) -> None:
+    write_state(node("a"))
+    (tmp_path / "e.yaml").write_text(HEAD + text)
+    code, out, err = ksched("test", tmp_path / "e.yaml")
+    assert (code, out, problem in err) == (2, "", True), err
 
 
 def test_junit(ksched: Ksched, folder: Path) -> None:

@@ -57,6 +57,9 @@ def test_a_dump_and_a_trace_go_to_standard_output(ksched: Ksched, tmp_path: Path
     ("options", "problem"),
     [
         (["generate", "{}=0"], 'FILE[=WEIGHT]: "0" is no weight'),
+        (["generate", "{}=1e308", "{}=1e308"], 'FILE[=WEIGHT]: "1e308" is no weight'),
+        (["generate", "{}=5e-324"], 'FILE[=WEIGHT]: "5e-324" is no weight'),
+        (["generate", "{}", "--priority", "2147483648"], "a whole number of at most 2,147,483,647"),
         (["generate", "{}", "--days", "0"], "--days takes a number greater than 0"),
         (["generate", "{}", "--priority", "high"], "--priority takes VALUE[=WEIGHT]"),
         (["generate", "{}", "--arrivals", "daily"], "--arrivals takes uniform"),

@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
+from ksched_cli.config.types import API_VERSION, KIND
 from tests.commands.runners import Ksched
-from tests.commands.test_sweep import in_this_process  # noqa: F401  # a fixture
+from tests.commands.test_sweep import here  # noqa: F401  # a fixture
 from tests.report.schemas import conforms
 from tests.sweep.sweeps import write_sweep
 from tests.sweep.test_tune_file import OBJECTIVES, SPACE
@@ -34,6 +35,26 @@ def test_the_tuned_configuration_is_a_file_that_validate_accepts(
     assert (result["file"], result["trials"]["complete"]) == (str(best), 8)
     code, out, _ = ksched("validate", best)
     assert code == 0, out
+
+
+def test_a_configuration_in_json_is_tuned_as_one_in_yaml(ksched: Ksched, tmp_path: Path) -> None:
+    config = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "clientConnection": {"qps": 50.5},
+        "profiles": [{}],
+    }
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    (tmp_path / "c.yaml").write_text(f"---\n{json.dumps(config)}")
+    texts = []
+    for file in ("c.json", "c.yaml"):
+        best = tmp_path / "best.yaml"
+        path = write_tune(tmp_path, configuration=file, trials=2)
+        code, _, err = ksched("tune", path, "--best", best, "-o", "yaml")
+        assert code in (0, 1), err
+        texts.append(best.read_text())
+    assert texts[0] == texts[1]
+    assert "qps: 50.5\n" in texts[0]
 
 
 def test_the_table_has_the_trials_the_judgement_and_the_configuration(

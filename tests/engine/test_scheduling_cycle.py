@@ -27,7 +27,12 @@ def attempt(
     tie_break: Callable[..., Any] = first_by_name,
 ) -> tuple[Simulation, Outcome]:
     """The outcome of one attempt to place the pod p, with these plugins alone."""
-    run = simulation(cluster(*(node(name) for name in nodes), pod("p")), profile(*plugins), plugins)
+    run = simulation(
+        cluster(*(node(name) for name in nodes), pod("p")),
+        profile(*plugins),
+        plugins,
+        kubernetes_version="1.34",
+    )
     run.pipeline.detailed = detailed
     run.cycle.tie_break = tie_break
     return run, run.cycle.attempt(run.frameworks["default-scheduler"], find(run))
@@ -61,7 +66,10 @@ def test_with_or_without_keys_the_same_nodes_are_taken_for_the_same_totals(
 ) -> None:
     monkeypatch.setattr(score_cache, "MAX_WEIGHTS", max_weights)
     pods = [pod(f"p{i}", cpu=1) for i in range(5)]
-    run = simulation(cluster(node("a", cpu=4), node("b", cpu=8), node("c", cpu=8), *pods))
+    run = simulation(
+        cluster(node("a", cpu=4), node("b", cpu=8), node("c", cpu=8), *pods),
+        kubernetes_version="1.34",
+    )
     run.pipeline.detailed = False
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())

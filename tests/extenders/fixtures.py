@@ -12,8 +12,8 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.simulation import Options, Simulation
-from ksched_cli.framework.registry import Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 from tests.extenders.servers import Answer, Server
 
 
@@ -72,7 +72,7 @@ def extended() -> Iterator[Extended]:
         **options: Any,
     ) -> tuple[Simulation, list[str]]:
         warnings: list[str] = []
-        registry = Registry(IN_TREE)
+        registry = registry_of(release_of())
         text = config_text(*extenders, **(fields or {}))
         configuration = load_configuration(text, "the test's configuration", registry)
         run_options = Options(

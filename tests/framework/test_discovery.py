@@ -13,7 +13,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.errors import UsageError
 from ksched_cli.framework import discovery
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.discovery import Discovery
+from ksched_cli.framework.discovery import Discovery, ImportPolicy, source_identity
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import PROJECT, hookimpl
 from ksched_cli.framework.interface import (
@@ -269,3 +269,30 @@ def test_a_plugin_that_cannot_be_made_is_broken() -> None:
 def test_a_plugin_that_wants_args_is_taken_at_its_word(plugin: type[ScorePlugin]) -> None:
     tried = discovery.tried(discover(mine=module(Fragile=plugin)))
     assert "Fragile" in tried.registry
+
+
+def test_a_file_may_name_what_the_command_line_names_and_by_default_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.py").symlink_to("p.py")
+    policy = ImportPolicy(("p.py", "q.py:Q", "package.module:R"), others=False)
+    for source in ("p.py", f"{tmp_path}/p.py", "../x/../" + f"{tmp_path.name}/p.py", "link.py"):
+        policy.check(source, "sweep.yaml")
+    for source in ("./q.py:Q", "package.module:R"):
+        policy.check(source, "sweep.yaml")
+    for source in ("x/p.py", "p.py:P", "q.py", "q.py:P", "package.module:S", "package.module"):
+        with pytest.raises(UsageError) as refusal:
+            policy.check(source, "sweep.yaml")
+        assert str(refusal.value) == (
+            f"sweep.yaml names the plugin {source}, and --no-plugins refuses those that --plugin "
+            "does not name"
+        )
+        ImportPolicy(others=True).check(source, "sweep.yaml")
+
+
+def test_a_source_is_the_same_however_its_path_is_written(tmp_path: Path) -> None:
+    assert source_identity(f"{tmp_path}/x/../p.py:P") == (f"{tmp_path}/p.py", "P")
+    assert source_identity("package.module:P") == ("package.module", "P")
+    assert source_identity("module") == ("module", "")
+    assert source_identity("a\0.py") == ("a\0.py", "")

@@ -12,8 +12,9 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import ScorePlugin
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.plugin_args import check, make
-from ksched_cli.framework.registry import PluginEntry, Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 
 SCHEMA = {
     "type": "object",
@@ -129,7 +130,7 @@ profiles:
         args:
           weight: none
 """
-    findings = review(text, Registry((*IN_TREE, PluginEntry.of(Mine, "mine 1.0"))))
+    findings = review(text, registry_of(release_of(), [PluginEntry.of(Mine, "mine 1.0")]))
     (finding,) = findings.findings
     assert (finding.line, finding.path) == (10, "profiles[0].pluginConfig[0].args.weight")
     assert "not of type 'integer'" in finding.message

@@ -153,7 +153,7 @@ PATCHES = (
 
 @cache
 def sweep_corpus() -> list[Any]:
-    """Beside examples/sweep/cluster.yaml and what lies in examples/what-if."""
+    """Beside examples/sweep/cluster.yaml, and what lies in examples/what-if and replay."""
     kind = {"apiVersion": "ksched/v1", "kind": "Sweep"}
     changes = [
         "drain node-1",
@@ -171,6 +171,12 @@ def sweep_corpus() -> list[Any]:
          "kubernetesVersions": ["1.34", "1.36"], "combine": "product"},
         {"states": states, "kubernetesVersions": ["1.35", "1.36"], "combine": "zip", "seeds": 2,
          "metrics": {"nodesUsed": "minimize", "utilization.cpu.stddev": "maximize"}},
+        {"states": "cluster.yaml", "timelines": ["day.yaml"], "seeds": 2, "until": ["6h", 90],
+         "autoscalers": ["none", {"name": "g", "file": "autoscaler.yaml"}], "evictAtOnce": True,
+         "metrics": {"wait.mean": "minimize", "nodeHours": "minimize"}},
+        {"states": "cluster.yaml", "noPreemption": [False, True], "noWorkloads": True,
+         "noExtenders": True, "noCache": [True], "pluginTimeout": [0, 2.5], "namespace": "shop",
+         "featureGates": ["", "DynamicResourceAllocation=true"]},
     ]  # fmt: skip
     return [{**kind, **sweep} for sweep in sweeps]
 

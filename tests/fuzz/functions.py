@@ -30,13 +30,12 @@ from ksched_cli.config.load import load_configuration
 from ksched_cli.errors import KschedError
 from ksched_cli.extenders import wire
 from ksched_cli.framework.extender import ExtenderError
-from ksched_cli.framework.registry import Registry
 from ksched_cli.kube.documents import load_documents
 from ksched_cli.kube.formatting import DurationError, duration_text, parse_duration
 from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.kube.selectors import SelectorError, label_selector
 from ksched_cli.kube.versions import MINORS, release_of
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.parsing import parse_change
 
@@ -124,7 +123,7 @@ RESPONSE_CORPUS = (
     '{"Error": ""}',
     '{"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}}',
 )
-IN_TREE_PLUGINS = Registry(IN_TREE)
+IN_TREE_PLUGINS = registry_of(release_of())
 LARGE = Quantity.parse("1000E")
 KEYS = ("app", "kubernetes.io/hostname", "a/b", "", "a/b/c", "metadata.name", "x" * 64, "\u00e9")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "", "in")

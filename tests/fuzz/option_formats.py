@@ -32,7 +32,7 @@ LINES = (
     "capacity web-1 --state STATE --max 5 -o wide",
     "capacity -f POD --state STATE --max 3 -o name",
     "capacity --pending --like n0 --state STATE",
-    "compare CONFIG --state STATE --kubernetes-version 1.34 --kubernetes-version 1.36",
+    "compare --config CONFIG --state STATE --vs --kubernetes-version 1.36 --no-retries",
     "drift --state STATE -o html",
     "audit --before STATE --after STATE --scheduler-log EVENTS",
     "replay EVENTS --state STATE --save-state OUT --tie-break random --seed 1 -o csv --usage",

@@ -96,6 +96,7 @@ def _beside_what_if(folder: Path) -> None:
 
 def _beside_sweeps(folder: Path) -> None:
     _beside_what_if(folder)
+    put_beside(folder, *(EXAMPLES / "replay" / name for name in ("day.yaml", "autoscaler.yaml")))
     link = folder / "cluster.yaml"
     link.unlink()
     link.symlink_to(EXAMPLES / "sweep" / "cluster.yaml")

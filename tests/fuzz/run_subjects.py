@@ -24,7 +24,10 @@ from mutations import mangled, mutated
 from runs_here import runs_here
 from subject import within
 
+from ksched_cli.kube.versions import MINORS
+
 SWEPT = EXAMPLES / "sweep" / "cluster.yaml"
+REPLAYED = [EXAMPLES / "replay" / name for name in ("day.yaml", "autoscaler.yaml")]
 WHAT_IF = EXAMPLES / "what-if"
 MOST_TRIALS = 30
 
@@ -42,7 +45,7 @@ def expectations(rng: random.Random, folder: Path) -> Input:
 def sweep(rng: random.Random, folder: Path) -> Input:
     document = mutated(rng.choice(sweep_corpus()), rng, [rng.choice(sweep_corpus())])
     name, data = written([document], rng)
-    put_beside(folder, *WHAT_IF.glob("*.yaml"))
+    put_beside(folder, *WHAT_IF.glob("*.yaml"), *REPLAYED)
     link = folder / SWEPT.name
     link.unlink(missing_ok=True)  # what-if has a cluster.yaml of its own
     link.symlink_to(SWEPT)
@@ -102,7 +105,7 @@ def timeline(rng: random.Random, folder: Path) -> Input:
     )  # fmt: skip
     arguments = ("replay", str(folder / name), "--state", state_file, *rng.choice(forms))
     if rng.random() < 0.2:
-        arguments += ("--kubernetes-version", rng.choice(("1.34", "1.36")))
+        arguments += ("--kubernetes-version", rng.choice(MINORS))
     return Input(name, data, arguments)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import Materials, Run
-from ksched_cli.sweep.outcome import Outcome, perform
+from ksched_cli.sweep.outcome import Failed, Outcome, Performer, Task
+from ksched_cli.sweep.preparation import Shared
 
 # More runs of a sweep than so many are not made, but have the outcome of the last.
 RUNS_MAX = 3
@@ -18,18 +17,18 @@ RUNS_MAX = 3
 class RunHere:
     """In place of RunProcess: runs in this process, from what it would send to another."""
 
-    def __init__(self, materials: Materials, timeout: float) -> None:
-        self._environment = RunEnvironment(pickle.loads(pickle.dumps(materials)))
+    def __init__(self, shared: Shared, timeout: float) -> None:
+        self._performer = Performer(pickle.loads(pickle.dumps(shared)))
         self._count = 0
-        self._last: Outcome = {}
+        self._last: Outcome = Failed(error="no run was made")
 
-    def perform(self, run: Run) -> Outcome:
+    def perform(self, task: Task) -> Outcome:
         self._count += 1
         if self._count <= RUNS_MAX:
-            outcome = perform(self._environment, pickle.loads(pickle.dumps(run)))
-            assert not outcome.get("defect"), outcome["error"]
+            outcome = self._performer.perform(pickle.loads(pickle.dumps(task)))
+            assert not (isinstance(outcome, Failed) and outcome.is_defect), outcome
             self._last = pickle.loads(pickle.dumps(outcome))
-        return dict(self._last)
+        return self._last
 
     def close(self) -> None:
         pass
@@ -37,5 +36,5 @@ class RunHere:
 
 @contextmanager
 def runs_here() -> Iterator[None]:
-    with mock.patch("ksched_cli.sweep.execution.RunProcess", RunHere):
+    with mock.patch("ksched_cli.sweep.run_process.RunProcess", RunHere):
         yield

@@ -19,6 +19,8 @@ from corpora import (
 from inputs import Input, Subject
 from mutations import mutated
 
+from ksched_cli.kube.versions import MINORS
+
 FIRST_CLUSTER = EXAMPLES / "first-cluster" / "cluster.yaml"
 GATES = ("GangScheduling=true", "DRAPartitionableDevices=true", "OpportunisticBatching=false")
 
@@ -42,8 +44,8 @@ def _state_command(rng: random.Random, documents: list[Any], folder: Path) -> tu
         ("explain", pod, "--node", node, "--top", "2"), ("preempt", pod),
         ("preempt", pod, "--all-candidates"), ("capacity", pod, "--max", "20"),
         ("capacity", "--pending", "--like", node), ("drift",),
-        ("compare", "--change", f"cordon {node}"),
-        ("compare", "--kubernetes-version", "1.34", "--kubernetes-version", "1.36"),
+        ("compare", "--vs", "--change", f"cordon {node}"),
+        ("compare", "--kubernetes-version", "1.34", "--vs", "--kubernetes-version", "1.36"),
         ("snapshot", str(folder / "out.json")), ("snapshot", str(folder / "out.json"), "--redact"),
     )  # fmt: skip
     return rng.choice(commands)
@@ -58,7 +60,7 @@ def _with_options(rng: random.Random, command: tuple[str, ...], file: str) -> tu
     if rng.random() < 0.1:
         command += ("--change", rng.choice(CHANGES))
     if rng.random() < 0.2 and "--kubernetes-version" not in command:
-        command += ("--kubernetes-version", rng.choice(("1.34", "1.35", "1.36")))
+        command += ("--kubernetes-version", rng.choice(MINORS))
         command += ("--feature-gates", rng.choice(GATES)) if rng.random() < 0.5 else ()
     return command
 

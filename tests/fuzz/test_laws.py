@@ -32,6 +32,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
+from ksched_cli.kube.versions import NEWEST
 from ksched_cli.plugins import IN_TREE
 
 SEEDS = range(int(os.environ.get("LAW_SEEDS", "1")))
@@ -134,7 +135,7 @@ def test_one_node_after_the_other_is_answered_as_all_at_once(
         for plugin in plugins_of_both_forms():
             patch = mock.patch.object(plugin, "filter_nodes", node_by_node(plugin))
             patches.enter_context(patch)
-        assert decided(case, tmp_path, [case.objects], "--no-memory") == whole
+        assert decided(case, tmp_path, [case.objects], "--no-cache") == whole
 
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
@@ -172,7 +173,7 @@ def renamed_nodes(text: str) -> str:
 def test_answers_that_are_not_kept_are_the_same(family: str, seed: int, tmp_path: Path) -> None:
     case = random_case(family, seed)
     whole = decided(case, tmp_path, [case.objects])
-    assert decided(case, tmp_path, [case.objects], "--no-memory") == whole
+    assert decided(case, tmp_path, [case.objects], "--no-cache") == whole
 
 
 @pytest.mark.parametrize(("family", "seed"), CASES)
@@ -275,12 +276,14 @@ def test_pods_are_first_tried_in_order_of_priority(family: str, seed: int, tmp_p
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_compare_decides_as_schedule_does(family: str, seed: int, tmp_path: Path) -> None:
     case = random_case(family, seed)
-    newest = ("--kubernetes-version", "1.36")
+    newest = ("--kubernetes-version", NEWEST)
     whole = decided(case, tmp_path, [case.objects], *newest)
     arguments = ["--state", str(tmp_path / "0.json"), "-o", "json", *newest]
     if case.config is not None:
         arguments += ["--config", str(tmp_path / "config.yaml")]
-    side = call("compare", *arguments, "--kubernetes-version", "1.35")["sides"][0]["summary"]
+    side = call("compare", *arguments, "--vs", "--kubernetes-version", "1.35")["sides"][0][
+        "summary"
+    ]
     fields = {"placed": "placements", "pending": "pending", "gated": "gated", "evicted": "evicted"}
     assert {name: side[name] for name in fields} == {
         name: len(whole[field] or ()) for name, field in fields.items()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 from corpora import autoscaler_corpus, timeline_corpus
 from format import DAY, JSON, REPLAY, Arguments, Format, encoded, of_bytes, of_documents, singly
 from own_state import own_state
@@ -18,6 +19,7 @@ from subject import within
 from substitutes import byte_variants, cell_variants
 
 from ksched_cli.commands.checkpoints import Checkpoints
+from ksched_cli.engine.replay.checkpoint import write_file
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.versions import NEWEST
 
@@ -91,6 +93,13 @@ def checkpoint() -> bytes:
     return written[0]
 
 
+def _contents() -> Iterator[tuple[str, bytes]]:
+    """With the digests that they have to have."""
+    _, _, fingerprint, _, content = msgspec.msgpack.decode(checkpoint(), type=list[msgspec.Raw])
+    for label, changed in byte_variants(bytes(content), 1000):
+        yield label, write_file(msgspec.msgpack.decode(fingerprint, type=str), changed)
+
+
 def _checkpoint_commands(file: str, folder: Path) -> Sequence[Arguments]:
     return ((*CHECKPOINTED, "--checkpoint", file),)
 
@@ -130,6 +139,8 @@ FORMATS = (
            beside_states),
     Format("autoscaler", "input.json", singly(_autoscalers), _autoscaler_commands),
     Format("checkpoint", "checkpoint", lambda: of_bytes(byte_variants(checkpoint(), 1000)),
+           _checkpoint_commands),
+    Format("content of a checkpoint", "checkpoint", lambda: of_bytes(_contents()),
            _checkpoint_commands),
     Format("trace", "trace.csv", lambda: encoded(cell_variants(TRACE)), _trace_commands),
 )  # fmt: skip

@@ -13,7 +13,10 @@ def test_a_single_feasible_node_has_no_scores() -> None:
 
 def test_rejections_name_plugin_code_and_reasons() -> None:
     attempt = attempts.attempt(
-        run_cycle(cluster(node("a", taints=["k:NoSchedule"]), node("b"), pod("p")))
+        run_cycle(
+            cluster(node("a", taints=["k:NoSchedule"]), node("b"), pod("p")),
+            kubernetes_version="1.34",
+        )
     )
     assert attempt["filter"]["a"] == {
         "plugin": "TaintToleration",

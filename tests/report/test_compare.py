@@ -15,13 +15,23 @@ from ksched_cli.analysis.compare import (
 from ksched_cli.analysis.usage import Utilization
 from ksched_cli.report import compare
 from ksched_cli.report.table import TERMINAL, Limit
+from ksched_cli.run.differences import NamedRun
+from ksched_cli.run.run import Run
 from tests.report.schemas import conforms, squeezed
 
-SHARES = {"cpu": Utilization(0.123456, 1.0, 0.25)}
+SHARES = {"cpu": Utilization(0.123456, 1.0, 0.25, 0.2)}
 SIDES = (
-    SideSummary("default configuration", "v1.36.3", 3, 1, 0, 0, 2, SHARES),
+    SideSummary(NamedRun("default configuration"), 0, "v1.36.3", 3, 1, 0, 0, 2, SHARES),
     SideSummary(
-        "packing.yaml", "v1.36.3", 1200, 0, 1, 1, 3, {**SHARES, "gpu": Utilization(0.5, 0.5, 0)}
+        NamedRun("packing.yaml", Run(configuration="packing.yaml"), ("configuration",)),
+        5,
+        "v1.36.3",
+        1200,
+        0,
+        1,
+        1,
+        3,
+        {**SHARES, "gpu": Utilization(0.5, 0.5, 0, 0.5)},
     ),
 )
 A, B = Place("a", Standing.PLACED), Place("b", Standing.RUNNING)
@@ -58,13 +68,14 @@ def test_a_pod_that_is_on_no_node_is_null_there_and_says_what_it_is() -> None:
 
 def test_shares_are_rounded() -> None:
     summary = compare.document(ANSWER)["sides"][0]["summary"]
-    assert summary["utilization"] == {"cpu": {"mean": 0.1235, "max": 1.0, "stddev": 0.25}}
+    shares = {"mean": 0.1235, "max": 1.0, "stddev": 0.25, "total": 0.2}
+    assert summary["utilization"] == {"cpu": shares}
 
 
 def test_the_table_groups_by_owner_and_kind_of_difference() -> None:
     assert squeezed(compare.table(ANSWER, Limit(200, 40))) == [
-        "5 of 9 pods differ: 3 on another node, 1 pending on the second side, 1 only on the first "
-        "side",
+        "5 of 9 pods differ because of the configuration: 3 move, 1 become pending, 1 are not "
+        "there",
         "",
         "default configuration packing.yaml",
         "placed 3 1,200",

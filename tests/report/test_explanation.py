@@ -4,12 +4,13 @@ from typing import Any
 
 from hypothesis import given
 
-from ksched_cli.analysis.explain import explain
+from ksched_cli.analysis.explain import explain, select
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.report import explanation as explanations
 from ksched_cli.report.table import TERMINAL, Limit
-from ksched_cli.testing import cluster, explanation, node, pod, simulation
+from ksched_cli.testing import cluster, explanation, find, node, pod, simulation
 from tests.clusters import states
+from tests.draws import broken_by
 from tests.report.schemas import conforms, squeezed
 
 
@@ -24,7 +25,11 @@ def test_explanations_are_as_their_schema_says(state: ClusterState) -> None:
 
 
 def explained(*objects: dict[str, Any], pod: str = "") -> list[str]:
-    return squeezed(explanations.table(explanation(cluster(*objects), pod=pod), Limit(rows=40)))
+    return squeezed(
+        explanations.table(
+            explanation(cluster(*objects), pod=pod, kubernetes_version="1.34"), Limit(rows=40)
+        )
+    )
 
 
 def test_an_explanation_begins_with_the_verdict() -> None:
@@ -70,6 +75,20 @@ def test_the_points_of_the_node_stand_before_the_ranking() -> None:
     )
 
 
+def test_the_points_shown_and_the_first_of_the_ranking_are_those_of_the_node_taken() -> None:
+    run = broken_by(lambda ties: int(ties.max()))
+    answer = explain(run, find(run, "p0"))
+    for shown in (answer, select(answer, (), 3), select(answer, ("n04",), 0)):
+        text = squeezed(explanations.table(shown, Limit(rows=40)))
+        assert text[1].startswith("goes to n11, one of 12 equally good nodes")
+        assert next(line for line in text if line.startswith("its points")) == (
+            "its points on n11:"
+        )
+        first = text.index(next(line for line in text if line.startswith("RANK"))) + 1
+        assert text[first].startswith("1 n11 (chosen) ")
+        assert explanations.names(shown)[0] == "n11"
+
+
 def test_the_ranking_shows_ten_and_counts_the_others() -> None:
     text = explained(*(node(f"n{i:02}") for i in range(15)), pod("p"))
     assert "… and 5 more that fit (--all shows every one)" in text
@@ -90,10 +109,12 @@ def test_many_rejected_nodes_are_grouped_by_reason_the_nearest_first() -> None:
 
 def test_a_ranking_too_wide_leaves_out_plugins_that_score_alike() -> None:
     state = cluster(node("a" * 30), node("b" * 30, cpu="8"), pod("p", cpu="2"))
-    text = explanations.table(explanation(state), Limit(60, 40))
+    text = explanations.table(explanation(state, kubernetes_version="1.34"), Limit(60, 40))
     assert "the same on each of them: Taint 300, Image 0" in text
     assert max(map(len, text.splitlines())) <= 60
-    assert "the same on each" not in explanations.table(explanation(state), TERMINAL)
+    assert "the same on each" not in explanations.table(
+        explanation(state, kubernetes_version="1.34"), TERMINAL
+    )
 
 
 def test_where_not_all_nodes_are_looked_at_it_says_so_and_which_is_the_best_of_all() -> None:

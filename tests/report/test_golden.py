@@ -19,13 +19,13 @@ from ksched_cli.analysis.compare import Side, compare
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.history import read_history
+from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.commands.capacity import MAXIMUM
-from ksched_cli.commands.named_objects import owners
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report import audit as audits
 from ksched_cli.report import capacity as copies
@@ -33,6 +33,7 @@ from ksched_cli.report import compare as comparison
 from ksched_cli.report import drift as drifts
 from ksched_cli.report import explanation, pending, preemption, schedule
 from ksched_cli.report.table import Limit
+from ksched_cli.run.differences import NamedRun
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.parsing import parse_change
 from ksched_cli.testing import find
@@ -54,7 +55,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> ClusterState:
 
 def simulation(state: ClusterState) -> Simulation:
     """As commands make it: without the details of every attempt."""
-    detailed = detailed_simulation(state)
+    detailed = detailed_simulation(state, kubernetes_version="1.34")
     return Simulation(state, detailed.configuration, detailed.registry)
 
 
@@ -100,7 +101,7 @@ def compared(state: ClusterState) -> Render:
     changed, _ = apply_changes(state, [parse_change(f"drain {' '.join(zone)}", "")])
     states = {"without changes": state, "with changes": changed}
     sides = [
-        Side(name, simulation(variant), partial(simulation, variant))
+        Side(NamedRun(name), simulation(variant), partial(simulation, variant))
         for name, variant in states.items()
     ]
     answer = compare(sides)

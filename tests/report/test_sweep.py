@@ -6,7 +6,7 @@ from ksched_cli.report.sweep import SweepReport, number, rows_as_csv, signed, ta
 from ksched_cli.report.table import Limit
 from ksched_cli.sweep.summary import summarize
 from tests.report.schemas import squeezed
-from tests.sweep.test_summary import ORDER, VARIANTS, row
+from tests.sweep.test_summary import ORDER, result
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,9 @@ def test_numbers_have_the_digits_that_tell_them_apart(value: float, text: str) -
 
 
 def test_a_metric_has_a_line_per_variant() -> None:
-    rows = [row("base", seed, 4 + seed) for seed in (0, 1)]
-    rows += [row("other", seed, 3, evicted=1) for seed in (0, 1)]
-    report = SweepReport(summarize(rows, VARIANTS, ORDER), 4, 1, 12.34, 2)
+    results = [result("base", seed, 4 + seed) for seed in (0, 1)]
+    results += [result("other", seed, 3, evicted=1) for seed in (0, 1)]
+    report = SweepReport(summarize(results, ORDER), 4, 1, 12.34, 2)
     assert squeezed(table(report, Limit(100))) == [
         "4 runs: 4 ok; 1 had rows before; 12.3 s on 2 workers",
         "",
@@ -42,10 +42,19 @@ def test_a_metric_has_a_line_per_variant() -> None:
     ]
 
 
-def test_of_a_run_that_was_made_again_csv_has_the_last_row() -> None:
-    rows = [row("base", 0, 4, status="lost"), row("base", 0, 5, metrics={"m": 1})]
-    header, *lines = rows_as_csv(rows).splitlines()
-    assert len(lines) == 1
-    line = dict(zip(header.split(","), lines[0].split(","), strict=True))
-    assert (line["nodesUsed"], line["metrics.m"], line["status"]) == ("5", "1", "ok")
-    assert line["utilization.cpu.mean"] == "0.5"
+def test_groups_of_figures_are_columns_of_csv() -> None:
+    row = {
+        "id": "x",
+        "plugins": ["a", "b"],
+        "patches": {"w": [1], "s": "t"},
+        "status": "ok",
+        "utilization": {"cpu": {"mean": 0.5}},
+        "wait": {"mean": 2.5},
+        "metrics": {"m": 1},
+    }
+    header, line = rows_as_csv([row]).splitlines()
+    cells = dict(zip(header.split(","), line.split(","), strict=True))
+    assert cells["plugins"] == "a b"
+    assert (cells["patches.w"], cells["patches.s"]) == ("[1]", "t")
+    assert (cells["utilization.cpu.mean"], cells["wait.mean"]) == ("0.5", "2.5")
+    assert (cells["metrics.m"], cells["status"]) == ("1", "ok")

@@ -1,42 +1,39 @@
 """The table of a search."""
 
+from pathlib import Path
+
 from ksched_cli.report.table import Limit
 from ksched_cli.report.tune import configuration_text, document, headline, table
-from ksched_cli.sweep.materials import Materials, NamedConfiguration, NamedState
-from ksched_cli.sweep.patches import parse_path
+from ksched_cli.run.inputs import Inputs
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.plan import Axis, Plan, Value
+from ksched_cli.sweep.preparation import Shared
 from ksched_cli.sweep.summary import summarize
-from ksched_cli.sweep.sweep_file import UNCHANGED, NamedPaths
+from ksched_cli.sweep.sweep_file import FileDocument
 from ksched_cli.sweep.tune import BASELINE, TUNED, TuneResult
 from ksched_cli.sweep.tune_file import Dimension, Objective, TuneFile
 from ksched_cli.sweep.tuning import Problem, TrialResult
 from tests.report.schemas import squeezed
-from tests.sweep.test_summary import VARIANTS, row
+from tests.sweep import test_summary
 
+PLAN = Plan(Run(), (Axis("seeds", (Value(1), Value(2))),))
 FILE = TuneFile(
-    "tune.yaml",
-    (NamedPaths("s", ("s.json",)),),
-    (),
-    NamedPaths("default", ()),
-    (UNCHANGED,),
-    "1.34",
-    (0,),
-    (1, 2),
-    (Dimension("weight", parse_path("a.weight"), low=1, high=9),),
+    FileDocument("tune.yaml", "", Path(), {}),
+    PLAN,
+    PLAN,
+    (Dimension("weight", "a.weight", low=1, high=9),),
     (Objective("nodesUsed", "minimize"),),
     5,
     0,
 )
-MATERIALS = Materials(
-    (NamedState("s", ()),), (NamedConfiguration("default", None, None),), (UNCHANGED,)
-)
 
 
 def result(tuned_nodes: int) -> TuneResult:
-    rows = [row(BASELINE, seed, 4) for seed in (1, 2)]
-    rows += [row(TUNED, seed, tuned_nodes) for seed in (1, 2)]
-    summary = summarize(rows, VARIANTS, (BASELINE, TUNED), {"nodesUsed": "minimize"})
+    results = [test_summary.result(BASELINE, seed, 4) for seed in (1, 2)]
+    results += [test_summary.result(TUNED, seed, tuned_nodes) for seed in (1, 2)]
+    summary = summarize(results, (BASELINE, TUNED), {"nodesUsed": "minimize"})
     best = TrialResult(3, {"weight": 7}, (2.0,))
-    problem = Problem(FILE, MATERIALS, "1.34")
+    problem = Problem(FILE, Shared(Inputs()))
     return TuneResult(problem, 5, 1, 0, (best,), best, summary, {"kind": "K", "a": {"weight": 7}})
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from ksched_cli.config.embedded import ConfigurationText
 from ksched_cli.config.review import review
-from ksched_cli.config.sources import ConfigurationText, ReviewedText, Sources, review_text
+from ksched_cli.config.sources import ReviewedText, Sources, review_text
 from ksched_cli.report import validation
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.config.registries import REGISTRY

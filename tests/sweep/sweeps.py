@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.outcome import Outcome, Performer, Task
 from ksched_cli.sweep.plan import Plan
-from ksched_cli.sweep.preparation import Settings, plan_of
+from ksched_cli.sweep.preparation import Prepared, Shared, prepare
+from ksched_cli.sweep.run_process import Executor
 from ksched_cli.sweep.sweep_file import SweepFile, read_sweep
 from ksched_cli.testing import node, pod
 
@@ -21,6 +26,7 @@ OBJECTS = (
 )
 STRATEGY = "profiles[0].pluginConfig[NodeResourcesFit].args.scoringStrategy.type"
 WEIGHT = "profiles[0].plugins.multiPoint.enabled[NodeResourcesFit].weight"
+BASE = Run(kubernetes_version="1.34")
 
 
 def write_state(path: Path, *objects: dict[str, Any]) -> Path:
@@ -39,9 +45,44 @@ def write_sweep(folder: Path, kind: str = "Sweep", **fields: Any) -> Path:
     return path
 
 
-def sweep_file(folder: Path, **fields: Any) -> SweepFile:
-    return read_sweep(str(write_sweep(folder, **fields)))
+def sweep_file(folder: Path, base: Run = BASE, **fields: Any) -> SweepFile:
+    return read_sweep(str(write_sweep(folder, **fields)), base)
 
 
-def plan(folder: Path, settings: Settings | None = None, **fields: Any) -> Plan:
-    return plan_of(sweep_file(folder, **fields), settings or Settings(minors=("1.34",)))[0]
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A sweep whose files have been read."""
+
+    plan: Plan
+    prepared: Prepared
+
+    @property
+    def shared(self) -> Shared:
+        return self.prepared.shared
+
+    def tasks(self) -> list[Task]:
+        runs = enumerate(self.plan.runs())
+        return [Task(self.shared.id_of(run), run, number) for number, run in runs]
+
+    def outcomes(self) -> list[Outcome]:
+        """Of all runs, made in this process."""
+        performer = Performer(self.shared)
+        return [performer.perform(task) for task in self.tasks()]
+
+
+def sweep(folder: Path, base: Run = BASE, metrics: tuple[str, ...] = (), **fields: Any) -> Sweep:
+    file = sweep_file(folder, base, **fields)
+    return Sweep(file.plan, prepare(file.document, [file.plan], metrics))
+
+
+def in_this_process(shared: Shared, performed: list[Task] | None = None) -> Executor:
+    """Other processes take long to start. performed: where the tasks go to"""
+    performer = Performer(shared)
+
+    def execute(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+        for task in tasks:
+            if performed is not None:
+                performed.append(task)
+            yield task, performer.perform(task)
+
+    return execute

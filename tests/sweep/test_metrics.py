@@ -1,15 +1,17 @@
 """Figures of plugins and of functions."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ksched_cli.errors import PluginDefectError, UsageError
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import CodeSource
-from ksched_cli.sweep.metrics import load_metric, plugin_figures
-from ksched_cli.sweep.preparation import Settings
-from tests.sweep.sweeps import plan
+from ksched_cli.errors import UsageError
+from ksched_cli.run.inputs import CodeSource
+from ksched_cli.sweep.metrics import load_metric
+from ksched_cli.sweep.outcome import Ended, Failed, Outcome
+from tests.run.runs import TIMELINE
+from tests.sweep.sweeps import sweep
 
 METRICS = """
 def on_a(snapshot, run):
@@ -23,6 +25,9 @@ def text(snapshot, run):
 
 def broken(snapshot, run):
     raise ValueError("no")
+
+def waited(snapshot, run):
+    return {"pods": len(run.pods), "events": run.replay.log.counts.events}
 """
 COUNTING = """
 from ksched_cli.api import SUCCESS, FilterPlugin, Measures
@@ -40,25 +45,34 @@ class Counting(FilterPlugin, Measures):
     def metrics(self):
         return {"called": RESULT}
 """
+OVER_TIME = {"timelines": ["week.json"]}
 
 
 @pytest.fixture
 def metrics(tmp_path: Path) -> Path:
     path = tmp_path / "metrics.py"
     path.write_text(METRICS)
+    (tmp_path / "week.json").write_text(json.dumps(TIMELINE))
     return path
 
 
-def figures(metrics: Path, name: str) -> dict[str, float]:
-    materials = plan(metrics.parent).materials
-    simulation = RunEnvironment(materials).simulation(materials.run())
-    record = simulation.run()
-    return load_metric(CodeSource.of(f"{metrics}:{name}")).figures(simulation, record)
+def outcome_with(metrics: Path, *names: str, **fields: Any) -> Outcome:
+    texts = tuple(f"{metrics}:{name}" for name in names)
+    (outcome,) = sweep(metrics.parent, metrics=texts, **fields).outcomes()
+    return outcome
 
 
 def test_a_function_gives_a_number_or_several(metrics: Path) -> None:
-    assert figures(metrics, "on_a") == {"on_a": 2}
-    assert figures(metrics, "both") == {"both.nodes": 3, "both.share": 0.5}
+    outcome = outcome_with(metrics, "on_a", "both")
+    assert isinstance(outcome, Ended)
+    assert outcome.metrics == {"on_a": 2, "both.nodes": 3, "both.share": 0.5}
+    assert outcome.figures()["both.share"] == 0.5
+
+
+def test_a_function_gets_the_records_of_a_replay(metrics: Path) -> None:
+    outcome = outcome_with(metrics, "waited", **OVER_TIME)
+    assert isinstance(outcome, Ended)
+    assert outcome.metrics == {"waited.pods": 6, "waited.events": 3}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +80,10 @@ def test_a_function_gives_a_number_or_several(metrics: Path) -> None:
     [("text", "metric text is 'many', expected a number"), ("broken", "broken: ValueError: no")],
 )
 def test_what_gives_no_number_is_a_defect(name: str, problem: str, metrics: Path) -> None:
-    with pytest.raises(PluginDefectError, match=problem):
-        figures(metrics, name)
+    outcome = outcome_with(metrics, name)
+    assert isinstance(outcome, Failed)
+    assert outcome.is_defect
+    assert problem in outcome.error
 
 
 @pytest.mark.parametrize(
@@ -83,18 +99,17 @@ def test_a_function_that_is_not_there_is_named(text: str, problem: str, metrics:
         load_metric(CodeSource.of(text.replace("FILE", str(metrics))))
 
 
-def test_a_plugin_adds_figures_under_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "counting.py"
-    path.write_text(COUNTING.replace("RESULT", "self.calls"))
-    materials = plan(tmp_path, Settings((str(path),), minors=("1.34",))).materials
-    simulation = RunEnvironment(materials).simulation(materials.run())
-    simulation.run()
-    assert plugin_figures(simulation)["Counting.called"] > 0
+@pytest.mark.parametrize("fields", [{}, OVER_TIME])
+def test_a_plugin_adds_figures_under_its_name(fields: dict[str, Any], metrics: Path) -> None:
+    (metrics.parent / "counting.py").write_text(COUNTING.replace("RESULT", "self.calls"))
+    outcome = outcome_with(metrics, plugins=["counting.py"], **fields)
+    assert isinstance(outcome, Ended)
+    assert outcome.metrics["Counting.called"] > 0
 
 
-def test_a_plugin_that_fails_to_measure_is_a_defect(tmp_path: Path) -> None:
-    path = tmp_path / "counting.py"
-    path.write_text(COUNTING.replace("RESULT", "1 / 0"))
-    materials = plan(tmp_path, Settings((str(path),), minors=("1.34",))).materials
-    with pytest.raises(PluginDefectError, match="Counting failed in metrics: ZeroDivisionError"):
-        plugin_figures(RunEnvironment(materials).simulation(materials.run()))
+def test_a_plugin_that_fails_to_measure_is_a_defect(metrics: Path) -> None:
+    (metrics.parent / "counting.py").write_text(COUNTING.replace("RESULT", "1 / 0"))
+    outcome = outcome_with(metrics, plugins=["counting.py"])
+    assert isinstance(outcome, Failed)
+    assert outcome.is_defect
+    assert outcome.error == "plugin Counting failed in metrics: ZeroDivisionError: division by zero"

@@ -47,13 +47,37 @@ def test_a_line_that_was_not_finished_is_dropped(tmp_path: Path) -> None:
     assert [line[:10] for line in path.read_text().splitlines()] == ['{"id": "x"', '{"id": "z"']
 
 
+def test_a_first_line_that_was_not_finished_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    for text in ("{", '{"id": "x'):
+        path.write_text(text)
+        with RowsFile(str(path)) as rows:
+            assert list(rows.rows()) == []
+        assert path.read_text() == ""
+
+
+def test_a_last_row_whose_line_an_editor_left_open_counts(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": "x", "status": "ok"}')
+    with RowsFile(str(path)) as rows:
+        rows.append(row("y"))
+        assert [item["id"] for item in rows.rows()] == ["x", "y"]
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
+def test_rows_are_in_a_plain_file(path: str) -> None:
+    with pytest.raises(UsageError, match=f"--rows {path}: a plain file is expected"):
+        RowsFile(path)
+
+
 @pytest.mark.parametrize("line", ["apiVersion: v1", "[1]", '{"id": "x"}'])
 def test_a_file_of_other_things_is_left_alone(line: str, tmp_path: Path) -> None:
     path = tmp_path / "precious.yaml"
-    path.write_text(f"{line}\n")
-    with pytest.raises(InputError, match="line 1 is no row of a sweep"):
-        RowsFile(str(path))
-    assert path.read_text() == f"{line}\n"
+    for text in (line, f"{line}\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match="line 1 is no row of a sweep"):
+            RowsFile(str(path))
+        assert path.read_text() == text
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:

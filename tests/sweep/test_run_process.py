@@ -1,15 +1,17 @@
 """Runs in a process of their own."""
 
+import pickle
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import Materials, Run
-from ksched_cli.sweep.outcome import perform
-from ksched_cli.sweep.preparation import Settings
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.outcome import Failed, Performer
 from ksched_cli.sweep.run_process import RunProcess
-from tests.sweep.sweeps import plan
+from tests.pickles import calls, names, text
+from tests.sweep.sweeps import Sweep, sweep
 
 # What a pod of this name does to the process that places it.
 POISON = """
@@ -34,49 +36,88 @@ CHANGES = [
 
 
 @pytest.fixture(scope="module")
-def materials(tmp_path_factory: pytest.TempPathFactory) -> Materials:
+def poisonous(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     """With changes that make the plugin hang or crash."""
-    folder = tmp_path_factory.mktemp("poison")
+    folder: Path = tmp_path_factory.mktemp("poison")
     source = POISON.replace('== "hang"', '== "hang-1"').replace('== "crash"', '== "crash-1"')
     (folder / "poison.py").write_text(source)
-    settings = Settings((f"{folder}/poison.py",), minors=("1.34",))
-    return plan(folder, settings, changes=CHANGES).materials
+    base = Run(plugins=(f"{folder}/poison.py",), kubernetes_version="1.34")
+    return sweep(folder, base, changes=CHANGES)
 
 
 @pytest.fixture(scope="module")
-def process(materials: Materials) -> Iterator[RunProcess]:
-    process = RunProcess(materials, timeout=60)
+def process(poisonous: Sweep) -> Iterator[RunProcess]:
+    process = RunProcess(poisonous.shared, timeout=60)
     yield process
     process.close()
 
 
 def test_an_outcome_is_that_of_this_process_and_what_plugins_print_is_no_part_of_it(
-    process: RunProcess, materials: Materials
+    process: RunProcess, poisonous: Sweep
 ) -> None:
-    run = materials.run(seed=3)
-    here, there = perform(RunEnvironment(materials), run), process.perform(run)
-    assert there["status"] == "ok"
-    assert {**here, "seconds": 0} == {**there, "seconds": 0}
+    task = poisonous.tasks()[0]
+    here, there = Performer(poisonous.shared).perform(task), process.perform(task)
+    assert there.status == "ok"
+    assert replace(here, seconds=0) == replace(there, seconds=0)
 
 
-def test_a_run_that_hangs_is_ended(materials: Materials) -> None:
-    process = RunProcess(materials, timeout=1)
-    outcome = process.perform(materials.run(changes=1))
+def test_a_run_that_hangs_is_ended(poisonous: Sweep) -> None:
+    process = RunProcess(poisonous.shared, timeout=1)
+    outcome = process.perform(poisonous.tasks()[1])
     process.close()
-    assert (outcome["status"], outcome["defect"]) == ("timeout", False)
-    assert outcome["error"] == "took longer than 1 s, and was ended"
+    assert isinstance(outcome, Failed)
+    assert (outcome.status, outcome.is_defect) == ("timeout", False)
+    assert outcome.error == "took longer than 1 s, and was ended"
 
 
-def test_what_is_closed_starts_no_process_again(materials: Materials) -> None:
-    process = RunProcess(materials, timeout=60)
+FORGER = """
+import os, stat
+from pathlib import Path
+from ksched_cli.api import SUCCESS, FilterPlugin
+
+class Forger(FilterPlugin):
+    name = "Forger"
+    def filter(self, state, pod, node):
+        for number in range(3, 20):
+            try:
+                if stat.S_ISFIFO(os.fstat(number).st_mode):
+                    os.write(number, Path(__file__).with_name("answer").read_bytes())
+            except OSError:
+                pass
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("line", [b"", b"5\n", b"[]\n", b"\xff\n", b"{\n"])
+def test_an_answer_that_a_plugin_forges_is_none_and_runs_nothing(
+    line: bytes, tmp_path: Path
+) -> None:
+    effect = calls(names("os", "mkdir"), text(str(tmp_path / "effect")))
+    (tmp_path / "answer").write_bytes(line or pickle.PROTO + b"\x04" + effect + pickle.STOP)
+    (tmp_path / "forger.py").write_text(FORGER)
+    read = sweep(tmp_path, plugins=["forger.py"])
+    process = RunProcess(read.shared, timeout=60)
+    outcome = process.perform(read.tasks()[0])
     process.close()
-    assert process.perform(materials.run())["error"] == "its process ended: it was closed"
+    assert isinstance(outcome, Failed)
+    assert not (tmp_path / "effect").exists()
+    assert outcome.status == "error"
+    assert outcome.error.startswith("its process ended: ")
+
+
+def test_what_is_closed_starts_no_process_again(poisonous: Sweep) -> None:
+    process = RunProcess(poisonous.shared, timeout=60)
+    process.close()
+    outcome = process.perform(poisonous.tasks()[0])
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "its process ended: it was closed"
 
 
 def test_a_run_that_ends_its_process_is_an_error_and_the_next_is_made(
-    process: RunProcess, materials: Materials
+    process: RunProcess, poisonous: Sweep
 ) -> None:
-    outcome = process.perform(materials.run(changes=2))
-    assert (outcome["status"], outcome["defect"]) == ("error", True)
-    assert outcome["error"] == "its process ended: exit code 7"
-    assert process.perform(Run("x", 0, 0, 0, 0, minor="1.34"))["status"] == "ok"
+    outcome = process.perform(poisonous.tasks()[2])
+    assert isinstance(outcome, Failed)
+    assert (outcome.status, outcome.is_defect) == ("error", True)
+    assert outcome.error == "its process ended: exit code 7"
+    assert process.perform(poisonous.tasks()[0]).status == "ok"

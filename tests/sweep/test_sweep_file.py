@@ -6,72 +6,149 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import InputError
-from ksched_cli.sweep.sweep_file import UNCHANGED, read_sweep
+from ksched_cli.run.run import ChangeSource, Run
+from ksched_cli.sweep.sweep_file import read_sweep
 from tests.sweep.sweeps import sweep_file, write_sweep
 
-
-def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
-    states = ["a.json", {"name": "both", "files": ["a.json", "b.json"]}]
-    file = sweep_file(tmp_path, states=states, configurations=["x.yaml", {"name": "default"}])
-    assert [state.name for state in file.states] == ["a.json", "both"]
-    assert file.states[1].paths == (str(tmp_path / "a.json"), str(tmp_path / "b.json"))
-    assert file.configurations[0].paths == (str(tmp_path / "x.yaml"),)
-    assert file.configurations[1].paths == ()
+SCENARIO = "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon a, cordon b]\n"
 
 
-def test_what_the_file_leaves_out_is_one_value_each(tmp_path: Path) -> None:
-    file = sweep_file(tmp_path)
-    assert file.change_sets == (UNCHANGED,)
-    assert (file.patches, file.minors, file.plugin_sets) == ((), ("",), ((),))
-    assert file.seeds == (None,)
-    assert not file.is_zipped
+def runs(folder: Path, **fields: Any) -> list[Run]:
+    return list(sweep_file(folder, Run(), **fields).plan.runs())
+
+
+def test_paths_are_relative_to_the_file_and_names_are_for_people(tmp_path: Path) -> None:
+    file = sweep_file(
+        tmp_path,
+        states=["a.json", {"name": "both", "files": ["a.json", "b.json"]}],
+        configurations=["x.yaml#one", {"name": "default"}],
+        combine="zip",
+    )
+    first, second = file.plan.runs()
+    assert (first.states, first.configuration) == (
+        (f"{tmp_path}/a.json",),
+        f"{tmp_path}/x.yaml#one",
+    )
+    assert second.states == (f"{tmp_path}/a.json", f"{tmp_path}/b.json")
+    assert second.configuration == ""
+    parameters = [file.plan.parameters(indexes) for indexes in file.plan.indexes()]
+    assert [each["state"] for each in parameters] == ["a.json", "both"]
+    assert [each["configuration"] for each in parameters] == ["x.yaml#one", "default"]
+
+
+def test_what_the_file_leaves_out_is_as_the_options_say(tmp_path: Path) -> None:
+    base = Run(
+        plugins=("p.py",), kubernetes_version="1.35", feature_gates="A=true", workloads=False
+    )
+    (run,) = sweep_file(tmp_path, base).plan.runs()
+    assert run == Run(
+        states=(f"{tmp_path}/cluster.json",),
+        plugins=("p.py",),
+        kubernetes_version="1.35",
+        feature_gates="A=true",
+        workloads=False,
+    )
 
 
 def test_seeds_are_a_number_or_a_list(tmp_path: Path) -> None:
-    assert sweep_file(tmp_path, seeds=3).seeds == (0, 1, 2)
-    assert sweep_file(tmp_path, seeds=[7, 9]).seeds == (7, 9)
+    for seeds, listed in ((3, [0, 1, 2]), ([7, 9], [7, 9])):
+        drawn = runs(tmp_path, seeds=seeds)
+        assert [(run.tie_break, run.seed) for run in drawn] == [("random", seed) for seed in listed]
 
 
 def test_changes_are_lines_lists_and_scenarios(tmp_path: Path) -> None:
-    (tmp_path / "night.yaml").write_text(
-        "apiVersion: ksched/v1\nkind: Scenario\nchanges: [cordon a, cordon b]\n"
-    )
+    (tmp_path / "night.yaml").write_text(SCENARIO)
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}
     changes = [
         {"name": "nothing"},
         "drain a",
-        {"name": "two", "changes": ["cordon a", "drain b"]},
+        {"name": "two", "changes": ["cordon a", {"apply": node}]},
         {"name": "night", "scenario": "night.yaml"},
     ]
-    file = sweep_file(tmp_path, changes=changes)
-    texts = {item.name: [change.text for change in item.changes] for item in file.change_sets}
-    assert texts == {
-        "nothing": [],
-        "drain a": ["drain a"],
-        "two": ["cordon a", "drain b"],
-        "night": ["cordon a", "cordon b"],
-    }
+    folder = str(tmp_path)
+    assert [run.changes for run in runs(tmp_path, changes=changes)] == [
+        (),
+        (ChangeSource(line="drain a", folder=folder),),
+        (ChangeSource(line="cordon a", folder=folder), ChangeSource(apply=node)),
+        (ChangeSource(scenario=f"{tmp_path}/night.yaml"),),
+    ]
 
 
 def test_plugins_that_are_files_are_relative_to_the_file_too(tmp_path: Path) -> None:
     plugins: list[Any] = [[], "p.py:P", ["q.py", "package.module:Q"]]
-    file = sweep_file(tmp_path, plugins=plugins)
-    assert file.plugin_sets == (
+    assert [run.plugins for run in runs(tmp_path, plugins=plugins)] == [
         (),
         (f"{tmp_path}/p.py:P",),
         (f"{tmp_path}/q.py", "package.module:Q"),
-    )
+    ]
+
+
+def test_timelines_and_autoscalers_are_paths_or_none(tmp_path: Path) -> None:
+    timelines = ["week.jsonl", {"name": "long", "file": "year.jsonl"}]
+    autoscalers = ["none", "groups.yaml"]
+    file = sweep_file(tmp_path, Run(), timelines=timelines, autoscalers=autoscalers)
+    assert [(run.timeline, run.autoscaler) for run in file.plan.runs()] == [
+        (f"{tmp_path}/{timeline}", autoscaler and f"{tmp_path}/{autoscaler}")
+        for timeline in ("week.jsonl", "year.jsonl")
+        for autoscaler in ("", "groups.yaml")
+    ]
+    parameters = [file.plan.parameters(indexes) for indexes in file.plan.indexes()]
+    assert [(each["timeline"], each["autoscaler"]) for each in parameters] == [
+        (timeline, autoscaler)
+        for timeline in ("week.jsonl", "long")
+        for autoscaler in (None, "groups.yaml")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "attribute", "expected"),
+    [
+        ("featureGates", ["", "A=true"], "feature_gates", ["", "A=true"]),
+        ("namespace", "shop", "namespace", ["shop"]),
+        ("until", ["6h", 90], "until", ["6h", "90"]),
+        ("evictAtOnce", True, "evict_at_once", [True]),
+        ("noPreemption", [False, True], "preemption", [True, False]),
+        ("noRetries", True, "retries", [False]),
+        ("noWorkloads", [True], "workloads", [False]),
+        ("noExtenders", True, "extenders", [False]),
+        ("noCache", True, "cache", [False]),
+        ("pluginTimeout", [0, 2.5], "plugin_timeout", [0, 2.5]),
+    ],
+)
+def test_a_setting_is_a_value_or_a_list_and_in_the_rows(
+    field: str, values: Any, attribute: str, expected: list[Any], tmp_path: Path
+) -> None:
+    plan = sweep_file(tmp_path, Run(), timelines=["t.yaml"], **{field: values}).plan
+    assert [getattr(run, attribute) for run in plan.runs()] == expected
+    listed = values if isinstance(values, list) else [values]
+    rows = [plan.parameters(indexes)[field] for indexes in plan.indexes()]
+    assert rows == ([str(value) for value in listed] if field == "until" else listed)
+
+
+def test_recordings_are_relative_to_the_file(tmp_path: Path) -> None:
+    (run,) = runs(tmp_path, replayExtenders="calls.jsonl")
+    assert run.replay_extenders == f"{tmp_path}/calls.jsonl"
 
 
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
         ({"states": ["a.json", "a.json"]}, '"a.json" is there twice'),
+        ({"timelines": ["t", "t"]}, '"t" is there twice'),
+        ({"patches": [{"path": "x", "values": [1]}] * 2}, '"x" is there twice'),
         ({"patches": [{"path": "a b", "values": [1]}]}, "patches.0.path"),
         ({"changes": [{"name": "x", "scenario": "y", "changes": []}]}, "expected one of them"),
-        ({"changes": ["dran a"]}, "did you mean drain"),
+        ({"changes": ["cordon a", "dran a"]}, "changes.1: .*did you mean drain"),
+        ({"changes": [{"name": "x", "changes": ["dran a"]}]}, "changes.0.changes.0: .*drain"),
         ({"seed": 3}, "'seed' was unexpected"),
         ({"seeds": 0}, "seeds"),
         ({"metrics": {"pending": "less"}}, "metrics.pending"),
+        ({"autoscalers": ["none"]}, "autoscalers: does nothing without `timelines`"),
+        ({"until": "6h"}, "until: does nothing without `timelines`"),
+        ({"evictAtOnce": [False, True]}, "evictAtOnce: does nothing without `timelines`"),
+        ({"timelines": "t.yaml"}, "timelines: .*is not of type 'array'"),
+        ({"noPreemption": "yes"}, "noPreemption"),
+        ({"pluginTimeout": -1}, "pluginTimeout"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(
@@ -79,9 +156,9 @@ def test_what_is_wrong_is_named_with_its_place(
 ) -> None:
     path = write_sweep(tmp_path, **fields)
     with pytest.raises(InputError, match=rf"sweep\.yaml:1:\d+: .*{problem}"):
-        read_sweep(str(path))
+        read_sweep(str(path), Run())
 
 
 def test_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="kind: Sweep"):
-        read_sweep(str(write_sweep(tmp_path, kind="Tune")))
+        read_sweep(str(write_sweep(tmp_path, kind="Tune")), Run())

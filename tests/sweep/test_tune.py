@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
-from ksched_cli.errors import KschedError
-from ksched_cli.sweep.environment import RunEnvironment
-from ksched_cli.sweep.materials import Run
-from ksched_cli.sweep.outcome import Outcome, perform
-from ksched_cli.sweep.preparation import Settings
-from ksched_cli.sweep.tune import TuneResult, read_problem, search_and_judge
-from ksched_cli.sweep.tuning import Search
+from ksched_cli.errors import InputError
+from ksched_cli.sweep.preparation import prepare
+from ksched_cli.sweep.tune import TuneResult, search_and_judge
+from ksched_cli.sweep.tune_file import TuneFile
+from ksched_cli.sweep.tuning import Problem, Search
+from ksched_cli.testing import node
+from tests.run.runs import TIMELINE
+from tests.sweep.sweeps import in_this_process, write_state
 from tests.sweep.test_tune_file import tune_file
 
-SETTINGS = Settings(minors=("1.34",))
+
+def problem_of(file: TuneFile) -> Problem:
+    prepared = prepare(file.document, (file.plan, file.held_out, file.bounds), ())
+    return Problem(file, prepared.shared)
 
 
 def tuned(folder: Path, **fields: object) -> TuneResult:
-    problem, _ = read_problem(tune_file(folder, **fields), SETTINGS)
-    environment = RunEnvironment(problem.materials)
-
-    def execute(runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
-        for run in runs:
-            yield run, perform(environment, run)
-
-    return search_and_judge(problem, Search(problem), execute)
+    problem = problem_of(tune_file(folder, **fields))
+    return search_and_judge(problem, Search(problem), in_this_process(problem.shared))
 
 
 def test_the_strategy_that_fills_nodes_is_chosen_and_is_better_where_it_was_held_out(
@@ -52,5 +50,21 @@ def test_what_changes_nothing_is_not_better(tmp_path: Path) -> None:
 
 def test_a_space_that_leads_out_of_what_kube_scheduler_takes_is_refused(tmp_path: Path) -> None:
     file = tune_file(tmp_path, space=[{"path": "percentageOfNodesToScore", "between": [0, 120]}])
-    with pytest.raises(KschedError, match="percentageOfNodesToScore"):
-        read_problem(file, SETTINGS)
+    with pytest.raises(InputError, match=r"tune.yaml:1:\d+: space.0: .*percentageOfNodesToScore"):
+        problem_of(file)
+
+
+def test_a_replay_is_tuned_by_how_long_pods_wait(tmp_path: Path) -> None:
+    """A pod that wants a node of its own waits where the others are spread."""
+    write_state(tmp_path / "nodes.json", node("a", cpu=4), node("b", cpu=4))
+    (tmp_path / "week.json").write_text(json.dumps(TIMELINE))
+    result = tuned(
+        tmp_path,
+        states=["nodes.json"],
+        timelines=["week.json"],
+        objectives=[{"metric": "wait.mean", "goal": "minimize"}],
+        trials=8,
+        seeds=2,
+    )
+    assert result.best.parameters["strategy"] == "MostAllocated"
+    assert result.is_better

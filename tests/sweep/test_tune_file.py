@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import InputError
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.plan import Plan
 from ksched_cli.sweep.tune_file import TuneFile, read_tune
-from tests.sweep.sweeps import STRATEGY, WEIGHT, write_sweep
+from tests.sweep.sweeps import BASE, STRATEGY, WEIGHT, write_sweep
 
 SPACE = [
     {"path": STRATEGY, "name": "strategy", "values": ["LeastAllocated", "MostAllocated"]},
@@ -18,24 +20,60 @@ OBJECTIVES = [{"metric": "nodesUsed", "goal": "minimize"}]
 
 def tune_file(folder: Path, **fields: Any) -> TuneFile:
     fields = {"space": SPACE, "objectives": OBJECTIVES, "seeds": 3} | fields
-    return read_tune(str(write_sweep(folder, "Tune", **fields)))
+    return read_tune(str(write_sweep(folder, "Tune", **fields)), BASE)
 
 
-def test_as_many_other_seeds_are_held_out(tmp_path: Path) -> None:
-    assert tune_file(tmp_path).held_out_seeds == (3, 4, 5)
-    assert tune_file(tmp_path, seeds=[7, 2]).held_out_seeds == (8, 9)
-    assert tune_file(tmp_path, heldOut={"seeds": 1}).held_out_seeds == (3,)
-    assert tune_file(tmp_path, heldOut={"seeds": [1, 2]}).held_out_seeds == (1, 2)
+def seeds_of(plan: Plan) -> list[int | None]:
+    return [run.seed for run in plan.runs()]
 
 
-def test_pods_are_tried_again_unless_told_otherwise(tmp_path: Path) -> None:
-    assert tune_file(tmp_path).retries
-    assert not tune_file(tmp_path, noRetries=True).retries
+@pytest.mark.parametrize(
+    ("fields", "seeds"),
+    [
+        ({}, [3, 4, 5]),
+        ({"seeds": [7, 2]}, [8, 9]),
+        ({"heldOut": {"seeds": 1}}, [3]),
+        ({"heldOut": {"seeds": [1, 2]}}, [1, 2]),
+        ({"seeds": None, "heldOut": {"seeds": 2}}, [0, 1]),
+    ],
+)
+def test_as_many_other_seeds_are_held_out(
+    fields: dict[str, Any], seeds: list[int], tmp_path: Path
+) -> None:
+    given = {key: value for key, value in {"seeds": 3, **fields}.items() if value is not None}
+    document = {"space": SPACE, "objectives": OBJECTIVES, **given}
+    file = read_tune(str(write_sweep(tmp_path, "Tune", **document)), BASE)
+    assert seeds_of(file.held_out) == seeds
 
 
-def test_states_can_be_held_out(tmp_path: Path) -> None:
+def test_states_and_timelines_can_be_held_out(tmp_path: Path) -> None:
     file = tune_file(tmp_path, seeds=[1], heldOut={"states": "other.json"})
-    assert [state.paths for state in file.held_out_states] == [(str(tmp_path / "other.json"),)]
+    assert [run.states for run in file.held_out.runs()] == [(f"{tmp_path}/other.json",)]
+    held_out = {"timelines": ["friday.json"], "seeds": [1]}
+    file = tune_file(tmp_path, timelines=["monday.json"], heldOut=held_out)
+    assert [run.timeline for run in file.plan.runs()] == [f"{tmp_path}/monday.json"] * 3
+    assert [run.timeline for run in file.held_out.runs()] == [f"{tmp_path}/friday.json"]
+
+
+def test_all_runs_are_as_the_file_says(tmp_path: Path) -> None:
+    fields = {"configuration": "c.yaml", "kubernetesVersion": "1.36", "noRetries": True}
+    file = tune_file(tmp_path, seeds=[1], autoscalers=["none", "g.yaml"], timelines=["t.json"],
+                     **fields)  # fmt: skip
+    runs = list(file.plan.runs())
+    assert [run.autoscaler for run in runs] == ["", f"{tmp_path}/g.yaml"]
+    expected = Run(
+        states=(f"{tmp_path}/cluster.json",),
+        configuration=f"{tmp_path}/c.yaml",
+        kubernetes_version="1.36",
+        retries=False,
+        timeline=f"{tmp_path}/t.json",
+        tie_break="random",
+        seed=1,
+    )
+    assert runs[0] == expected
+    bounds = [[patch.value for patch in run.patches] for run in file.bounds.runs()]
+    assert len(bounds) == 8, "the ends of each dimension"
+    assert bounds[0] == ["LeastAllocated", 1]
 
 
 def test_dimensions_are_values_or_numbers_between_two(tmp_path: Path) -> None:
@@ -54,6 +92,8 @@ def test_dimensions_are_values_or_numbers_between_two(tmp_path: Path) -> None:
         ({"space": [{"path": WEIGHT, "between": [0, 1], "log": True}]}, "above 0 with log"),
         ({"space": [*SPACE, SPACE[0]]}, '"strategy" is there twice'),
         ({"objectives": [{"metric": "pending", "goal": "less"}]}, "objectives.0.goal"),
+        ({"heldOut": {"timelines": ["t"]}}, "heldOut.timelines: does nothing without"),
+        ({"until": "6h"}, "until: does nothing without `timelines`"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(
@@ -66,4 +106,4 @@ def test_what_is_wrong_is_named_with_its_place(
 def test_something_must_be_held_out(tmp_path: Path) -> None:
     path = write_sweep(tmp_path, "Tune", space=SPACE, objectives=OBJECTIVES)
     with pytest.raises(InputError, match="nothing is held out to judge the result by"):
-        read_tune(str(path))
+        read_tune(str(path), BASE)

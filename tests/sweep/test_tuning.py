@@ -10,10 +10,7 @@ import pytest
 pytest.importorskip("optuna", reason="the extra tune is not installed")
 
 from ksched_cli.errors import UsageError
-from ksched_cli.sweep.materials import Run
-from ksched_cli.sweep.outcome import Outcome, failure
-from ksched_cli.sweep.preparation import Settings
-from ksched_cli.sweep.tune import read_problem
+from ksched_cli.sweep.outcome import Failed, Outcome, Task
 from ksched_cli.sweep.tune_file import Objective
 from ksched_cli.sweep.tuning import (
     Problem,
@@ -23,29 +20,30 @@ from ksched_cli.sweep.tuning import (
     nearest_to_ideal,
     objective_values,
 )
+from tests.sweep.test_summary import result
+from tests.sweep.test_tune import problem_of
 from tests.sweep.test_tune_file import tune_file
 
 
 def outcome(nodes: float, placed: int = 1) -> Outcome:
-    counts = {"placed": placed, "pending": 0, "gated": 0, "evicted": 0, "nodesUsed": nodes}
-    return {"status": "ok", **counts, "seconds": 0.1, "utilization": {}, "metrics": {}}
+    return result("base", 0, int(nodes), placed=placed).outcome
 
 
 def problem(folder: Path, **fields: Any) -> Problem:
-    return read_problem(tune_file(folder, **fields), Settings(minors=("1.34",)))[0]
+    return problem_of(tune_file(folder, **fields))
 
 
-def distance(run: Run) -> Outcome:
+def distance(task: Task) -> Outcome:
     """Least where the weight is 7."""
-    weight = {path.text[-6:]: value for path, value in run.patches}["weight"]
+    weight = {patch.path[-6:]: patch.value for patch in task.run.patches}["weight"]
     return outcome(abs(weight - 7))
 
 
 def search_through(search: Search, limit: int = 10_000) -> int:
     """Makes up to so many runs, and returns how many there were."""
     count = 0
-    for run in search.runs():
-        search.take(run, distance(run))
+    for task in search.tasks():
+        search.take(task, distance(task))
         count += 1
         if count == limit:
             break
@@ -89,15 +87,36 @@ def test_a_study_of_something_else_is_refused(tmp_path: Path) -> None:
         Search(problem(tmp_path, seeds=9), path)
 
 
+def test_a_line_of_a_study_that_was_not_finished_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "study.log"
+    Search(problem(tmp_path), str(path))
+    whole = path.read_text()
+    path.write_text(whole + '{"op_code":4,"wor')
+    Search(problem(tmp_path), str(path))
+    assert path.read_text().startswith(whole + '{"op_code":0,')
+    path.write_text('{"op_co')
+    Search(problem(tmp_path), str(path))
+    assert path.read_text().startswith('{"op_code":0,')
+
+
+@pytest.mark.parametrize("text", ["precious", "precious\n", '{"a": 1}', '{"op_code":0}\nprecious'])
+def test_a_file_of_other_things_is_no_study_and_stays_as_it_is(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"line \d is no line of a study"):
+        Search(problem(tmp_path), str(path))
+    assert path.read_text() == text
+
+
 def test_trials_that_fail_are_passed_over(tmp_path: Path) -> None:
     search = Search(problem(tmp_path, trials=6, seeds=1))
-    for index, run in enumerate(search.runs()):
-        search.take(run, failure("broken") if index % 2 else outcome(3))
+    for index, task in enumerate(search.tasks()):
+        search.take(task, Failed(error="broken") if index % 2 else outcome(3))
     assert search.complete > 0
     assert search.front()[0].values == (3,)
     broken = Search(problem(tmp_path, trials=3, seeds=1))
-    for run in broken.runs():
-        broken.take(run, failure("broken"))
+    for task in broken.tasks():
+        broken.take(task, Failed(error="broken"))
     with pytest.raises(TuningError, match="no trial came to its end: error: broken"):
         broken.front()
 

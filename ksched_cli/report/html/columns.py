@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from ksched_cli.kube.job_commands import JSON, disarmed
 from ksched_cli.report.table import printable
 
 # Coded where there are at most half as many terms as rows.
@@ -59,8 +60,9 @@ def coded(values: Sequence[Any]) -> dict[str, Any]:
 
 
 def embedded(data: Mapping[str, Any]) -> str:
-    """JSON, in ASCII, that stands in a script element as it is."""
+    """JSON, in ASCII, that stands in a script element as it is. References of HTML mean nothing
+    there, so that what a CI job's runner would obey is escaped here."""
     text = json.dumps(data, separators=(",", ":"))
     for character, escape in UNSAFE.items():
         text = text.replace(character, escape)
-    return text
+    return disarmed(text, JSON)

@@ -10,7 +10,7 @@ from ksched_cli.report.explanation import short_name
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, coded, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Pair, Section, Table, Tile
-from ksched_cli.report.table import printable
+from ksched_cli.report.table import marked, printable
 
 BEST = 20
 Node = Mapping[str, Any]
@@ -41,11 +41,7 @@ def _total(steps: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _sections(document: Mapping[str, Any]) -> list[Section]:
-    nodes = document["nodes"]
-    fitting = sorted(
-        (node for node in nodes if node["fits"]),
-        key=lambda node: (node["rank"] or 0, node["node"]),
-    )
+    nodes, fitting = document["nodes"], _ranked(document)
     plugins = list(dict.fromkeys(plugin for node in fitting for plugin in node["scores"]))
     sections: list[Section] = []
     if document["funnel"]:
@@ -53,7 +49,7 @@ def _sections(document: Mapping[str, Any]) -> list[Section]:
     if document["reasons"]:
         sections.append(reasons_table("Why nodes do not fit", document["reasons"]))
     if fitting and plugins:
-        sections.append(_ranking(fitting, plugins))
+        sections.append(_ranking(document["node"], fitting, plugins))
     if nodes:
         sections.append(Pair("Two nodes side by side", pair_data(document, plugins)))
         sections.append(Grid("Table of nodes", "nodes", _columns(nodes, plugins)))
@@ -100,13 +96,21 @@ def reason_row(reason: Mapping[str, Any]) -> tuple[Any, ...]:
     return reason["nodes"], reason["alone"], reason["plugin"], reason["reason"], where
 
 
-def _ranking(fitting: Sequence[Node], plugins: Sequence[str]) -> Bars:
-    """The best nodes, a part of the bar for each plugin's weighted score."""
+def _ranked(document: Mapping[str, Any]) -> list[Node]:
+    """The nodes that fit: the one taken, then the others, best first."""
+    return sorted(
+        (node for node in document["nodes"] if node["fits"]),
+        key=lambda node: (node["node"] != document["node"], node["rank"] or 0, node["node"]),
+    )
+
+
+def _ranking(taken: str, fitting: Sequence[Node], plugins: Sequence[str]) -> Bars:
+    """The first of them, a part of the bar for each plugin's weighted score."""
     longest = max(node["total"] for node in fitting)
     scoring = [plugin for plugin in plugins if any(_weighted(node, plugin) for node in fitting)]
     bars = [
         bar(
-            (node["rank"], node["node"], node["total"]),
+            (node["rank"], marked(node["node"], taken), node["total"]),
             [_weighted(node, plugin) or 0 for plugin in scoring],
             scoring,
             longest,
@@ -170,15 +174,11 @@ def _first_pair(document: Mapping[str, Any]) -> tuple[str, str]:
     """The node taken, else the best; beside it the one that the pod runs on, else the next best,
     else the one nearest to fitting."""
     names = [node["node"] for node in document["nodes"]]
-    ranked = sorted(
-        (node for node in document["nodes"] if node["fits"]),
-        key=lambda node: (node["rank"] or 0, node["node"]),
-    )
     nearest = [reason["nearest"]["node"] for reason in document["reasons"] if reason["nearest"]]
     order = [
         document["node"],
         document["runningOn"],
-        *(node["node"] for node in ranked[:2]),
+        *(node["node"] for node in _ranked(document)[:2]),
         *nearest,
         *names[:2],
     ]

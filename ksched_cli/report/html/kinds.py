@@ -53,7 +53,6 @@ COMMANDS = {
     "PendingReport": "explain --pending",
     "PluginList": "plugins",
     "PreemptionResult": "preempt",
-    "ReplayComparison": "compare --timeline",
     "ReplayResult": "replay",
     "ScheduleResult": "schedule",
     "SnapshotResult": "snapshot",
@@ -70,6 +69,9 @@ def page_of(document: Mapping[str, Any], headline: str, figures: Mapping[str, An
     """The kind's own page, else one of all that the document has; what changes did comes first,
     warnings last."""
     make = PAGES.get(document["kind"], any_kind.page)
+    if document.get("sides") and document["sides"][0].keys() & {"waiting", "differences"}:
+        # A comparison over time, or of several draws.
+        make = any_kind.page
     page = make(document, headline, figures)
     return replace(page, sections=(*_changes(document), *page.sections, *_warnings(document)))
 

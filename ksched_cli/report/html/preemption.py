@@ -77,7 +77,7 @@ def _criteria(document: Mapping[str, Any]) -> Table:
     ]
     note = ""
     if document["ties"]:
-        note = f"{len(document['ties']):,} nodes are equally good; the first one is taken."
+        note = f"{len(document['ties']):,} nodes are equally good; {document['node']} is taken."
     headers = ("", "Criterion", "Best", "Nodes left")
     return Table("How the node was chosen", headers, rows, note)
 

@@ -11,7 +11,7 @@ from ksched_cli.kube.selectors import parse_int64
 
 DAY = 86_400.0
 _BURST = 10  # pods, unless told
-_LONGEST = 1e11  # seconds, which is what a timeline may have
+LONGEST = 1e11 - 1  # seconds, which is what a timeline may have
 _WIDEST = 20  # of a logarithm
 
 # Takes how many pods come, and in how many seconds; seconds after the start, in order.
@@ -84,7 +84,7 @@ def run_time_of(text: str, source: str = "--runs-for") -> RunTime:
 
 
 def _run_time(name: str, numbers: list[float]) -> RunTime | None:
-    if not all(0 <= number <= _LONGEST for number in numbers):
+    if not all(0 <= number <= LONGEST for number in numbers):
         return None
     match name, numbers:
         case "fixed", [length]:

@@ -11,11 +11,13 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
 from ksched_cli.scenario.objects import load_objects
-from ksched_cli.scenario.timelines.distributions import Arrivals, RunTime, run_time_of
+from ksched_cli.scenario.timelines.distributions import LONGEST, Arrivals, RunTime, run_time_of
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
 START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 WEIGHT, RUNS_FOR = "ksched/weight", "ksched/runs-for"
+_MAX_WEIGHT = 1e9
+WEIGHTS = "a number greater than 0, 1e9 at most"
 _HINT = "Expected manifests of pods, or of objects with spec.template, as a Job or Deployment."
 
 
@@ -84,13 +86,19 @@ def _within(document: Plain, *path: str) -> Plain:
     return value if isinstance(value, dict) else {}
 
 
-def _weight(text: str, source: str) -> float:
+def parse_weight(text: str) -> float | None:
+    """None for another text. Sums and products of weights are numbers, too, and not 0."""
     try:
         weight = float(text)
     except ValueError:
-        weight = 0.0
-    if not 0 < weight < float("inf"):
-        raise InputError(source, f'the weight "{text}" is no number greater than 0')
+        return None
+    return weight if 1 / _MAX_WEIGHT <= weight <= _MAX_WEIGHT else None
+
+
+def _weight(text: str, source: str) -> float:
+    weight = parse_weight(text)
+    if weight is None:
+        raise InputError(source, f'"{text}" is no weight; expected {WEIGHTS}')
     return weight
 
 
@@ -132,7 +140,7 @@ class Generator:
         return f"t{index}" if priority is None else f"t{index}-priority-{priority}"
 
     def events(self, seed: int) -> Iterator[Plain]:
-        draw = random.Random(seed)
+        draw = random.Random(seed)  # nosec B311  # the same pods for the same seed
         weights = [template.weight for template in self.templates]
         levels, shares = [level for level, _ in self.priorities], [s for _, s in self.priorities]
         indices = range(len(self.templates))
@@ -144,5 +152,5 @@ class Generator:
                 "at": number(round(at, 3)),
                 "pod": f"pod-{count}",
                 "template": self._name(index, priority),
-                "runsFor": number(round(run_time(draw), 3)),
+                "runsFor": number(round(min(run_time(draw), LONGEST), 3)),
             }

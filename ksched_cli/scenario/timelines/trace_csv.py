@@ -15,6 +15,7 @@ from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.scenario.timelines.distributions import LONGEST
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
 # How many of it make a second.
@@ -90,6 +91,8 @@ class TraceReader:
             raise InputError(source, "there are no rows under the columns")
         first = min(at for at, _ in events) // 1
         for at, event in events:
+            if max(at - first, event.get("runsFor", 0)) > LONGEST:
+                raise InputError(source, "it takes more than 3,000 years; is --time-unit right?")
             event["at"] = number(at - first)
         try:
             start = datetime.fromtimestamp(first, UTC)

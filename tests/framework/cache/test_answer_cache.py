@@ -216,7 +216,7 @@ def test_what_pods_of_several_shapes_may_share_is_kept_once_a_key_comes_again() 
 
 
 def test_plugins_with_node_answers_and_a_key_are_shareable_where_they_are_in_tree() -> None:
-    framework = simulation(cluster()).frameworks["default-scheduler"]
+    framework = simulation(cluster(), kubernetes_version="1.34").frameworks["default-scheduler"]
     plugins = framework.filtering.plugins
     names = {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity"}
     assert shareable(plugins, foreign=()) == names

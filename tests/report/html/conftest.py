@@ -13,6 +13,7 @@ from tests.report.html.pages import PageOf, Parsed, check_stands_alone
 ksched = conftest.ksched
 write_state = conftest.write_state
 write_config = conftest.write_config
+runs_here = conftest.runs_here
 
 
 @pytest.fixture
@@ -20,7 +21,8 @@ def page_of(ksched: Ksched, write_state: WriteState) -> PageOf:
     """A command's answer as JSON and as a page, which have the same exit code."""
 
     def answer(*args: Any, objects: tuple[Manifest, ...]) -> tuple[dict[str, Any], Parsed]:
-        command = (*args, "--state", write_state(*objects), "-o")
+        name, *options = args
+        command = (name, "--state", write_state(*objects), *options, "-o")
         code, text, _ = ksched(*command, "json")
         html_code, html, error = ksched(*command, "html")
         assert code == html_code, error

@@ -12,7 +12,7 @@ OBJECTS = (
 
 
 def test_sides_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
-    document, page = page_of("compare", "--change", "drain b", objects=OBJECTS)
+    document, page = page_of("compare", "--vs", "--change", "drain b", objects=OBJECTS)
     pods = titled(page.data["grids"]["pods"])
     assert pods["Pod"] == [pod["pod"] for pod in document["pods"]]
     assert pods["without changes"] == [
@@ -28,6 +28,6 @@ def test_sides_and_moves_are_those_of_the_record(page_of: PageOf) -> None:
 
 
 def test_where_nothing_differs_there_are_no_moves(page_of: PageOf) -> None:
-    _, page = page_of("compare", "--change", "label nodes a x=y", objects=OBJECTS)
+    _, page = page_of("compare", "--vs", "--change", "label nodes a x=y", objects=OBJECTS)
     assert "no difference: 6 pods in the same place on every side" in page.text
     assert "Because of" not in page.text

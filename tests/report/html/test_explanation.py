@@ -36,6 +36,17 @@ def test_the_ranking_has_a_bar_of_weighted_scores_for_every_node(page_of: PageOf
         assert parts in labels
 
 
+def test_the_node_taken_is_the_first_of_the_ranking_and_marked(page_of: PageOf) -> None:
+    """Nodes beyond those looked at have more points."""
+    nodes = [node(f"n{i:03}", cpu="4") for i in range(200)]
+    nodes += [node(f"z{i:02}", cpu="64") for i in range(30)]
+    document, page = page_of("explain", "p", objects=(*nodes, pod("p", cpu="1")))
+    assert (document["node"], document["rank"]) == ("n000", 31)
+    text = " ".join(page.text)
+    assert text.index("31 n000 (chosen)") < text.index("1 z00")
+    assert page.data["pair"]["first"] == "n000"
+
+
 def test_any_two_nodes_can_be_laid_side_by_side(page_of: PageOf) -> None:
     document, page = page_of("explain", "p", objects=OBJECTS)
     pair = page.data["pair"]
@@ -61,8 +72,9 @@ def test_a_pod_that_is_ignored_has_a_page_without_sections(page_of: PageOf) -> N
     assert "the scheduler never looks at it" in " ".join(page.text)
 
 
-def test_the_page_is_of_the_nodes_asked_for(page_of: PageOf) -> None:
+def test_the_page_is_of_the_node_taken_and_those_asked_for(page_of: PageOf) -> None:
     _, page = page_of("explain", "p", "--node", "small", objects=OBJECTS)
-    assert page.data["pair"]["names"] == ["small"]
-    assert titled(page.data["grids"]["nodes"])["By"] == ["NodeResourcesFit"]
+    pair = page.data["pair"]
+    assert (pair["names"], pair["first"]) == (["roomy", "small"], "roomy")
+    assert titled(page.data["grids"]["nodes"])["By"] == ["", "NodeResourcesFit"]
     assert "all nodes 5" in " ".join(page.text)

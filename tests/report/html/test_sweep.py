@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.commands.runners import Ksched
-from tests.commands.test_sweep import PATCHES, in_this_process  # noqa: F401  # a fixture
+from tests.commands.test_sweep import PATCHES, here  # noqa: F401  # a fixture
 from tests.report.html.pages import check_stands_alone, titled
 from tests.sweep.sweeps import write_sweep
 

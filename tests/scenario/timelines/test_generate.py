@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ksched_cli.errors import InputError, UsageError
-from ksched_cli.scenario.timelines.distributions import arrivals_of, run_time_of
+from ksched_cli.scenario.timelines.distributions import LONGEST, arrivals_of, run_time_of
 from ksched_cli.scenario.timelines.generate import Generator, PodTemplate, read_templates
 
 POD = """
@@ -86,7 +86,8 @@ def test_priorities_are_drawn_instead_of_those_of_templates(tmp_path: Path) -> N
         ("kind: Node\nmetadata: {name: n}", "Node has no pod in it"),
         ("- 1", "an object is expected"),
         (POD.replace('"1"', "one"), "quantit"),
-        (DEPLOYMENT.replace('"3"', '"-3"'), 'the weight "-3" is no number greater than 0'),
+        (DEPLOYMENT.replace('"3"', '"1e308"'), '"1e308" is no weight'),
+        (DEPLOYMENT.replace('"3"', '"-3"'), '"-3" is no weight; expected a number greater than 0'),
     ],
 )
 def test_what_is_no_template_is_refused(tmp_path: Path, text: str, problem: str) -> None:
@@ -99,3 +100,10 @@ def test_a_distribution_that_is_none_is_refused_with_its_file(tmp_path: Path) ->
         templates(tmp_path, DEPLOYMENT.replace("fixed:7", "never"))
     with pytest.raises(UsageError, match="there is no template"):
         Generator([], arrivals_of("poisson"), run_time_of("fixed:1"), 1, 1.0)
+
+
+def test_no_pod_runs_longer_than_a_timeline_may_say(tmp_path: Path) -> None:
+    events = Generator(
+        templates(tmp_path, POD), arrivals_of("uniform"), run_time_of("lognormal:1e10:20"), 90, 90.0
+    ).events(1)
+    assert max(event["runsFor"] for event in events) == LONGEST < 1e11

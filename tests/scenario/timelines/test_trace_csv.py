@@ -122,6 +122,15 @@ def test_what_is_wrong_is_named_with_its_line(
         read(tmp_path, OPENB.replace(before, after, 1))
 
 
+@pytest.mark.parametrize("rows", ["0,1\n1e12,1", "0,1e12"])
+def test_a_trace_of_more_years_than_a_timeline_is_refused(tmp_path: Path, rows: str) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"t,d\n{rows}\n")
+    columns = TraceColumns("t", duration="d")
+    with pytest.raises(InputError, match=r"it takes more than 3,000 years; is --time-unit right?"):
+        TraceReader(columns).read(str(path))
+
+
 def test_a_trace_without_rows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are no rows"):
         read(tmp_path, OPENB.splitlines()[0])

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ksched_cli.commands.output import warn
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.engine.simulation import Simulation
-
-
-def is_alone(alone: bool, in_turn: bool) -> bool:
-    """Whether the other pending pods are left out. Raises UsageError where both are given."""
-    if alone and in_turn:
-        raise UsageError("--alone and --in-turn exclude each other")
-    if in_turn:
-        warn("--in-turn is the default now, and goes away in ksched 0.3: leave it out")
-    return alone
 
 
 def pod_name(name: str, namespace: str) -> str:

@@ -13,17 +13,17 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra sweep is not installed")
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, default_client
+from distributed.security import Security
 
 from ksched_cli.errors import UsageError
-from ksched_cli.sweep.cluster import Batches, VersionMismatchError, check_versions, on_cluster
-from ksched_cli.sweep.execution import Execution, Executor, ExecutorOptions, serially
-from ksched_cli.sweep.materials import Run
-from ksched_cli.sweep.outcome import Outcome
-from ksched_cli.sweep.plan import Plan
-from ksched_cli.sweep.preparation import Settings
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.dask_workers import Batches, VersionMismatchError, check_versions, on_cluster
+from ksched_cli.sweep.execution import Execution
+from ksched_cli.sweep.outcome import Failed, Outcome, Task
 from ksched_cli.sweep.rows import RowsFile
-from tests.sweep.sweeps import STRATEGY, plan
+from ksched_cli.sweep.run_process import Executor, ExecutorOptions, serially
+from tests.sweep.sweeps import STRATEGY, Sweep, sweep
 
 SEEDS = 8
 PATCHES = [{"path": STRATEGY, "values": ["LeastAllocated", "MostAllocated"]}]
@@ -58,52 +58,52 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sweep(folder: Path) -> Plan:
-    settings = Settings((f"{folder}/poison.py",), minors=("1.34",))
-    return plan(folder, settings, patches=PATCHES, seeds=SEEDS)
+def read(folder: Path) -> Sweep:
+    return sweep(folder, poisoned(folder), patches=PATCHES, seeds=SEEDS)
+
+
+def poisoned(folder: Path) -> Run:
+    return Run(plugins=(f"{folder}/poison.py",), kubernetes_version="1.34")
 
 
 @pytest.fixture(scope="module")
-def undisturbed(sweep: Plan) -> list[dict[str, Any]]:
-    return rows_of(sweep, serially(sweep.materials, 60))
+def undisturbed(read: Sweep) -> list[dict[str, Any]]:
+    return rows_of(read, serially(read.shared, 60))
 
 
-def rows_of(sweep: Plan, executor: Executor, path: str = "") -> list[dict[str, Any]]:
-    """All rows but for the times, in order of their ids."""
+def rows_of(read: Sweep, executor: Executor, path: str = "") -> list[dict[str, Any]]:
+    """All rows but for the times."""
     with RowsFile(path) as rows:
-        execution = Execution.of(sweep, rows)
+        execution = Execution.of(read.plan, read.shared, rows)
         execution.execute(executor)
-        return sorted(
-            ({**row, "seconds": 0, "worker": ""} for row in execution.all_rows()),
-            key=lambda row: str(row["id"]),
-        )
+        return [{**row, "seconds": 0, "worker": ""} for row in execution.all_rows()]
 
 
 def test_a_worker_that_is_killed_midway_loses_no_row(
-    sweep: Plan, undisturbed: list[dict[str, Any]], address: str
+    read: Sweep, undisturbed: list[dict[str, Any]], address: str
 ) -> None:
     with (
         Client(address) as client,
-        on_cluster(sweep.materials, ExecutorOptions(address=address)) as (execute, workers),
+        on_cluster(read.shared, ExecutorOptions(address=address)) as (execute, workers),
     ):
         assert workers == 2
 
-        def disturbed(runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
-            for index, pair in enumerate(execute(runs, count)):
+        def disturbed(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+            for index, pair in enumerate(execute(tasks, count)):
                 if index == 2:
                     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
                 yield pair
 
-        assert rows_of(sweep, disturbed) == undisturbed
+        assert rows_of(read, disturbed) == undisturbed
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(
-    sweep: Plan, undisturbed: list[dict[str, Any]], address: str, tmp_path: Path
+    read: Sweep, undisturbed: list[dict[str, Any]], address: str, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "rows.jsonl")
 
-    def interrupted(runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
-        for index, pair in enumerate(execute(runs, count)):
+    def interrupted(tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
+        for index, pair in enumerate(execute(tasks, count)):
             if index == 3:
                 raise KeyboardInterrupt
             yield pair
@@ -111,23 +111,22 @@ def test_an_interrupted_sweep_goes_on_where_it_was(
     options = ExecutorOptions(address=address)
     with (
         pytest.raises(KeyboardInterrupt),
-        on_cluster(sweep.materials, options) as (execute, _),
+        on_cluster(read.shared, options) as (execute, _),
     ):
-        rows_of(sweep, interrupted, path)
+        rows_of(read, interrupted, path)
     assert len(Path(path).read_text().splitlines()) == 3
-    with on_cluster(sweep.materials, options) as (execute, _):
-        assert rows_of(sweep, execute, path) == undisturbed
+    with on_cluster(read.shared, options) as (execute, _):
+        assert rows_of(read, execute, path) == undisturbed
     assert len(Path(path).read_text().splitlines()) == len(undisturbed)
 
 
 def test_a_run_that_ends_its_process_is_an_error_and_all_others_are_made(
     folder: Path, address: str
 ) -> None:
-    settings = Settings((f"{folder}/poison.py",), minors=("1.34",))
     changes = [{"name": "none"}, "add-nodes poison --like a --count 1"]
-    sweep = plan(folder, settings, changes=changes, seeds=[1])
-    with on_cluster(sweep.materials, ExecutorOptions(address=address)) as (execute, _):
-        rows = rows_of(sweep, execute)
+    read = sweep(folder, poisoned(folder), changes=changes, seeds=[1])
+    with on_cluster(read.shared, ExecutorOptions(address=address)) as (execute, _):
+        rows = rows_of(read, execute)
     statuses = {row["changes"]: (row["status"], row.get("error")) for row in rows}
     assert statuses == {
         "none": ("ok", None),
@@ -136,9 +135,9 @@ def test_a_run_that_ends_its_process_is_an_error_and_all_others_are_made(
 
 
 def test_a_worker_of_another_version_is_refused_before_the_first_run(
-    sweep: Plan, address: str
+    read: Sweep, address: str
 ) -> None:
-    other = replace(sweep.materials, versions=(("ksched", "0.0.9"),))
+    other = replace(read.shared, versions={"ksched": "0.0.9"})
     with (
         pytest.raises(VersionMismatchError, match=r"has ksched .*, this machine 0\.0\.9"),
         on_cluster(other, ExecutorOptions(address=address)),
@@ -161,13 +160,24 @@ def test_what_differs_between_versions_is_named(
         check_versions("w", there, {"ksched": "1", "p": "1"})
 
 
+def test_no_other_process_is_let_into_the_workers_of_this_machine(read: Sweep) -> None:
+    """Who is let in may run anything: a port of this machine is open to all of its users."""
+    with on_cluster(read.shared, ExecutorOptions(workers=1)):
+        address = default_client().scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        strangers = ((address.replace("tls", "tcp"), None), (address, Security.temporary()))
+        for other, security in strangers:
+            with pytest.raises(OSError, match=r"closed|TLS"):
+                Client(other, security=security, timeout=1)
+
+
 def test_a_cluster_that_does_not_answer_is_named(
-    sweep: Plan, monkeypatch: pytest.MonkeyPatch
+    read: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ksched_cli.sweep.cluster.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("ksched_cli.sweep.dask_workers.CONNECT_SECONDS", 1)
     with (
         pytest.raises(UsageError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"),
-        on_cluster(sweep.materials, ExecutorOptions(address="tcp://127.0.0.1:9")),
+        on_cluster(read.shared, ExecutorOptions(address="tcp://127.0.0.1:9")),
     ):
         pass
 
@@ -181,11 +191,12 @@ class GoneFuture:
         return RuntimeError("killed")
 
 
-def test_a_run_that_never_comes_back_is_lost(sweep: Plan) -> None:
-    batches = Batches(None, "token", (), retries=1)
-    runs = list(sweep.runs())[:2]
-    assert list(batches.settle(GoneFuture(), runs, 0)) == [], "sent again"
-    ((run, outcome),) = batches.settle(GoneFuture(), runs[:1], 1)
-    assert run is runs[0]
-    assert outcome["status"] == "lost"
-    assert outcome["error"] == "no worker came back with it, 2 times: RuntimeError"
+def test_a_run_that_never_comes_back_is_lost(read: Sweep) -> None:
+    batches = Batches(None, "token", {}, retries=1)
+    tasks = read.tasks()[:2]
+    assert list(batches.settle(GoneFuture(), tasks, 0)) == [], "sent again"
+    ((task, outcome),) = batches.settle(GoneFuture(), tasks[:1], 1)
+    assert task is tasks[0]
+    assert isinstance(outcome, Failed)
+    assert outcome.status == "lost"
+    assert outcome.error == "no worker came back with it, 2 times: RuntimeError"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.analysis import named_objects
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.commands import named_objects
 from ksched_cli.errors import UsageError
 from ksched_cli.testing import cluster, pod, simulation
 from tests.narrowing import present
@@ -33,12 +33,3 @@ def test_a_pod_that_is_not_there_has_near_names() -> None:
         find("wbe", pod("web"))
     with pytest.raises(UsageError, match=r'no pod "x" in the state .0 pods.$'):
         find("x")
-
-
-def test_in_turn_is_the_default_and_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    assert named_objects.is_alone(alone=True, in_turn=False)
-    assert capsys.readouterr().err == ""
-    assert not named_objects.is_alone(alone=False, in_turn=True)
-    assert "--in-turn is the default now" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="--alone and --in-turn exclude each other"):
-        named_objects.is_alone(alone=True, in_turn=True)

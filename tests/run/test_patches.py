@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.sweep.patches import Item, PatchError, parse_path, patched
+from ksched_cli.run.patches import Item, PatchError, parse_path, patched
 
 
 def set_at(data: Any, path: str, value: Any) -> Any:

@@ -20,12 +20,14 @@ from typing import Any
 from uuid import uuid4
 
 from distributed import Client, LocalCluster, WorkerPlugin, as_completed, get_worker
+from distributed.security import Security
+from msgspec import structs
 
-from ksched_cli.errors import UsageError
-from ksched_cli.sweep.execution import Executor, ExecutorOptions
-from ksched_cli.sweep.materials import Materials, Run, installed_versions
-from ksched_cli.sweep.outcome import LOST, Outcome, failure
-from ksched_cli.sweep.run_process import RunProcess
+from ksched_cli.errors import MissingExtraError, UsageError
+from ksched_cli.run.inputs import installed_versions
+from ksched_cli.sweep.outcome import LOST, Failed, Outcome, Task
+from ksched_cli.sweep.preparation import Shared
+from ksched_cli.sweep.run_process import Executor, ExecutorOptions, RunProcess
 
 # Runs are sent in batches of about so many seconds: each costs the scheduler some milliseconds.
 BATCH_SECONDS = 0.5
@@ -39,20 +41,20 @@ CONNECT_SECONDS = 10
 class _Processes:
     """The processes of a worker; each performs one run at a time."""
 
-    def __init__(self, materials: Materials, timeout: float) -> None:
-        self._materials, self._timeout = materials, timeout
+    def __init__(self, shared: Shared, timeout: float) -> None:
+        self._shared, self._timeout = shared, timeout
         self._idle: list[RunProcess] = []
         self._all: list[RunProcess] = []
         self._lock = Lock()
 
-    def perform(self, runs: Sequence[Run]) -> list[Outcome]:
+    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
         with self._lock:
             process = self._idle.pop() if self._idle else None
         if process is None:
-            process = RunProcess(self._materials, self._timeout)
+            process = RunProcess(self._shared, self._timeout)
             self._all.append(process)
         try:
-            return [process.perform(run) for run in runs]
+            return [process.perform(task) for task in tasks]
         finally:
             self._idle.append(process)
 
@@ -68,12 +70,12 @@ _PROCESSES: dict[tuple[str, str], _Processes] = {}
 class SweepPlugin(WorkerPlugin):  # type: ignore[misc]  # the library need not be installed
     """Brings a worker what the runs of a sweep are made from."""
 
-    def __init__(self, token: str, materials: Materials, timeout: float) -> None:
+    def __init__(self, token: str, shared: Shared, timeout: float) -> None:
         self.name = f"ksched-sweep-{token}"
-        self.token, self.materials, self.timeout = token, materials, timeout
+        self.token, self.shared, self.timeout = token, shared, timeout
 
     def setup(self, worker: Any) -> None:
-        _PROCESSES[self.token, worker.address] = _Processes(self.materials, self.timeout)
+        _PROCESSES[self.token, worker.address] = _Processes(self.shared, self.timeout)
 
     def teardown(self, worker: Any) -> None:
         processes = _PROCESSES.pop((self.token, worker.address), None)
@@ -85,15 +87,13 @@ class VersionMismatchError(UsageError):
     """A worker has not the versions of ksched and the plugins that are here."""
 
 
-def run_batch(
-    token: str, versions: Sequence[tuple[str, str]], runs: Sequence[Run]
-) -> list[Outcome]:
+def run_batch(token: str, versions: dict[str, str], tasks: Sequence[Task]) -> list[Outcome]:
     """What a worker does. Raises VersionMismatchError where it has other versions than the client,
     KeyError where it was not told of the sweep."""
     address = get_worker().address
-    check_versions(address, installed_versions(), dict(versions))
-    outcomes = _PROCESSES[token, address].perform(runs)
-    return [{**outcome, "worker": address} for outcome in outcomes]
+    check_versions(address, installed_versions(), versions)
+    outcomes = _PROCESSES[token, address].perform(tasks)
+    return [structs.replace(outcome, worker=address) for outcome in outcomes]
 
 
 def check_versions(address: str, there: dict[str, str] | Exception, here: dict[str, str]) -> None:
@@ -114,19 +114,18 @@ def check_versions(address: str, there: dict[str, str] | Exception, here: dict[s
 
 
 @contextmanager
-def on_cluster(materials: Materials, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
+def on_cluster(shared: Shared, options: ExecutorOptions) -> Iterator[tuple[Executor, int]]:
     """What performs runs on the workers, and how many of them there are. Raises UsageError where
     the cluster does not answer, or VersionMismatchError."""
     with _client(options) as client:
         addresses = client.run(installed_versions, on_error="return")
-        here = dict(materials.versions)
         for address, there in sorted(addresses.items()):
-            check_versions(address, there, here)
+            check_versions(address, there, shared.versions)
         token = uuid4().hex[:12]
-        plugin = SweepPlugin(token, materials, options.timeout)
+        plugin = SweepPlugin(token, shared, options.timeout)
         client.register_plugin(plugin)
         try:
-            batches = Batches(client, token, materials.versions, options.retries)
+            batches = Batches(client, token, shared.versions, options.retries)
             yield batches.execute, len(addresses)
         finally:
             batches.cancel()
@@ -158,7 +157,12 @@ def _client(options: ExecutorOptions) -> Iterator[Client]:
 
 
 def _local_cluster(workers: int) -> LocalCluster:
-    """Workers that leave Ctrl-C, which a terminal sends to all processes, to this one."""
+    """Workers that leave Ctrl-C, which a terminal sends to all processes, to this one. They have a
+    certificate of their own, without which nobody can talk to them."""
+    try:
+        security = Security.temporary()
+    except ImportError:
+        raise MissingExtraError("--workers", "sweep") from None
     in_main_thread = current_thread() is main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_main_thread else None
     try:
@@ -168,6 +172,7 @@ def _local_cluster(workers: int) -> LocalCluster:
             host="127.0.0.1",
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
+            security=security,
         )
     finally:
         if in_main_thread:
@@ -181,41 +186,39 @@ class Batches:
     with them.
     """
 
-    def __init__(
-        self, client: Client, token: str, versions: Sequence[tuple[str, str]], retries: int
-    ) -> None:
+    def __init__(self, client: Client, token: str, versions: dict[str, str], retries: int) -> None:
         self._client, self._token = client, token
-        self._versions, self._retries = tuple(versions), retries
-        self._sent: dict[Any, tuple[Sequence[Run], int]] = {}
-        self._again: deque[tuple[Run, int]] = deque()
+        self._versions, self._retries = versions, retries
+        self._sent: dict[Any, tuple[Sequence[Task], int]] = {}
+        self._again: deque[tuple[Task, int]] = deque()
         self._seconds = BATCH_SECONDS  # of a run; the first ones go alone
         self._left = 0
         self._thread_count, self._counted = 1, -1.0
 
-    def execute(self, runs: Iterator[Run], count: int) -> Iterator[tuple[Run, Outcome]]:
+    def execute(self, tasks: Iterator[Task], count: int) -> Iterator[tuple[Task, Outcome]]:
         self._left = count
         completed = as_completed(raise_errors=False)
-        self._fill(completed, runs)
+        self._fill(completed, tasks)
         for future in completed:
             batch, losses = self._sent.pop(future)
             yield from self.settle(future, batch, losses)
-            self._fill(completed, runs)
+            self._fill(completed, tasks)
 
     def cancel(self) -> None:
         """Whatever is under way is not waited for."""
         if self._sent:
             self._client.cancel(list(self._sent), force=True)
 
-    def _fill(self, completed: Any, runs: Iterator[Run]) -> None:
+    def _fill(self, completed: Any, tasks: Iterator[Task]) -> None:
         """Sends batches until enough are waiting, or there are no more runs."""
         threads = self._threads()
         while len(self._sent) < BATCHES_AHEAD * threads:
             losses = 0
             if self._again:
-                run, losses = self._again.popleft()
-                batch = [run]
+                task, losses = self._again.popleft()
+                batch = [task]
             else:
-                batch = list(islice(runs, self._batch_size(threads)))
+                batch = list(islice(tasks, self._batch_size(threads)))
                 self._left -= len(batch)
             if not batch:
                 return
@@ -227,7 +230,7 @@ class Batches:
             completed.add(future)
 
     def _threads(self) -> int:
-        """Of all workers; those that came or went count after a second."""
+        """How many all workers have; those that came or went count after a second."""
         if monotonic() > self._counted + 1:
             self._thread_count = max(1, sum(self._client.nthreads().values()))
             self._counted = monotonic()
@@ -239,21 +242,21 @@ class Batches:
         return max(1, min(int(BATCH_SECONDS / max(self._seconds, 1e-4)), MAX_BATCH, share))
 
     def settle(
-        self, future: Any, batch: Sequence[Run], losses: int
-    ) -> Iterator[tuple[Run, Outcome]]:
+        self, future: Any, batch: Sequence[Task], losses: int
+    ) -> Iterator[tuple[Task, Outcome]]:
         """The outcomes of a batch; none where its runs are sent again."""
         if future.status == "finished":
             outcomes = future.result()
-            self._seconds = sum(outcome["seconds"] for outcome in outcomes) / len(outcomes)
+            self._seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
             yield from zip(batch, outcomes, strict=True)
             return
         error = future.exception() if future.status == "error" else None
         if isinstance(error, UsageError):
             raise error
         if losses < self._retries:
-            self._again.extend((run, losses + 1) for run in batch)
+            self._again.extend((task, losses + 1) for task in batch)
             return
         reason = f"{type(error).__name__}" if error is not None else "the cluster let go of it"
-        for run in batch:
+        for task in batch:
             message = f"no worker came back with it, {losses + 1} times: {reason}"
-            yield run, {**failure(message, status=LOST), "seconds": 0.0, "worker": ""}
+            yield task, Failed(status=LOST, error=message)

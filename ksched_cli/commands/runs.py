@@ -1,0 +1,270 @@
+"""From options to a Run, and what a command says about a Run that it opened.
+
+What loads NumPy is imported where it is used: `validate` and `config` come here too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from random import SystemRandom
+from typing import TYPE_CHECKING, Literal
+
+from ksched_cli.commands.output import note, set_release, warn
+from ksched_cli.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.commands.options import CommonOptions, ReplayableOptions
+    from ksched_cli.config.effective import Configuration
+    from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.framework.registry import Registry
+    from ksched_cli.run.open import Opener, Watch
+    from ksched_cli.run.run import LiveCluster, Patch, Run
+
+MAX_PODS = 3  # that a warning of a plugin's failure names
+
+# -- options → Run --------------------------------------------------------------------------------
+
+
+def run_of(options: ReplayableOptions, *, timeline: str = "", extender_bind: bool = False) -> Run:
+    """The Run that the options describe. Raises UsageError."""
+    from ksched_cli.run.run import ChangeSource, Run
+
+    run = Run(
+        states=() if options.live else tuple(options.state or [_default_state_path()]),
+        live=_live_cluster(options),
+        workloads=not options.no_workloads,
+        changes=(
+            *(ChangeSource(scenario=path) for path in options.scenario or ()),
+            *(ChangeSource(line=text) for text in options.change or ()),
+        ),
+        namespace=options.namespace,
+        configuration=options.config or "",
+        patches=tuple(map(_patch, options.patch or ())),
+        plugins=tuple(options.plugin or ()),
+        kubernetes_version=options.kubernetes_version,
+        feature_gates=options.feature_gates,
+        timeline=timeline or getattr(options, "timeline", ""),
+        until=options.until,
+        autoscaler=options.autoscaler,
+        evict_at_once=options.evict_at_once,
+        tie_break=_tie_break(options.tie_break),
+        seed=_seed(options),
+        preemption=not options.no_preemption,
+        retries=not options.no_retries,
+        extenders=not options.no_extenders,
+        extender_bind=extender_bind,
+        record_extenders=options.record_extenders,
+        replay_extenders=options.replay_extenders,
+        cache=not options.no_cache,
+        plugin_timeout=options.plugin_timeout or 0,
+    )
+    run.check()
+    return run
+
+
+def arguments_of(run: Run) -> list[str]:
+    """The options that describe the Run, as they are typed: the inverse of `run_of`. Changes that
+    are objects have no option; a scenario file has them."""
+    from ksched_cli.run.run import as_json
+
+    named: list[tuple[str, str]] = [
+        *(("--state", path) for path in run.states),
+        ("--config", run.configuration),
+        *(("--patch", f"{patch.path}={as_json(patch.value).decode()}") for patch in run.patches),
+        *(("--scenario", each.scenario) for each in run.changes if each.scenario),
+        *(("--change", each.line) for each in run.changes if each.line),
+        *(("--plugin", text) for text in run.plugins),
+        ("--namespace", run.namespace),
+        ("--kubernetes-version", run.kubernetes_version),
+        ("--feature-gates", run.feature_gates),
+        ("--timeline", run.timeline),
+        ("--until", run.until),
+        ("--autoscaler", run.autoscaler),
+        ("--tie-break", "random" if run.tie_break == "random" else ""),
+        ("--seed", "" if run.seed is None else str(run.seed)),
+        ("--record-extenders", run.record_extenders),
+        ("--replay-extenders", run.replay_extenders),
+        ("--plugin-timeout", f"{run.plugin_timeout:g}" if run.plugin_timeout else ""),
+    ]
+    if run.live is not None:
+        named += [("--context", run.live.context), ("--kubeconfig", run.live.kubeconfig)]
+    flags = {
+        "--live": run.live is not None,
+        "--no-workloads": not run.workloads,
+        "--evict-at-once": run.evict_at_once,
+        "--no-preemption": not run.preemption,
+        "--no-retries": not run.retries,
+        "--no-extenders": not run.extenders,
+        "--no-cache": not run.cache,
+    }
+    options = [part for name, value in named if value for part in (name, value)]
+    return options + [name for name, is_set in flags.items() if is_set]
+
+
+def configured_run(options: CommonOptions, configuration: str | None = None) -> Run:
+    """A Run without a state, for questions about plugins and configurations. configuration: its
+    path, or "-"; empty for the default one"""
+    from ksched_cli.run.run import Run
+
+    return Run(
+        configuration=configuration or "",
+        plugins=tuple(options.plugin or ()),
+        kubernetes_version=options.kubernetes_version,
+        feature_gates=options.feature_gates,
+    )
+
+
+def _live_cluster(options: ReplayableOptions) -> LiveCluster | None:
+    if not options.live:
+        return None
+    from ksched_cli.run.run import LiveCluster
+
+    return LiveCluster(options.kubeconfig, options.context, options.namespace)
+
+
+def _seed(options: ReplayableOptions) -> int | None:
+    """A draw of one's own where none is given, so that what is printed can be repeated."""
+    if options.tie_break == "random" and options.seed is None:
+        return SystemRandom().randrange(2**31)
+    return options.seed
+
+
+def _tie_break(name: str) -> Literal["name", "random"]:
+    if name not in ("name", "random"):
+        raise UsageError(f'--tie-break takes name or random; not "{name}"')
+    return "name" if name == "name" else "random"
+
+
+def _patch(text: str) -> Patch:
+    """PATH=VALUE, the value as YAML. Raises UsageError."""
+    from ksched_cli.kube.documents import load_documents
+    from ksched_cli.run.patches import parse_path
+    from ksched_cli.run.run import Patch
+
+    path, equals, value = text.partition("=")
+    if not equals or not value:
+        raise UsageError(f'--patch takes PATH=VALUE; not "{text}"')
+    parse_path(path)
+    try:
+        (data,) = load_documents(value, "--patch")
+    except (InputError, ValueError):
+        raise UsageError(f'--patch {path}: "{value}" is no value of YAML') from None
+    return Patch(path, data)
+
+
+def _default_state_path() -> str:
+    """The state to read without --state; says which, unless the environment names it."""
+    from ksched_cli.cluster.loading.files import STATE_VARIABLE, default_state_path
+
+    path = default_state_path()
+    if path != os.environ.get(STATE_VARIABLE):
+        note(f"reading {path}")
+    return path
+
+
+# -- Run → what answers ---------------------------------------------------------------------------
+
+
+def opener(*runs: Run, reads: frozenset[str] = frozenset()) -> Opener:
+    """Opens these Runs; its warnings go to standard error. reads: as Opener has it"""
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import check_standard_input_of
+
+    check_standard_input_of(runs)
+    return Opener(runs, reads=reads, read_live=_read_live, warn=warn)
+
+
+def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+    from ksched_cli.commands.live_cluster import read_live_state
+
+    return read_live_state(cluster, kinds)
+
+
+def registry(options: CommonOptions) -> Registry:
+    """The plugins in the release that the options name, else in the newest; the result names it.
+    Raises UsageError."""
+    from ksched_cli.run.plugins import discovered, usable
+
+    return in_named_release(usable(discovered(options.plugin or ()), warn), options)
+
+
+def in_named_release(plugins: Registry, options: CommonOptions) -> Registry:
+    """The same plugins in that release. Raises UsageError."""
+    from ksched_cli.kube.versions import inferred_release, release_of
+    from ksched_cli.run.plugins import in_release
+
+    minor, gates = options.kubernetes_version, options.feature_gates
+    release = release_of(minor, gates) if minor else inferred_release((), gates)
+    set_release(release)
+    return in_release(plugins, release)
+
+
+def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
+    """Opens the Run and warns of what its state lacks. Raises KschedError."""
+    simulation = opener(run).simulation(run, watch)
+    introduce(simulation)
+    return simulation
+
+
+def introduce(*simulations: Simulation) -> None:
+    """Before any of these runs: the release of the first is named by the result; warnings say what
+    the states lack and what of them nobody reads, each once."""
+    from ksched_cli.cluster.loading.state_warnings import skipped_warnings
+
+    set_release(simulations[0].configuration.release)
+    lines: dict[str, None] = {}
+    for simulation in simulations:
+        state = simulation.state
+        lines |= dict.fromkeys(skipped_warnings(state))
+        lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
+    for line in lines:
+        warn(line)
+    note_hosts(
+        simulation.configuration
+        for simulation in simulations
+        if simulation.options.extenders.used and not simulation.options.extenders.replay
+    )
+
+
+def note_hosts(configurations: Iterable[Configuration]) -> None:
+    """Names the extenders' hosts, which are sent the pods and nodes of the state, before the first
+    call."""
+    urls = {extender.url_prefix for item in configurations for extender in item.extenders}
+    if not urls:
+        return
+    from ksched_cli.extenders.errors import redacted
+
+    named = ", ".join(sorted(map(redacted, urls)))
+    note(f"calling extenders at {named} (--no-extenders leaves them out)")
+
+
+def _device_warnings(simulation: Simulation) -> list[str]:
+    """Only where a pending pod may get devices: checking selectors loads the CEL library."""
+    from ksched_cli.framework.device_classes import may_allocate_devices
+
+    handle = next(iter(simulation.frameworks.values())).handle
+    if not any(may_allocate_devices(pod, handle) for pod in simulation.pending()):
+        return []
+    from ksched_cli.plugins.dynamic_resources.features import features_of
+    from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
+
+    return device_problems(simulation.state, features_of(simulation.configuration.release))
+
+
+def report_defects(simulation: Simulation, debug: bool) -> None:
+    """Warns of every plugin that failed; with `debug` prints the tracebacks too."""
+    from ksched_cli.commands.command import DEBUG_HINT
+
+    defects = simulation.caller.defects.values()
+    for defect in defects:
+        pods = list(defect.pods)
+        more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""
+        touched = f" (of {', '.join(pods[:MAX_PODS])}{more})" if pods else ""
+        warn(f"plugin {defect.plugin} failed in {defect.point}: {defect.problem}{touched}")
+        if debug:
+            print(defect.detail, file=sys.stderr)
+    if defects and not debug:
+        print(f"  {DEBUG_HINT}", file=sys.stderr)

@@ -1,0 +1,280 @@
+"""What Runs are made from: the contents of their files, each read once.
+
+Inputs are plain data. A sweep sends them to other processes and machines, where the files that the
+Runs name need not be.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Container, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.metadata import entry_points
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from ksched_cli import __version__
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.hookspecs import PROJECT
+from ksched_cli.kube.documents import read_file
+from ksched_cli.run.run import ChangeSource, Run, as_json
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.loading.sources import Source
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.config.embedded import ConfigurationText
+    from ksched_cli.scenario.change import Change
+
+DIGEST_LENGTH = 20
+
+
+def digest(*parts: Any) -> str:
+    """A digest of plain data and bytes; the same in every process."""
+    from hashlib import sha256
+
+    total = sha256()
+    for part in parts:
+        raw = part if isinstance(part, bytes) else as_json(part)
+        total.update(b"%d:" % len(raw))
+        total.update(raw)
+    return total.hexdigest()[:DIGEST_LENGTH]
+
+
+class FileContent(Struct, frozen=True):
+    """A file as it was read. path: as the Run names it; absolute: "" for standard input"""
+
+    path: str
+    absolute: str
+    content: bytes
+
+    def here(self) -> str:
+        """A path in this process: of the file where it is the same one, else of a copy."""
+        if self.absolute and os.path.isfile(self.absolute):
+            same = self.path if os.path.abspath(self.path) == self.absolute else self.absolute
+            if Path(same).read_bytes() == self.content:
+                return same
+        name = os.path.basename(self.absolute) or "standard-input"
+        copy = os.path.join(mkdtemp(prefix="ksched-run-"), name)
+        Path(copy).write_bytes(self.content)
+        return copy
+
+
+class CodeSource(Struct, frozen=True):
+    """A user's code: MODULE:NAME, FILE.py or FILE.py:NAME.
+
+    file:    None for a module, which must be installed where it is to run
+    content: of the file or, where it can be read, of the module
+    """
+
+    text: str
+    file: FileContent | None
+    content: bytes
+
+    @classmethod
+    def of(cls, text: str) -> CodeSource:
+        """Raises UsageError where the file is not there."""
+        path, _, _ = split_code(text)
+        if not path.endswith(".py"):
+            return cls(text, None, _module_content(path))
+        try:
+            content = Path(path).read_bytes()
+        except (OSError, ValueError) as error:  # a null byte, half of a surrogate pair
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(f"{text}: {reason}") from None
+        return cls(text, FileContent(path, os.path.abspath(path), content), content)
+
+    def here(self) -> str:
+        """As --plugin takes it in this process."""
+        if self.file is None:
+            return self.text
+        path, (_, _, name) = self.file.here(), split_code(self.text)
+        return f"{path}:{name}" if name else path
+
+
+def split_code(text: str) -> tuple[str, str, str]:
+    """MODULE or FILE.py, the colon, and the name after it; the last two may be empty."""
+    if text.endswith(".py"):
+        return text, "", ""
+    module, colon, name = text.rpartition(":")
+    return (module, colon, name) if colon else (text, "", "")
+
+
+def code_from(text: str, path_from: Callable[[str], str]) -> str:
+    """FILE.py and FILE.py:NAME of a file, with the path from here; MODULE:NAME as it is."""
+    path, colon, name = split_code(text)
+    return f"{path_from(path)}{colon}{name}" if path.endswith(".py") else text
+
+
+def _module_content(module: str) -> bytes:
+    """What a module is made of. Nothing is imported, the packages that it is in neither."""
+    try:
+        spec = _spec_of(module)
+    except (ImportError, KeyError, ValueError):
+        return b""
+    origin = spec.origin if spec is not None else None
+    return Path(origin).read_bytes() if origin and origin.endswith(".py") else b""
+
+
+def _spec_of(module: str) -> ModuleSpec | None:
+    """Raises ImportError, KeyError or ValueError for what no finder takes."""
+    package, _, _ = module.rpartition(".")
+    parent = _spec_of(package) if package else None
+    if package and parent is None:
+        return None
+    path = None if parent is None else parent.submodule_search_locations or ()
+    specs = (finder.find_spec(module, path) for finder in sys.meta_path)
+    return next(filter(None, specs), None)
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of ksched and of the distributions that have plugins, by name."""
+    versions = {"ksched": __version__}
+    for point in entry_points(group=PROJECT):
+        if point.dist is not None:
+            versions[point.dist.name] = point.dist.version
+    return versions
+
+
+class Inputs:
+    """The contents of the files that some Runs name.
+
+    keeps_states: keep the bytes of states, so that they can be digested and sent; they are large
+    """
+
+    def __init__(self, *, keeps_states: bool = False) -> None:
+        self.keeps_states = keeps_states
+        self._states: dict[tuple[str, ...], tuple[Source, ...]] = {}
+        self._changes: dict[bytes, tuple[Change, ...]] = {}
+        self._configurations: dict[str, ConfigurationText] = {}
+        self._code: dict[str, CodeSource] = {}
+        self._files: dict[str, FileContent] = {}
+        self._here: dict[str, str] = {}  # paths and code in this process, by what the Run names
+        self._digests: dict[bytes, str] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_here": {}, "_digests": {}}
+
+    def digested(self, key: bytes, make: Callable[[], str]) -> str:
+        """The digest of some contents, which are large. key: of the contents, in these inputs"""
+        if key not in self._digests:
+            self._digests[key] = make()
+        return self._digests[key]
+
+    # -- states -----------------------------------------------------------------------------------
+
+    def load(self, paths: tuple[str, ...], reads: Container[str]) -> ClusterState:
+        """The cluster state in some files. reads: see load_sources. Raises InputError."""
+        from ksched_cli.cluster.loading.files import StateFiles
+        from ksched_cli.cluster.loading.load import load_sources
+
+        if paths in self._states:
+            return load_sources(self._states[paths], reads, tuple)
+        files = StateFiles(paths)
+        sources: Iterable[Source] = files.sources()
+        if self.keeps_states:
+            sources = self._states[paths] = tuple(sources)
+        return load_sources(sources, reads, files.warnings, files.passed_over.append)
+
+    def give(self, paths: tuple[str, ...], *sources: Source) -> None:
+        """Has a state by these paths that is in no files."""
+        self._states[paths] = sources
+
+    def sources(self, paths: tuple[str, ...]) -> tuple[Source, ...]:
+        """The bytes of a state's files. Raises InputError."""
+        from ksched_cli.cluster.loading.files import StateFiles
+
+        if paths not in self._states:
+            self._states[paths] = tuple(StateFiles(paths).sources())
+        return self._states[paths]
+
+    # -- everything else --------------------------------------------------------------------------
+
+    def changes(self, run: Run) -> tuple[Change, ...]:
+        """The Run's changes, parsed. Raises KschedError."""
+        key = as_json((run.changes, run.namespace))
+        if key not in self._changes:
+            parsed: list[Change] = []
+            for source in run.changes:
+                parsed += _parsed(source, run.namespace)
+            self._changes[key] = tuple(parsed)
+        return self._changes[key]
+
+    def configuration(self, reference: str) -> ConfigurationText:
+        """reference: as Run.configuration has it. Raises InputError."""
+        # Brings the reader of YAML along.
+        from ksched_cli.config.sources import read_configuration_text
+
+        if reference not in self._configurations:
+            self._configurations[reference] = read_configuration_text(reference)
+        return self._configurations[reference]
+
+    def code(self, text: str) -> CodeSource:
+        """text: as Run.plugins has it. Raises UsageError."""
+        if text not in self._code:
+            self._code[text] = CodeSource.of(text)
+        return self._code[text]
+
+    def code_here(self, text: str) -> str:
+        """The code as --plugin takes it in this process. Raises UsageError."""
+        if text not in self._code:
+            return text
+        if text not in self._here:
+            self._here[text] = self._code[text].here()
+        return self._here[text]
+
+    def file(self, path: str) -> FileContent:
+        """A timeline, an autoscaler or a recording. Raises InputError."""
+        if path not in self._files:
+            content, _ = read_file(path)
+            absolute = "" if path == "-" else os.path.abspath(path)
+            self._files[path] = FileContent(path, absolute, content)
+        return self._files[path]
+
+    def path_here(self, path: str) -> str:
+        """Where such a file is in this process; standard input ends, so it is kept in a copy.
+        Raises InputError."""
+        if path == "-":
+            self.file(path)
+        if path not in self._files:
+            return path
+        if path not in self._here:
+            self._here[path] = self._files[path].here()
+        return self._here[path]
+
+    def read(self, runs: Iterable[Run]) -> None:
+        """Reads whatever the Runs name, so that they can be opened without their files. Raises
+        KschedError."""
+        for run in runs:
+            if run.states:
+                self.sources(run.states)
+            self.changes(run)
+            if run.configuration:
+                self.configuration(run.configuration)
+            for text in run.plugins:
+                self.code(text)
+            for path in filter(None, (run.timeline, run.autoscaler, run.replay_extenders)):
+                self.file(path)
+
+
+def _parsed(source: ChangeSource, namespace: str) -> Sequence[Change]:
+    from ksched_cli.scenario.file import read_change, read_scenario
+
+    if source.scenario:
+        return read_scenario(source.scenario, namespace)
+    entry = source.line or {"apply": source.apply}
+    return (read_change(entry, namespace, Path(source.folder), "--change"),)
+
+
+def contents_of(changes: Sequence[Change]) -> Any:
+    """Plain data that is equal where the changes do the same: their texts, and the objects of the
+    files that they apply."""
+    from ksched_cli.scenario.apply import Apply
+
+    return [
+        [change.text, [change.namespace, *change.manifests] if isinstance(change, Apply) else []]
+        for change in changes
+    ]

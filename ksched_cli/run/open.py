@@ -1,0 +1,343 @@
+"""From a Run to what answers questions: a simulation at one instant, or a replay over time.
+
+This is the only way to a simulation. An opener is for the Runs of one question: states,
+configurations and code that several of them have in common are read once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ksched_cli.config.defaults import profile_with_plugins
+from ksched_cli.config.effective import Configuration
+from ksched_cli.config.load import load_configuration, load_configuration_source
+from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.registry import PluginEntry, Registry
+from ksched_cli.kube.formatting import json_text
+from ksched_cli.kube.versions import Release, inferred_release, release_of
+from ksched_cli.plugins import kinds_read
+from ksched_cli.run.plugins import discovered, in_release, usable
+from ksched_cli.run.run import LiveCluster, Run, as_json
+
+if TYPE_CHECKING:
+    from ksched_cli.cluster.state import ClusterState
+    from ksched_cli.config.allowed_plugins import AllowedPlugin
+    from ksched_cli.engine.replay.pod_log import OnRecord
+    from ksched_cli.engine.replay.replay import OnInstant, Replay
+    from ksched_cli.engine.retry_loop import Progress
+    from ksched_cli.engine.simulation import Options, Simulation
+    from ksched_cli.run.inputs import Inputs
+
+T = TypeVar("T")
+
+# How many are remembered: states after changes are large, configurations are not.
+CHANGED_STATES = 4
+CONFIGURATIONS = 256
+
+ReadLive = Callable[[LiveCluster, frozenset[str]], "ClusterState"]
+
+
+def ignore(line: str) -> None:
+    """Takes a warning, and drops it."""
+
+
+def no_live_cluster(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
+    """Stands for the reader of live clusters where there is none."""
+    raise UsageError("a live cluster cannot be read here: save it with `ksched snapshot`")
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who looks on; decides nothing.
+
+    detailed:    keep every node's verdict and scores
+    on_progress: called after each attempt of a simulation
+    traces, on_record, on_instant: as ReplayOptions has them
+    """
+
+    detailed: bool = False
+    on_progress: Progress | None = None
+    traces: bool = False
+    on_record: OnRecord | None = None
+    on_instant: OnInstant | None = None
+
+
+class Opener:
+    """Opens Runs.
+
+    runs:      all that will be opened, as far as they are known: a state that several share is
+               read with the kinds that the plugins of any of them need
+    reads:     kinds of custom objects that the question needs, besides those of plugins
+    read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
+    warn:      takes a line about what cannot be used, and is no error
+    """
+
+    def __init__(
+        self,
+        runs: Iterable[Run] = (),
+        inputs: Inputs | None = None,
+        *,
+        reads: frozenset[str] = frozenset(),
+        read_live: ReadLive = no_live_cluster,
+        warn: Callable[[str], None] = ignore,
+    ) -> None:
+        self.runs = tuple(runs)
+        self._inputs = inputs
+        self._reads, self._read_live, self._warn = reads, read_live, warn
+        self._registries: dict[Hashable, Registry] = {}
+        self._plugins: dict[tuple[str, ...], Registry] = {}
+        self._states: dict[Hashable, ClusterState] = {}
+        self._changed_states: OrderedDict[Hashable, ClusterState] = OrderedDict()
+        self._configurations: OrderedDict[Hashable, Configuration] = OrderedDict()
+
+    @property
+    def inputs(self) -> Inputs:
+        """The contents of the Runs' files."""
+        if self._inputs is None:
+            from ksched_cli.run.inputs import Inputs
+
+            self._inputs = Inputs(keeps_states=len({run.states for run in self.runs}) > 1)
+        return self._inputs
+
+    # -- plugins and release ----------------------------------------------------------------------
+
+    def plugins(self, run: Run) -> Registry:
+        """The plugins that load, as no release in particular has them. Warns of installed ones that
+        do not. Raises UsageError where one that the Run names does not."""
+        if run.plugins not in self._plugins:
+            self._plugins[run.plugins] = usable(discovered(self._texts(run)), self._warn)
+        return self._plugins[run.plugins]
+
+    def _texts(self, run: Run) -> tuple[str, ...]:
+        """The Run's plugins as they can be loaded in this process."""
+        if self._inputs is None:
+            return run.plugins
+        return tuple(map(self._inputs.code_here, run.plugins))
+
+    def release(self, run: Run) -> Release:
+        """The release that the Run names, else that of its state's newest kubelet. Raises
+        KschedError."""
+        if run.kubernetes_version:
+            return release_of(run.kubernetes_version, run.feature_gates)
+        kubelets: set[str] = set()
+        if run.states or run.live:
+            kubelets = {node.status.node_info.kubelet_version for node in self.state(run).nodes}
+        return inferred_release(kubelets, run.feature_gates)
+
+    def registry(self, run: Run) -> Registry:
+        """The plugins as the Run's release has them. Raises KschedError."""
+        release = self.release(run)
+        key = (run.plugins, release.minor, run.feature_gates)
+        if key not in self._registries:
+            self._registries[key] = in_release(self.plugins(run), release)
+        return self._registries[key]
+
+    # -- configuration ----------------------------------------------------------------------------
+
+    def configuration(
+        self, run: Run, allowed: tuple[AllowedPlugin, ...] | None = None
+    ) -> Configuration:
+        """The effective configuration: the Run's file, else the default one with the plugins that
+        the Run names; then its patches.
+
+        allowed: plugins of other builds that are taken as there; None where it is to be run
+        Raises InputError where it is unreadable or not valid, PatchError where a path leads nowhere
+        """
+        registry = self.registry(run)
+        release = registry.release
+        key = (
+            run.configuration,
+            run.plugins,
+            release.minor,
+            run.feature_gates,
+            as_json(run.patches),
+            allowed,
+        )
+        return _remembered(
+            self._configurations,
+            key,
+            CONFIGURATIONS,
+            lambda: self._load_configuration(run, registry, allowed),
+        )
+
+    def _load_configuration(
+        self, run: Run, registry: Registry, allowed: tuple[AllowedPlugin, ...] | None
+    ) -> Configuration:
+        if run.patches or (run.plugins and not run.configuration):
+            name = run.configuration or "the default configuration"
+            name += " with --plugin" if run.plugins and not run.configuration else ""
+            name += " with patches" if run.patches else ""
+            data = self.configuration_data(run)
+            return load_configuration(json_text(data), name, registry, allowed)
+        if not run.configuration:
+            return load_configuration(None, "", registry)
+        source = self.inputs.configuration(run.configuration)
+        return load_configuration_source(source, registry, allowed)
+
+    def configuration_data(self, run: Run) -> Any:
+        """The configuration after the Run's patches, as plain data. Plugins that the Run names join
+        the default profile at every point they extend. Raises InputError, PatchError."""
+        if run.configuration:
+            data = self.inputs.configuration(run.configuration).data()
+        else:
+            texts = self._texts(run)
+            registry = self.registry(run)
+            joining: list[PluginEntry] = [
+                entry for entry in registry.values() if entry.origin in texts
+            ]
+            profile = profile_with_plugins(joining) if joining else {}
+            data = {"apiVersion": API_VERSION, "kind": KIND, **profile}
+        from ksched_cli.run.patches import parse_path, patched
+
+        for patch in run.patches:
+            data = patched(data, parse_path(patch.path), patch.value)
+        return data
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def base_state(self, run: Run) -> ClusterState:
+        """The state before any change, with the pods that workloads lack. Raises KschedError."""
+        from ksched_cli.scenario.workloads import with_workloads
+
+        key = (run.states, run.live, run.workloads)
+        if key not in self._states:
+            reads = self.kinds(run)
+            if run.live is not None:
+                state = self._read_live(run.live, reads)
+            else:
+                state = self.inputs.load(run.states, reads)
+            self._states[key] = with_workloads(state) if run.workloads else state
+        return self._states[key]
+
+    def kinds(self, run: Run) -> frozenset[str]:
+        """The kinds of custom objects to keep: those that the question reads, and the plugins of
+        any Run that shares the state."""
+        sharing = [other for other in self.runs if _reads_alike(other, run)]
+        return self._reads.union(
+            *(kinds_read(self.plugins(each), each.feature_gates) for each in (run, *sharing))
+        )
+
+    def state(self, run: Run) -> ClusterState:
+        """The state after the Run's changes; its `changes` say what they did. Raises
+        KschedError."""
+        state = self.base_state(run)
+        if not run.changes:
+            return state
+        from ksched_cli.scenario.change import apply_changes
+
+        key = (run.states, run.live, run.workloads, run.namespace, as_json(run.changes))
+        return _remembered(
+            self._changed_states,
+            key,
+            CHANGED_STATES,
+            lambda: apply_changes(state, self.inputs.changes(run), workloads=run.workloads)[0],
+        )
+
+    # -- what answers -----------------------------------------------------------------------------
+
+    def options(self, run: Run, watch: Watch | None = None) -> Options:
+        """How the engine is to run. Raises UsageError for fields that contradict each other."""
+        from ksched_cli.engine.extender_runner import ExtenderOptions
+        from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
+        from ksched_cli.engine.simulation import Options
+
+        run.check()
+        watch = watch or Watch()
+        replayed = run.replay_extenders and self.inputs.path_here(run.replay_extenders)
+        extenders = ExtenderOptions(
+            run.extenders, run.extender_bind, run.record_extenders, replayed, self._warn
+        )
+        return Options(
+            tie_break=first_by_name if run.tie_break == "name" else RandomChoice(run.seed),
+            detailed=watch.detailed,
+            preempt=run.preemption,
+            retries=run.retries,
+            cache_answers=run.cache,
+            on_progress=watch.on_progress,
+            extenders=extenders,
+            plugin_timeout=run.plugin_timeout,
+        )
+
+    def simulation(
+        self, run: Run, watch: Watch | None = None, *, state: ClusterState | None = None
+    ) -> Simulation:
+        """The Run at one instant. A Run with a timeline is the cluster as its replay leaves it.
+
+        state: to ask about instead, as where a question adds to the Run's own
+        Raises KschedError
+        """
+        from ksched_cli.engine.simulation import Simulation
+
+        options = self.options(run, watch)
+        if state is None:
+            state = self.final_state(run) if run.timeline else self.state(run)
+        return Simulation(state, self.configuration(run), self.registry(run), options)
+
+    def final_state(self, run: Run) -> ClusterState:
+        """The cluster at the end of the Run's timeline. Raises KschedError."""
+        replay = self.replay(run)
+        replay.run()
+        replay.world.simulation.close()
+        return replay.state()
+
+    def replay(self, run: Run, watch: Watch | None = None) -> Replay:
+        """The Run over time, not begun yet. Raises KschedError."""
+        from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule
+        from ksched_cli.engine.replay.replay import Replay, ReplayOptions
+        from ksched_cli.engine.replay.world import World
+        from ksched_cli.scenario.autoscaler_file import read_autoscaler
+        from ksched_cli.scenario.timeline import read_timeline
+
+        watch = watch or Watch()
+        options = self.options(run, watch)
+        state = self.state(run)
+        # The pods come with the timeline.
+        out_of_place = set(nothing_to_schedule(state))
+        warnings = tuple(line for line in state.warnings if line not in out_of_place)
+        state = replace(state, warnings=warnings)
+        world = World(state, self.configuration(run), self.registry(run), options)
+        path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
+        timeline = read_timeline(path, state, run.namespace, name)
+        scaling = None
+        if run.autoscaler:
+            path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
+            scaling = read_autoscaler(path, state, name)
+        return Replay(
+            world,
+            timeline.events(),
+            ReplayOptions(
+                timeline.start,
+                timeline.moment(run.until) if run.until else timeline.until,
+                makes_pods=run.workloads,
+                evicts_at_once=run.evict_at_once,
+                traces=watch.traces,
+                on_record=watch.on_record,
+                on_instant=watch.on_instant,
+                autoscaler=scaling,
+            ),
+        )
+
+
+def _name_of(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _reads_alike(first: Run, second: Run) -> bool:
+    return first.states == second.states and first.live == second.live
+
+
+def _remembered(
+    cache: OrderedDict[Hashable, T], key: Hashable, size: int, make: Callable[[], T]
+) -> T:
+    """What the cache has under the key, else what `make` gives; the one unused for longest goes."""
+    if key in cache:
+        cache.move_to_end(key)
+    else:
+        cache[key] = make()
+        if len(cache) > size:
+            cache.popitem(last=False)
+    return cache[key]

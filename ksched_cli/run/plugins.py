@@ -1,0 +1,41 @@
+"""The plugins that a Run may use: in-tree ones, installed ones, and those that it names.
+
+Loads neither NumPy nor msgspec, so that `validate` and `plugins` start quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ksched_cli.errors import UsageError
+from ksched_cli.framework.discovery import Broken, Discovery, discover
+from ksched_cli.framework.registry import Registry
+from ksched_cli.kube.versions import Release
+from ksched_cli.plugins import IN_TREE, registry_of
+
+
+def discovered(sources: Sequence[str]) -> Discovery:
+    """The plugins that can be loaded, and the sources that cannot. sources: as --plugin takes
+    them"""
+    return discover(IN_TREE, sources)
+
+
+def usable(discovery: Discovery, warn: Callable[[str], None]) -> Registry:
+    """The plugins that load; warns of installed ones that do not. Raises UsageError where one that
+    is named does not."""
+    for broken in discovery.broken:
+        if broken.is_requested:
+            raise UsageError(f"--plugin {broken.origin}: {broken.cause}{_last_line(broken)}")
+        warn(f"the plugins of {broken.origin} cannot be loaded: {broken.cause}")
+    return discovery.registry
+
+
+def _last_line(broken: Broken) -> str:
+    """The last line of code that the traceback names."""
+    lines = [line.strip() for line in broken.detail.splitlines() if line.startswith("  File ")]
+    return f"\n  at {lines[-1]}" if lines else ""
+
+
+def in_release(registry: Registry, release: Release) -> Registry:
+    """The same plugins as a release has them."""
+    return registry_of(release, [entry for entry in registry.values() if entry.is_foreign])

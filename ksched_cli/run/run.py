@@ -1,0 +1,158 @@
+"""A Run: everything that decides what a question is answered from, as plain data.
+
+Options, files and Python calls describe Runs; `open.py` turns one into a simulation or a replay.
+A Run names its files and does not hold them, so that it can be printed, compared and read back:
+
+    msgspec.json.decode(msgspec.json.encode(run), type=Run) == run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_paths import check_standard_input
+
+
+class ChangeSource(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A change, or a file of changes. Exactly one of line, apply and scenario is given.
+
+    line:     a change in kubectl's words, as `drain node-3`
+    apply:    an object to create or to configure, or a list of objects
+    scenario: the path of a file with changes
+    folder:   the folder that paths in `line` are relative to; "" is the current one
+    """
+
+    line: str = ""
+    apply: Any = None
+    scenario: str = ""
+    folder: str = ""
+
+    @property
+    def text(self) -> str:
+        """The change as a person reads it."""
+        return self.line or self.scenario or "apply"
+
+
+class Patch(Struct, frozen=True, forbid_unknown_fields=True):
+    """A value to set in the configuration, at a path as `profiles[0].percentageOfNodesToScore`."""
+
+    path: str
+    value: Any
+
+
+class LiveCluster(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The cluster that a kubeconfig names. Empty fields are kubectl's defaults.
+
+    namespace: read instead of all namespaces, where those may not be listed
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+
+
+class Run(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+):
+    """Everything that decides.
+
+    states:        paths of the cluster state's files and folders; "-" is standard input
+    live:          the cluster to read in place of files
+    workloads:     create the pods that workloads lack
+    changes:       what is done to the state first, in order
+    namespace:     of names in changes; "" looks in all of them
+    configuration: PATH, PATH#NAME or "-"; "" is the default configuration
+    patches:       of the configuration, in order
+    plugins:       MODULE:NAME, FILE.py or FILE.py:NAME of plugins that are not installed
+    kubernetes_version: the minor whose rules decide; "" is that of the state's kubelets
+    feature_gates: as kube-scheduler's --feature-gates
+    timeline:      the path of a timeline; "" is a run at one instant
+    until:         when the replay of the timeline stops, as `6h` or as a time; "" is its end
+    autoscaler:    the path of a file with node groups; "" is none
+    evict_at_once: in a replay, victims leave at the instant of their eviction
+    tie_break:     which of equally good nodes is taken
+    seed:          of the draws; None draws others each time
+    preemption:    evict the victims that PostFilter finds
+    retries:       try pods again that failed
+    extenders:     call the configuration's extenders
+    extender_bind: send extenders the bind calls
+    record_extenders, replay_extenders: the path of a recording to write, or to answer from
+    cache:         reuse plugins' answers for pods that look alike
+    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 is no limit
+    """
+
+    states: tuple[str, ...] = ()
+    live: LiveCluster | None = None
+    workloads: bool = True
+    changes: tuple[ChangeSource, ...] = ()
+    namespace: str = ""
+    configuration: str = ""
+    patches: tuple[Patch, ...] = ()
+    plugins: tuple[str, ...] = ()
+    kubernetes_version: str = ""
+    feature_gates: str = ""
+    timeline: str = ""
+    until: str = ""
+    autoscaler: str = ""
+    evict_at_once: bool = False
+    tie_break: Literal["name", "random"] = "name"
+    seed: int | None = None
+    preemption: bool = True
+    retries: bool = True
+    extenders: bool = True
+    extender_bind: bool = False
+    record_extenders: str = ""
+    replay_extenders: str = ""
+    cache: bool = True
+    plugin_timeout: float = 0
+
+    def check(self) -> None:
+        """Raises UsageError for fields that contradict each other, or do nothing."""
+        if self.seed is not None and self.tie_break != "random":
+            raise UsageError("--seed does nothing without --tie-break random")
+        if self.record_extenders and self.replay_extenders:
+            raise UsageError("--record-extenders and --replay-extenders exclude each other")
+        if not self.extenders and (
+            self.record_extenders or self.replay_extenders or self.extender_bind
+        ):
+            raise UsageError("--no-extenders leaves nothing to record, replay or bind")
+        if self.replay_extenders and self.extender_bind:
+            raise UsageError("--replay-extenders calls nobody, so that --extender-bind cannot bind")
+        if not self.timeline:
+            for option, is_given in (
+                ("--autoscaler", self.autoscaler),
+                ("--until", self.until),
+                ("--evict-at-once", self.evict_at_once),
+            ):
+                if is_given:
+                    raise UsageError(f"{option} does nothing without a timeline")
+
+
+def check_standard_input_of(runs: Iterable[Run]) -> None:
+    """Raises UsageError where the Runs read several things from standard input, which ends."""
+    named: dict[str, set[str]] = {}
+    for run in runs:
+        for option, values in (
+            ("--config", [run.configuration]),
+            ("--state", run.states),
+            ("--timeline", [run.timeline]),
+            ("--autoscaler", [run.autoscaler]),
+            ("--scenario", [change.scenario for change in run.changes]),
+        ):
+            named.setdefault(option, set()).update(values)
+    check_standard_input(named)
+
+
+def as_json(value: Any) -> bytes:
+    """Canonical JSON of a Run, or of a part of one: equal values have equal bytes."""
+    return msgspec.json.encode(value, order="sorted")
