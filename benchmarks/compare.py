@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from machine import describe
 
 HERE = Path(__file__).parent
 ORACLE = HERE.parent / "tests" / "oracle" / "oracle"
+MINOR = ("--kubernetes-version", "1.34")  # the oracle's
+LOOP = (sys.executable, str(HERE / "run.py"), *MINOR)
 KINDS = ("basic", "spread", "affinity", "mixed", "anti", "unique")
 PREEMPTORS = 500
 # Of make_dra_state.py, and only where asked for: the scheduler takes long.
@@ -37,7 +40,7 @@ def make(kind: str, nodes: int, pods: int, folder: Path) -> Path:
     return path
 
 
-def run_json(command: list[str]) -> dict[str, Any]:
+def run_json(command: Sequence[str]) -> dict[str, Any]:
     """Runs the command and parses its output."""
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     output: dict[str, Any] = json.loads(process.stdout)
@@ -46,7 +49,8 @@ def run_json(command: list[str]) -> dict[str, Any]:
 
 def whole_process(state: Path) -> float:
     """Seconds to read the state, schedule and write JSON."""
-    command = [sys.executable, "-m", "ksched_cli", "schedule", "--state", str(state), "-o", "json"]
+    question = ("schedule", "--state", str(state), "-o", "json", *MINOR)
+    command = [sys.executable, "-m", "ksched_cli", *question]
     start = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     return time.perf_counter() - start
@@ -92,8 +96,7 @@ class Measurement:
 def measure(name: str, state: Path, percentage: int, repeat: int, oracle: bool) -> Measurement:
     ours, theirs = [], []
     for _ in range(repeat):
-        run = [sys.executable, str(HERE / "run.py"), str(state), "--percentage", str(percentage)]
-        ours.append(run_json(run))
+        ours.append(run_json([*LOOP, str(state), "--percentage", str(percentage)]))
         if oracle:
             bench = [str(ORACLE), "bench", "--state", str(state), "--percentage", str(percentage)]
             theirs.append(run_json(bench))

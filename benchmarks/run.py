@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How fast ksched's own loop is on one state: pods per second, memory.
 
-    run.py STATE [--kubernetes-version MINOR] [--percentage N] [--no-memory] [--profile]
+    run.py STATE [--kubernetes-version MINOR] [--percentage N] [--no-cache] [--profile]
 
 The time is that of the loop over the pending pods alone, as the oracle's `bench` counts it; reading
 the state is reported separately. Prints JSON.
@@ -17,7 +17,7 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.framework.discovery import discover
-from ksched_cli.kube.versions import MINORS, OLDEST, release_of
+from ksched_cli.kube.versions import MINORS, NEWEST, release_of
 from ksched_cli.plugins import IN_TREE, registry_of
 
 CONFIGURATION = """
@@ -29,7 +29,7 @@ MIB = 1024
 
 
 def measure(
-    state: str, percentage: int, cache_answers: bool = True, minor: str = OLDEST
+    state: str, percentage: int, cache_answers: bool = True, minor: str = NEWEST
 ) -> dict[str, Any]:
     """percentage: 0 adapts to the number of nodes, 100 scores them all."""
     foreign = [entry for entry in discover(IN_TREE).registry.values() if entry.is_foreign]
@@ -63,16 +63,16 @@ def main() -> None:
     )
     parser.add_argument("state")
     parser.add_argument("--percentage", type=int, default=0)
-    parser.add_argument("--no-memory", action="store_true", help="ask every plugin every time")
+    parser.add_argument("--no-cache", action="store_true", help="ask every plugin every time")
     parser.add_argument(
         "--profile", action="store_true", help="where the time goes, by step and function"
     )
-    parser.add_argument("--kubernetes-version", choices=MINORS, default=OLDEST)
+    parser.add_argument("--kubernetes-version", choices=MINORS, default=NEWEST)
     options = parser.parse_args()
     arguments = (
         options.state,
         options.percentage,
-        not options.no_memory,
+        not options.no_cache,
         options.kubernetes_version,
     )
     if not options.profile:

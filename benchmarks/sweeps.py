@@ -20,10 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 
-from ksched_cli.sweep.execution import Execution, ExecutorOptions
-from ksched_cli.sweep.executors import open_executor
-from ksched_cli.sweep.preparation import Settings, plan_of
+from ksched_cli.run.run import Run
+from ksched_cli.sweep.execution import Execution, open_executor
+from ksched_cli.sweep.preparation import prepare
 from ksched_cli.sweep.rows import RowsFile
+from ksched_cli.sweep.run_process import ExecutorOptions
 from ksched_cli.sweep.sweep_file import read_sweep
 
 MAKE_STATE = Path(__file__).with_name("make_state.py")
@@ -41,13 +42,14 @@ def write_sweep(folder: Path, nodes: int, pods: int, runs: int) -> Path:
 
 def measure(path: Path, workers: int) -> tuple[float, float, int]:
     """Seconds from the first row to the last, mean seconds of a run, and rows in between."""
-    plan, _ = plan_of(read_sweep(str(path)), Settings())
+    file = read_sweep(str(path), Run())
+    shared = prepare(file.document, [file.plan], ()).shared
     times: list[float] = []
     with (
         RowsFile() as rows,
-        open_executor(plan.materials, ExecutorOptions(workers=workers)) as (executor, _),
+        open_executor(shared, ExecutorOptions(workers=workers)) as (executor, _),
     ):
-        execution = Execution.of(plan, rows)
+        execution = Execution.of(file.plan, shared, rows)
         execution.execute(executor, lambda done, total: times.append(perf_counter()))
         seconds = [row["seconds"] for row in execution.all_rows()]
     # The first runs of each process load modules.

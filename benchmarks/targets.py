@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compare import ORACLE, has_oracle, make, median_rate, run_json
+from compare import LOOP, ORACLE, has_oracle, make, median_rate, run_json
 from machine import describe
 from openb import state_of as openb_state
 from perf_workloads import Workload, read_workloads
@@ -116,7 +116,7 @@ def measure(work: Work, state: Path, repeat: int) -> tuple[State, State]:
     ours, theirs = [], []
     percentage = ["--percentage", str(work.percentage)]
     for _ in range(repeat):
-        ours.append(run_json([sys.executable, str(HERE / "run.py"), str(state), *percentage]))
+        ours.append(run_json([*LOOP, str(state), *percentage]))
         theirs.append(run_json([str(ORACLE), "bench", "--state", str(state), *percentage]))
     if ours[0]["placed"] != theirs[0]["placed"]:
         placed = f"ksched placed {ours[0]['placed']}, Go {theirs[0]['placed']}"

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from ksched_cli.config.schema import configuration_schema
-from ksched_cli.framework.registry import Registry
-from ksched_cli.plugins import IN_TREE
+from ksched_cli.kube.versions import release_of
+from ksched_cli.plugins import registry_of
 
 FILE = Path(__file__).with_name("configuration.json")
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
@@ -24,7 +24,7 @@ def on_one_line(document: str) -> str:
 
 def text() -> str:
     """The whole file."""
-    return on_one_line(json.dumps(configuration_schema(Registry(IN_TREE)), indent=2)) + "\n"
+    return on_one_line(json.dumps(configuration_schema(registry_of(release_of())), indent=2)) + "\n"
 
 
 if __name__ == "__main__":
