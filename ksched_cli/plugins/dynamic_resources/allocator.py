@@ -2,7 +2,9 @@
 
 A backtracking search over claims, requests and devices, whose first full allocation is the result.
 Upstream also retries a failed state with other devices of equal signature, which cannot succeed and
-is left out.
+is left out. Where a device is shared or consumes counters of its pool, which one is allocated makes
+a difference to the rest of the search, which then goes through all combinations, as upstream's
+does: within one request every device comes after the one before.
 
 Upstream: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go,
 the allocator that v1.34's default feature gates select (DRAResourceClaimDeviceStatus is on); of
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ksched_cli.framework.status import PluginError
 from ksched_cli.kube.int64 import MAX_INT64, wrap
@@ -24,7 +26,10 @@ from ksched_cli.plugins.dynamic_resources.candidates import (
     NodePools,
     RequestData,
 )
+from ksched_cli.plugins.dynamic_resources.capacity import Consumed
 from ksched_cli.plugins.dynamic_resources.constraints import ConstraintState, constraint_state
+from ksched_cli.plugins.dynamic_resources.counters import Consumption
+from ksched_cli.plugins.dynamic_resources.partial_use import PartialUse, Share
 from ksched_cli.plugins.dynamic_resources.requests import (
     ALL,
     ALLOCATION_RESULTS_MAX_SIZE,
@@ -54,6 +59,20 @@ class InvalidPoolsError(Exception):
 
 class TimedOutError(Exception):
     """The allocation took longer than filterTimeout."""
+
+
+class _Allocated(NamedTuple):
+    """A device that a claim has for now, and what is to be given back with it.
+
+    consumption: what it takes of its pool's counters
+    share:       what is allocated of its capacity; before: what was being allocated of it before
+    """
+
+    data: RequestData
+    device: CandidateDevice
+    consumption: Consumption = ()
+    share: Share = None
+    before: Consumed | None = None
 
 
 class DeviceAllocator:
@@ -95,9 +114,28 @@ class DeviceAllocator:
         ]
         self._request_data: dict[tuple[int, int, int], RequestData] = {}
         self._constraints: list[list[ConstraintState]] = []
-        self._result: list[list[tuple[RequestData, CandidateDevice]]] = [[] for _ in claims]
-        self._remembers_failures = view.interchangeable
+        self._result: list[list[_Allocated]] = [[] for _ in claims]
+        self._partial_use = PartialUse(view, node_pools)
+        self._is_plain = self._has_plain_devices() and not self._compares_distinct_values()
+        self._remembers_failures = view.interchangeable and self._is_plain
         self._failed_states: set[object] = set()
+
+    def _has_plain_devices(self) -> bool:
+        """Whether a claim has all of a device or nothing, and takes nothing from others by it."""
+        shared = self._node_pools.shared
+        return all(pool.is_plain for pool in self._node_pools.signatures) and not (
+            shared
+            and any(
+                device.id in shared for pool in self._node_pools.pools for device in pool.devices
+            )
+        )
+
+    def _compares_distinct_values(self) -> bool:
+        return self._rules.compares_distinct_values and any(
+            constraint.kind == DISTINCT_ATTRIBUTE
+            for claim in self._demand.claims
+            for constraint in claim.constraints
+        )
 
     def allocate(self) -> list[list[DeviceResult]] | None:
         """Per claim the allocated devices; None: the claims cannot all be allocated.
@@ -110,7 +148,10 @@ class DeviceAllocator:
             self._check_pools()
             return None
         return [
-            [DeviceResult(data.request, device.pool, device.index) for data, device in results]
+            [
+                DeviceResult(each.data.request, each.device.pool, each.device.index, each.share)
+                for each in results
+            ]
             for results in self._result
         ]
 
@@ -217,7 +258,7 @@ class DeviceAllocator:
             for device in self._pools[pool_index]:
                 if device.signature not in matched:
                     matched[device.signature] = self._selectable(claim, request, number, device)
-                if matched[device.signature]:
+                if matched[device.signature] and self._has_capacity(request, number, device):
                     devices.append(device)
         return devices
 
@@ -277,7 +318,10 @@ class DeviceAllocator:
         """The position of the search and the devices allocated so far, by their signatures."""
         allocated = tuple(
             tuple(
-                sorted((data.number, device.signature, device.in_use) for data, device in results)
+                sorted(
+                    (each.data.number, each.device.signature, each.device.in_use)
+                    for each in results
+                )
             )
             for results in self._result
         )
@@ -305,7 +349,7 @@ class DeviceAllocator:
         # Up to 1.35 upstream goes on with the first alternative, whichever is being tried.
         following = alternative if self._rules.tells_subrequests_apart else 0
         is_too_large = yield claim, entry, following, device + 1, chosen
-        self._deallocate_device(claim, request_data, candidate)
+        self._deallocate_device(claim)
         return is_too_large
 
     def _allocate_exact_count(self, indices: DeviceIndices, request_data: RequestData) -> _Choices:
@@ -325,7 +369,7 @@ class DeviceAllocator:
             if not self._allocate_device(claim, request_data, candidate, must=False):
                 continue
             is_too_large = yield claim, entry, alternative, device + 1, chosen
-            self._deallocate_device(claim, request_data, candidate)
+            self._deallocate_device(claim)
             if is_too_large:
                 return True
         if state is not None:
@@ -333,14 +377,20 @@ class DeviceAllocator:
         return False
 
     def _candidate_devices(self, claim: int, device: int) -> Iterator[CandidateDevice]:
-        """Those to try for a request of the claim that has so many devices (device) already."""
+        """Those to try for a request of the claim that has so many devices (device) already: those
+        after the previous one, unless all are plain."""
+        first = (0, 0)
+        if device and not self._is_plain:
+            previous = self._result[claim][-1].device
+            first = previous.pool, previous.index + 1
         skips = self._rules.skips_unusable_pools
         for pool_index, pool in enumerate(self._node_pools.pools):
             if skips and (pool.incomplete or pool.invalid):
                 continue
             if pool.invalid:
                 raise AllocationError(f"pool {pool.name} is invalid: {pool.invalid}")
-            yield from self._pools[pool_index]
+            if pool_index >= first[0]:
+                yield from self._pools[pool_index][first[1] if pool_index == first[0] else 0 :]
 
     # -- one device -------------------------------------------------------------------------------
 
@@ -362,13 +412,48 @@ class DeviceAllocator:
     def _allocate_device(
         self, claim: int, request_data: RequestData, device: CandidateDevice, must: bool
     ) -> bool:
-        """Upstream: allocateDevice."""
-        request, signature = request_data.request, self._signature(device)
+        """Upstream: allocateDevice, in whose order taints and counters come before constraints,
+        which may be an error, and capacity after them."""
+        request, number = request_data.request, request_data.number
+        signature = self._signature(device)
         if self._is_in_use(claim, request, device) or signature.consumes_counters:
             return False
+        if signature.tainted and signature.tainted[number]:
+            return False
+        consumption = signature.consumption and self._partial_use.take_counters(device)
+        if consumption is None:
+            return False
+        if not self._add_to_constraints(claim, request, device, must):
+            self._partial_use.give_back_counters(device, consumption)
+            return False
+        if not self._has_capacity(request, number, device):
+            self._remove_from_constraints(claim, request)
+            self._partial_use.give_back_counters(device, consumption)
+            return False
+        share, before = None, None
+        if signature.sharing is None:
+            device.claim_users.add(claim)
+        else:
+            share, before = self._partial_use.take_share(request, device)
+        self._result[claim].append(_Allocated(request_data, device, consumption, share, before))
+        return True
+
+    def _deallocate_device(self, claim: int) -> None:
+        """Gives back the claim's last device."""
+        data, device, consumption, share, before = self._result[claim].pop()
+        self._remove_from_constraints(claim, data.request)
+        device.claim_users.discard(claim)
+        self._partial_use.give_back_counters(device, consumption)
+        if share is not None:
+            self._partial_use.give_back_share(device, before)
+
+    def _add_to_constraints(
+        self, claim: int, request: RequestAlternative, device: CandidateDevice, must: bool
+    ) -> bool:
         constraints = self._constraints[claim]
+        attributes = self._signature(device).attributes[claim]
         for i, constraint in enumerate(constraints):
-            if constraint.add(request, signature.attributes[claim][i]):
+            if constraint.add(request, attributes[i]):
                 continue
             if must:
                 raise self._error(
@@ -380,17 +465,19 @@ class DeviceAllocator:
             for earlier in constraints[:i]:
                 earlier.remove(request)
             return False
-        device.claim_users.add(claim)
-        self._result[claim].append((request_data, device))
         return True
 
-    def _deallocate_device(
-        self, claim: int, request_data: RequestData, device: CandidateDevice
-    ) -> None:
+    def _remove_from_constraints(self, claim: int, request: RequestAlternative) -> None:
         for constraint in self._constraints[claim]:
-            constraint.remove(request_data.request)
-        device.claim_users.discard(claim)
-        self._result[claim].pop()
+            constraint.remove(request)
+
+    def _has_capacity(
+        self, request: RequestAlternative, number: int, device: CandidateDevice
+    ) -> bool:
+        """Whether what is left of a device's capacity is enough; see DRAConsumableCapacity."""
+        if not self._signature(device).too_small:
+            return True
+        return self._partial_use.has_capacity(request, number, device)
 
     def _signature(self, device: CandidateDevice) -> DeviceSignature:
         return self._view.signatures[device.signature]

@@ -29,7 +29,6 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
 )
 from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
 from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
-from ksched_cli.plugins.dynamic_resources.incubating_allocator import IncubatingAllocator
 from ksched_cli.plugins.dynamic_resources.requests import demand_of
 from ksched_cli.plugins.dynamic_resources.usage import Devices
 
@@ -52,9 +51,6 @@ class DeviceSearch:
         self._seconds = seconds
         self._devices = handle.service(Devices)
         self._devices.in_use.refresh()
-        self._allocator_type = (
-            IncubatingAllocator if self._devices.features.any_enabled else DeviceAllocator
-        )
         self._view = self._devices.view(demand_of(claims))
         self._results: dict[int, list[list[DeviceResult]]] = {}
 
@@ -105,7 +101,7 @@ class DeviceSearch:
         return int(self._node_kinds(np.array([row], dtype=np.intp))[0])
 
     def _allocate(self, node_kind: int, row: int) -> Status:
-        allocator = self._allocator_type(
+        allocator = DeviceAllocator(
             self._view,
             self._node_pools(row),
             self._claim_names,

@@ -17,7 +17,6 @@ from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.framework.shared_devices import DeviceID
 from ksched_cli.plugins.dynamic_resources.counters import Counters, PoolCounters
 from ksched_cli.plugins.dynamic_resources.features import allocator_rules, features_of
-from ksched_cli.plugins.dynamic_resources.partitioned_pools import PartitionedPools
 from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.plugins.dynamic_resources.requests import Demand
 from ksched_cli.plugins.dynamic_resources.selectors import DeviceSelectors
@@ -117,8 +116,7 @@ class Devices:
         self.rules = allocator_rules(handle.release)
         self.features = features_of(handle.release)
         slices = handle.cluster.resource_slices.values()
-        pools_type = PartitionedPools if self.features.partitionable_devices else DevicePools
-        self.pools = pools_type(handle.snapshot, slices, self.rules, self.features)
+        self.pools = DevicePools(handle.snapshot, slices, self.rules, self.features)
         self.selectors = DeviceSelectors(self.pools.kinds, self.classes)
         self.in_use = DevicesInUse(self.pools, handle.service(ClaimStore))
         self._views: dict[Demand, DemandView] = {}

@@ -7,7 +7,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.device_counts import DeviceCounts
 from ksched_cli.testing import cluster, node, simulation
 from tests.devices import device_class
-from tests.plugins.dynamic_resources.test_incubating_allocator import claim, resource_slice
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
 
 
 def counts_of(*manifests: dict[str, Any]) -> DeviceCounts:

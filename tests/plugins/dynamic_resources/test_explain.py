@@ -9,7 +9,7 @@ from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.plugins.dynamic_resources.search import DeviceSearch
 from ksched_cli.testing import explanation
 from tests.devices import GPU, state_of
-from tests.plugins.dynamic_resources.test_incubating_allocator import simulation_of
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import simulation_of
 
 MODEL = f'device.attributes["{GPU}"].model == "big"'
 

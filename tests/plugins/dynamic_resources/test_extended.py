@@ -12,7 +12,7 @@ from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import cluster, node, pod
 from tests.devices import thing
-from tests.plugins.dynamic_resources.test_incubating_allocator import claim, resource_slice
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
 
 GPU = "example.com/gpu"
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}

@@ -4,28 +4,28 @@ from typing import Any
 
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins.dynamic_resources.features import features_of
-from ksched_cli.plugins.dynamic_resources.partitioned_pools import PartitionedPools
 from ksched_cli.plugins.dynamic_resources.pool_devices import Pool
+from ksched_cli.plugins.dynamic_resources.pools import DevicePools
 from ksched_cli.testing import cluster, node, simulation
 from tests.narrowing import present
-from tests.plugins.dynamic_resources.test_incubating_allocator import resource_slice
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import resource_slice
 
 COUNTERS = [{"name": "card", "counters": {"m": {"value": "1"}}}]
 CONSUMES = [{"counterSet": "card", "counters": {"m": {"value": "1"}}}]
 TWO = {"name": "p", "resourceSliceCount": 2}
 
 
-def pools_of(*specs: dict[str, Any]) -> PartitionedPools:
+def pools_of(*specs: dict[str, Any]) -> DevicePools:
     slices = [resource_slice(*each) for each in enumerate(specs)]
     state = cluster(node("m"), node("n"), *slices)
     release = release_of("1.36")
     snapshot = simulation(state).snapshot
-    return PartitionedPools(
+    return DevicePools(
         snapshot, state.resource_slices.values(), release.rules, features_of(release)
     )
 
 
-def on_row(pools: PartitionedPools, row: int) -> list[Pool]:
+def on_row(pools: DevicePools, row: int) -> list[Pool]:
     return [pools.pools[number] for number in pools.of_row[row]]
 
 

@@ -13,7 +13,7 @@ from ksched_cli.plugins import registry_of
 from ksched_cli.testing import cluster, node
 from tests.devices import thing
 from tests.plugins.dynamic_resources.test_extended import BACKING, GPU, requesting
-from tests.plugins.dynamic_resources.test_incubating_allocator import claim, resource_slice
+from tests.plugins.dynamic_resources.test_shared_and_tainted_devices import claim, resource_slice
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1

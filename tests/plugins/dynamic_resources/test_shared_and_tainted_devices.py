@@ -1,6 +1,6 @@
 """Devices with taints, binding conditions, counters and shared capacity, as 1.36 allocates them.
 
-The cases are in incubating_allocator.yaml, and, decided by kube-scheduler v1.36.3, in
+The cases are in shared_and_tainted_devices.yaml, and, decided by kube-scheduler v1.36.3, in
 pool_allocations.yaml and request_allocations.yaml.
 """
 
@@ -20,7 +20,7 @@ from tests.devices import allocation, device_class, thing
 
 CASES = [
     case
-    for name in ("incubating_allocator", "pool_allocations", "request_allocations")
+    for name in ("shared_and_tainted_devices", "pool_allocations", "request_allocations")
     for case in yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text())["cases"]
 ]
 

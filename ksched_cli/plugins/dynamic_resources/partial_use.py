@@ -1,0 +1,107 @@
+"""What an allocation takes, while it is searched for, of devices that claims share and of the
+counters of pools.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ksched_cli.framework.shared_devices import DeviceID
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.plugins.dynamic_resources.candidates import CandidateDevice, NodePools
+from ksched_cli.plugins.dynamic_resources.capacity import (
+    NOTHING,
+    Consumed,
+    consumed_capacities,
+    fits,
+)
+from ksched_cli.plugins.dynamic_resources.counters import Consumption, CounterKey, Counters
+from ksched_cli.plugins.dynamic_resources.pool_devices import PoolDevice
+from ksched_cli.plugins.dynamic_resources.requests import RequestAlternative
+from ksched_cli.plugins.dynamic_resources.view import DemandView
+
+Share: TypeAlias = tuple[tuple[str, Quantity], ...] | None
+"""What a share of a device consumes; None: all of the device is allocated."""
+
+
+class PartialUse:
+    def __init__(self, view: DemandView, node_pools: NodePools) -> None:
+        self._view = view
+        self._node_pools = node_pools
+        self._allocating: dict[DeviceID, Consumed] = {}
+        self._available: dict[str, Counters] = {}
+        self._consumed: dict[str, dict[CounterKey, int]] = {}
+
+    def take_counters(self, device: CandidateDevice) -> Consumption | None:
+        """What it takes; None: too little of the pool's counters is left. Only the first share of a
+        device takes counters. Upstream, and so this, tells pools apart by their names alone, not by
+        their drivers.
+
+        Upstream: checkAvailableCounters.
+        """
+        signature = self._view.signatures[device.signature]
+        consumption = signature.consumption
+        if not consumption or (signature.sharing is not None and self._is_shared(device)):
+            return ()
+        name = self._node_pools.pools[device.pool].name
+        counters = self._node_pools.counters[device.pool] or {}
+        available = self._available.setdefault(name, counters)
+        consumed = self._consumed.setdefault(name, {})
+        for key, amount in consumption:
+            consumed[key] = consumed.get(key, 0) + amount
+        if all(amount >= consumed.get(key, 0) for key, amount in available.items()):
+            return consumption
+        self.give_back_counters(device, consumption)
+        return None
+
+    def give_back_counters(self, device: CandidateDevice, consumption: Consumption) -> None:
+        """Upstream: deallocateCountersForDevice."""
+        if consumption:
+            consumed = self._consumed[self._node_pools.pools[device.pool].name]
+            for key, amount in consumption:
+                consumed[key] -= amount
+
+    def has_capacity(
+        self, request: RequestAlternative, number: int, device: CandidateDevice
+    ) -> bool:
+        """number: the request's index in Demand.requests. Upstream: CmpRequestOverCapacity."""
+        pool_device = self._pool_device(device)
+        traits = pool_device.traits
+        if not traits.has_capacity:
+            return True
+        consumed = self._node_pools.shared.consumed(pool_device.id)
+        allocating = self._allocating.get(pool_device.id, NOTHING)
+        if not consumed and not allocating:
+            return not self._view.signatures[device.signature].too_small[number]
+        return fits(traits.capacities, request.capacity, consumed, allocating)
+
+    def take_share(
+        self, request: RequestAlternative, device: CandidateDevice
+    ) -> tuple[Share, Consumed | None]:
+        """What it consumes, and what was being allocated of the device before."""
+        pool_device = self._pool_device(device)
+        share = consumed_capacities(pool_device.traits.capacities, request.capacity)
+        before = self._allocating.get(pool_device.id)
+        amounts = dict(before or NOTHING)
+        for name, amount in share:
+            amounts[name] = amounts.get(name, 0) + amount.nano_value()
+        self._allocating[pool_device.id] = amounts
+        return share, before
+
+    def give_back_share(self, device: CandidateDevice, before: Consumed | None) -> None:
+        """before: from `take_share`"""
+        device_id = self._pool_device(device).id
+        if before is None:
+            del self._allocating[device_id]
+        else:
+            self._allocating[device_id] = before
+
+    def _pool_device(self, device: CandidateDevice) -> PoolDevice:
+        return self._node_pools.pools[device.pool].devices[device.index]
+
+    def _is_shared(self, device: CandidateDevice) -> bool:
+        """Whether a claim consumes some of its capacity. Upstream: deviceCapacityInUse."""
+        device_id = self._pool_device(device).id
+        return self._node_pools.shared.has_consumed(device_id) or device_id in self._allocating
