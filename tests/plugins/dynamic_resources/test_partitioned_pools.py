@@ -74,3 +74,13 @@ def test_pools_of_two_drivers_with_counters_and_one_name_are_ambiguous() -> None
         *({"driver": driver, "pool": TWO, "sharedCounters": COUNTERS} for driver in "de")
     )
     assert pools.ambiguous_names == {"p"}
+
+
+def test_binding_conditions_of_a_pool_that_is_not_whole_do_not_put_it_last() -> None:
+    conditions = {"name": "a", "bindingConditions": ["ready"]}
+    specs = [{"pool": {"name": name}, "devices": [conditions]} for name in ("p1", "p2")]
+    specs.append({"pool": {"name": "p3"}, "devices": [{"name": "a"}]})
+    whole = pools_of(*specs)
+    assert [pool.name for pool in on_row(whole, 0)] == ["p3", "p1", "p2"]
+    specs[0]["pool"] = {"name": "p1", "resourceSliceCount": 2}
+    assert [pool.name for pool in on_row(pools_of(*specs), 0)] == ["p1", "p3", "p2"]
