@@ -25,16 +25,15 @@ def with_later_refusals(
 
     later: the plugins of the later minors, oldest first; the first that refuses is named
     """
-    errors = {(f.rule, f.path) for f in review.findings if f.severity is Severity.ERROR}
+    errors = {(f.rule, f.path) for f in review.findings if f.refused}
     warnings: list[Finding] = []
     for registry in later:
         for finding in review_bytes(raw, source_name, registry, allowed).findings:
-            if finding.severity is Severity.ERROR and (finding.rule, finding.path) not in errors:
+            if finding.refused and (finding.rule, finding.path) not in errors:
                 errors.add((finding.rule, finding.path))
                 message = f"Kubernetes {registry.release.minor} refuses this: {finding.message}"
-                warnings.append(
-                    replace(finding, severity=Severity.WARNING, rule=RULE, message=message)
-                )
+                warning = replace(finding, severity=Severity.WARNING, rule=RULE, refused=False)
+                warnings.append(replace(warning, message=message))
     if not warnings:
         return review
     lines = {item.line for item in ignores(raw.decode("utf-8", "replace")) if item.rule == RULE}

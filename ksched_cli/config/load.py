@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.defaults import with_defaults
 from ksched_cli.config.effective import Configuration, KnownPlugins
 from ksched_cli.config.startup import start
@@ -59,7 +58,7 @@ def load_configuration(
     if judgement.verdict.accepts and configuration is not None:
         return configuration
     findings = findings_of(text, judgement)
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    errors = [finding for finding in findings if finding.refused]
     first = errors[0]
     more = f" (and {len(errors) - 1} more; `ksched validate` lists them)" if len(errors) > 1 else ""
     raise InputError(

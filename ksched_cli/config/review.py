@@ -147,7 +147,7 @@ def findings_of(text: str, judgement: Judgement) -> tuple[Finding, ...]:
         return findings.sorted()
     if check_kind(parsed.data, registry.release.version, findings):
         _check(judgement, registry, findings)
-    if not judgement.verdict.accepts and not findings.has_errors():
+    if not judgement.verdict.accepts and not findings.has_refusals():
         message = judgement.verdict.error or ""
         findings.error("refused", (), message, "these are kube-scheduler's own words")
     return findings.sorted()

@@ -13,10 +13,11 @@ _INTRODUCTION = """\
 
 <!-- made of ksched_cli/config/checks/rules.yaml by docs/write_rules.py -->
 
-An **error** is what kube-scheduler refuses or crashes at, a **warning** what it takes and what was
-probably not meant, an **info** good to know. `ksched validate --explain RULE` shows the same text.
-A comment `# ksched: ignore[RULE]` at the end of a line, or alone on the line above it, silences
-warnings and infos of that rule there; errors stay."""
+An **error** is what kube-scheduler refuses or crashes at, or accepts although pods will not run; a
+**warning** is accepted and probably not meant; an **info** is good to know.
+`ksched validate --explain RULE` shows the same text. A comment `# ksched: ignore[RULE]` at the end
+of a line, or alone on the line above it, silences the rule there; what kube-scheduler refuses is
+not silenced."""
 
 
 def page(rule: Rule, limit: Limit) -> str:

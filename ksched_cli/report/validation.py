@@ -150,4 +150,6 @@ def _verdict(review: Review) -> str:
     if review.ignored:
         parts.append(f"{len(review.ignored)} ignored")
     verdict = "valid" if review.valid else "not valid"
+    if review.verdict.accepts and not review.valid:
+        verdict += ", though kube-scheduler accepts it"
     return f"{verdict}: {', '.join(parts)}" if parts else f"{verdict}, nothing to remark"

@@ -37,6 +37,13 @@ def test_findings_are_counted_by_severity() -> None:
     assert table(HEAD + "parallelism: 0\nfoo: 1\n")[-1] == "c.yaml: not valid: 2 errors"
 
 
+def test_an_error_that_kube_scheduler_accepts_is_said_to_be_one() -> None:
+    last = table(HEAD + "profiles: [{plugins: {filter: {disabled: [{name: VolumeBinding}]}}}]\n")[
+        -1
+    ]
+    assert last == "c.yaml: not valid, though kube-scheduler accepts it: 1 error"
+
+
 def test_messages_wrap_to_the_width() -> None:
     lines = table(HEAD + "parallelism: 0\n", Limit(width=50))
     assert len(lines) > len(table(HEAD + "parallelism: 0\n"))

@@ -15,7 +15,8 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class Severity(StrEnum):
-    """error: kube-scheduler refuses or crashes; warning: likely not meant; info: good to know."""
+    """error: kube-scheduler refuses or crashes, or pods will not run; warning: likely not meant;
+    info: good to know."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,7 +25,8 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """path: as profiles[0].plugins.score; line, column: from 1, None where there is no place."""
+    """path: as profiles[0].plugins.score; line, column: from 1, None where there is no place;
+    refused: kube-scheduler refuses the file for it, or crashes."""
 
     severity: Severity
     path: str
@@ -33,6 +35,7 @@ class Finding:
     message: str
     hint: str
     rule: str
+    refused: bool = False
 
 
 class Findings:
@@ -43,6 +46,11 @@ class Findings:
         self._findings: dict[tuple[str, str, str], Finding] = {}
 
     def error(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+        """Adds what kube-scheduler refuses."""
+        self.add(Severity.ERROR, rule, path, message, hint, refused=True)
+
+    def alarm(self, rule: str, path: Path, message: str, hint: str = "") -> None:
+        """Adds an error that kube-scheduler accepts."""
         self.add(Severity.ERROR, rule, path, message, hint)
 
     def warn(self, rule: str, path: Path, message: str, hint: str = "") -> None:
@@ -51,18 +59,27 @@ class Findings:
     def inform(self, rule: str, path: Path, message: str, hint: str = "") -> None:
         self.add(Severity.INFO, rule, path, message, hint)
 
-    def add(self, severity: Severity, rule: str, path: Path, message: str, hint: str = "") -> None:
+    def add(
+        self,
+        severity: Severity,
+        rule: str,
+        path: Path,
+        message: str,
+        hint: str = "",
+        *,
+        refused: bool = False,
+    ) -> None:
         """Adds what is at a path of the document."""
         location = self._locator.locate(path)
         line, column = (location.line, location.column) if location else (None, None)
-        self.put(Finding(severity, path_text(path), line, column, message, hint, rule))
+        self.put(Finding(severity, path_text(path), line, column, message, hint, rule, refused))
 
     def put(self, finding: Finding) -> None:
         """Adds a finding whose position is known."""
         self._findings.setdefault((finding.rule, finding.path, finding.message), finding)
 
-    def has_errors(self) -> bool:
-        return any(item.severity is Severity.ERROR for item in self._findings.values())
+    def has_refusals(self) -> bool:
+        return any(item.refused for item in self._findings.values())
 
     def has_error_at(self, path: Path) -> bool:
         """Whether an error names a path already."""
@@ -91,9 +108,9 @@ def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def at_position(
     rule: str, path: Path, position: Position | None, message: str, hint: str = ""
 ) -> Finding:
-    """An error whose position is known."""
+    """A refusal whose position is known."""
     line, column = (position.line, position.column) if position else (None, None)
-    return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule)
+    return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule, True)
 
 
 def path_text(path: Path) -> str:

@@ -47,7 +47,7 @@ def without_ignored(
     findings: Sequence[Finding], text: str
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
     """The findings that remain, with those about the comments themselves; and the silenced ones.
-    Errors are not silenced."""
+    What kube-scheduler refuses is not silenced."""
     remaining = list(findings)
     silenced: list[Finding] = []
     for ignore in ignores(text):
@@ -58,23 +58,23 @@ def without_ignored(
             for finding in remaining
             if (finding.rule, finding.line) == (ignore.rule, ignore.line)
         ]
-        if matching and matching[0].severity is not Severity.ERROR:
+        if matching and not matching[0].refused:
             silenced += matching
             remaining = [finding for finding in remaining if finding not in matching]
         elif not any((item.rule, item.line) == (ignore.rule, ignore.line) for item in silenced):
-            remaining.append(_idle(ignore, has_error=bool(matching)))
+            remaining.append(_idle(ignore, is_refused=bool(matching)))
     return remaining, tuple(silenced)
 
 
-def _idle(ignore: Ignore, has_error: bool) -> Finding:
+def _idle(ignore: Ignore, is_refused: bool) -> Finding:
     """About a comment that silences nothing."""
     if ignore.rule not in rules():
         problem = f'"{ignore.rule}" is no rule' if ignore.rule else "the comment names no rule"
         hint = did_you_mean(ignore.rule, rules()) or _HINT
         return _about(ignore, "ignore-unknown", problem, hint)
-    if has_error:
-        problem = f"{ignore.rule} is an error here, and errors are not silenced"
-        return _about(ignore, "ignore-unused", problem, "kube-scheduler refuses the file")
+    if is_refused:
+        problem = f"kube-scheduler refuses the file for {ignore.rule}, which no comment silences"
+        return _about(ignore, "ignore-unused", problem, "correct the line, and remove the comment")
     problem = f"line {ignore.line} has no finding of {ignore.rule} to ignore"
     return _about(ignore, "ignore-unused", problem, "remove the comment")
 

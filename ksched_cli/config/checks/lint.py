@@ -6,11 +6,14 @@ them. `given` is the file as it was decoded, `profile` its profile with defaults
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ksched_cli.config.checks.findings import Findings
+from ksched_cli.config.checks.findings import Findings, Severity
+from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
+from ksched_cli.config.checks.known_names import POLICY_NAMES, REMOVED_PLUGINS, nearest
 from ksched_cli.config.checks.refusals import unknown_plugin
+from ksched_cli.config.checks.switched_off import POINTS, UNMET, UNSAFE
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
 from ksched_cli.config.types import (
@@ -49,6 +52,9 @@ class Subject:
 
     def extends(self, name: str, point: str) -> bool:
         return name in self.registry and point in self.registry[name].points
+
+    def is_default(self, name: str) -> bool:
+        return name in self.registry and self.registry[name].enabled_by_default
 
     def placed(self, point: str) -> set[str]:
         """The plugins that run at a point."""
@@ -140,28 +146,80 @@ def _args_path(subject: Subject, name: str) -> Path:
     return subject.path
 
 
+# Point, the other one, and what is wrong with a plugin that is at the first and not at the other.
 _PAIRS = (
-    ("score", "preScore", "half-scored", "scores without its preScore, which prepares it"),
-    ("preScore", "score", "idle-prescore", "runs preScore for a score that is disabled"),
-    ("filter", "preFilter", "half-filtered", "filters without its preFilter, which prepares it"),
+    (
+        "score",
+        "preScore",
+        Severity.WARNING,
+        "half-scored",
+        "preScore, which prepares score, is off",
+    ),
+    ("preScore", "score", Severity.INFO, "idle-prescore", "preScore runs, and score is off"),
+    (
+        "filter",
+        "preFilter",
+        Severity.WARNING,
+        "half-filtered",
+        "preFilter, which prepares filter, is off",
+    ),
 )
+_SCORE_ONLY = "; to leave only its score out, disable it at score"
+_REPLACED = "if another plugin or an extender does its work, add # ksched: ignore[{rule}]"
 
 
 def halves(subject: Subject) -> None:
-    """A plugin whose other half is switched off."""
-    for point, other, rule, what in _PAIRS:
-        for name in sorted(subject.placed(point) - subject.placed(other)):
-            if subject.extends(name, other):
-                path = _disabling(subject, name, other)
-                hint = f"disable {name} at {point} too, or leave it on at {other}"
-                subject.findings.warn(rule, path, f"{name} {what}", hint)
+    """A plugin whose other half is switched off; one finding per entry that does so. Nobody knows
+    what an allowed plugin without code needs."""
+    for point, other, severity, rule, problem in _PAIRS:
+        names = [
+            name
+            for name in sorted(subject.placed(point) - subject.placed(other))
+            if subject.extends(name, other) and subject.registry[name].origin != "allowed"
+        ]
+        for path, here in _by_entry(subject, names, other).items():
+            it = "it" if len(here) == 1 else "them"
+            hint = f"disable {it} at {point} too, or leave {it} on at {other}"
+            subject.findings.add(severity, rule, path, f"{', '.join(here)}: {problem}", hint)
+
+
+def switched_off(subject: Subject) -> None:
+    """Plugins that pods rely on and that the profile does not run; one finding per entry."""
+    if subject.effective is None:
+        return
+    for rule, severity, effects in (
+        ("safety-off", Severity.ERROR, UNSAFE),
+        ("requirement-off", Severity.WARNING, UNMET),
+    ):
+        for point in ("filter", "preEnqueue"):
+            names = [
+                name
+                for name in effects
+                if POINTS.get(name, "filter") == point
+                and subject.is_default(name)
+                and name not in subject.placed(point)
+            ]
+            for path, here in _by_entry(subject, names, point).items():
+                message = "; ".join(f"without {name}, {effects[name]}" for name in here)
+                scores = any(subject.extends(name, "score") for name in here)
+                hint = f"leave it on{_SCORE_ONLY if scores else ''}; {_REPLACED.format(rule=rule)}"
+                subject.findings.add(severity, rule, path, message, hint)
+
+
+def _by_entry(subject: Subject, names: Iterable[str], point: str) -> dict[Path, list[str]]:
+    """The plugins by the entry that takes them from a point."""
+    entries: dict[Path, list[str]] = {}
+    for name in names:
+        entries.setdefault(_disabling(subject, name, point), []).append(name)
+    return entries
 
 
 def _disabling(subject: Subject, name: str, point: str) -> Path:
     """The entry that takes a plugin from a point."""
-    for path, plugin in subject.disabled(point):
-        if plugin.name in (name, ALL):
-            return path
+    for key in (point, MULTI_POINT):
+        for path, plugin in subject.disabled(key):
+            if plugin.name in (name, ALL):
+                return path
     return (*subject.path, "plugins", point)
 
 
@@ -188,21 +246,30 @@ def _takes_no_args(plugin: KnownPlugin) -> bool:
 
 
 def vain_disabling(subject: Subject) -> None:
-    """Names in a disabled list that were not on."""
+    """Names in a disabled list that were not on; one near a plugin's leaves that one on."""
     for point in (*POINT_KEYS, MULTI_POINT):
         for path, plugin in subject.disabled(point):
             name = plugin.name
             if name == ALL or (point == MULTI_POINT and name in subject.registry):
                 continue
             if name not in subject.registry:
-                _, hint = unknown_plugin(name, subject.registry)
-                message = f'there is no plugin "{name}" to disable'
-                subject.findings.warn("disables-nothing", path, message, hint)
+                _disabled_unknown(subject, path, name)
             elif not subject.extends(name, point):
                 extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
                 message = f"{name} does not extend {point}; there is nothing to disable"
                 hint = f"it extends {', '.join(extends)}"
                 subject.findings.warn("disables-nothing", path, message, hint)
+
+
+def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
+    problem, hint = unknown_plugin(name, subject.registry)
+    near = nearest(name, subject.registry)
+    if near and name not in (*REMOVED_PLUGINS, *POLICY_NAMES, *FOREIGN_PLUGINS):
+        message = f"{problem}: nothing is disabled, and {near} stays on"
+        subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
+    else:
+        message = f'there is no plugin "{name}" to disable'
+        subject.findings.warn("disables-nothing", path, message, hint)
 
 
 def dropped_default(
@@ -252,6 +319,7 @@ PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (
     hidden_weights,
     outvoted_strategy,
     halves,
+    switched_off,
     unused_args,
     vain_disabling,
 )

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin, with_allowed
-from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
 from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins
@@ -213,7 +212,7 @@ def _refusals(document: EditableDocument, judgement: Judgement, remarks: Remarks
     if judgement.verdict.accepts:
         return
     for finding in findings_of(document.text, judgement):
-        if finding.severity is Severity.ERROR:
+        if finding.refused:
             place = finding.path, finding.line
             remarks.put(Remark(RemarkKind.REFUSED, *place, finding.message, finding.hint))
 

@@ -33,9 +33,9 @@ def test_a_problem_is_found_with_its_place(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_valid_is_what_kube_scheduler_accepts(case: dict[str, Any]) -> None:
+def test_a_finding_says_whether_kube_scheduler_refuses_the_file(case: dict[str, Any]) -> None:
     result = review(texts(case), REGISTRY)
-    assert result.valid == result.verdict.accepts
+    assert result.verdict.accepts == (not any(finding.refused for finding in result.findings))
 
 
 def test_a_path_is_written_and_read() -> None:

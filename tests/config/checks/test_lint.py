@@ -2,6 +2,7 @@
 
 import pytest
 
+from ksched_cli.config.allowed_plugins import parse_allowed
 from ksched_cli.config.review import review
 from tests.config.registries import REGISTRY, configured
 
@@ -45,3 +46,33 @@ def test_negative_weights_are_warned_of_and_accepted() -> None:
     body = "profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: -1}]}}}]\n"
     path = "profiles[0].plugins.score.enabled[0].weight"
     assert ("weight-negative", path) in rules(body)
+
+
+def test_a_star_that_disables_every_score_is_remarked_on_once() -> None:
+    body = "profiles: [{plugins: {score: {disabled: [{name: '*'}]}}}]\n"
+    findings = review(configured(body), REGISTRY).findings
+    assert [finding.rule for finding in findings] == ["idle-prescore"]
+    assert findings[0].message.startswith("InterPodAffinity, NodeAffinity, ")
+
+
+def test_what_an_allowed_plugin_without_code_prepares_is_not_known() -> None:
+    body = "profiles: [{plugins: {filter: {enabled: [{name: NodeResourceTopologyMatch}]}}}]\n"
+    allowed = parse_allowed("NodeResourceTopologyMatch")
+    assert not review(configured(body), REGISTRY, allowed).findings
+
+
+def test_a_filter_that_another_entry_brings_back_is_on() -> None:
+    fit = "{disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit}]}"
+    body = f"profiles: [{{plugins: {{filter: {fit}}}}}]\n"
+    findings = review(configured(body), REGISTRY).findings
+    (finding,) = [finding for finding in findings if finding.rule == "safety-off"]
+    assert "without NodeResourcesFit" not in finding.message
+    assert "without TaintToleration" in finding.message
+
+
+def test_an_error_that_kube_scheduler_accepts_can_be_silenced() -> None:
+    line = "      disabled: [{name: NodeResourcesFit}]  # ksched: ignore[safety-off]\n"
+    result = review(configured(f"profiles:\n- plugins:\n    filter:\n{line}"), REGISTRY)
+    assert result.valid
+    assert not result.findings
+    assert [finding.rule for finding in result.ignored] == ["safety-off"]

@@ -13,7 +13,7 @@ from tests.config.registries import REGISTRY
 PACKAGE = Path(__file__).parents[3] / "ksched_cli"
 # A rule's name where a finding is made.
 MENTION = re.compile(
-    r"""(?:(?:findings|subject\.findings)\.(?:error|warn|inform)\(\s*|at_position\(\s*|_about\(\s*
+    r"""(?:(?:findings|subject\.findings)\.(?:error|alarm|warn|inform)\(\s*|at_position\(\s*|_about\(\s*
     ignore,\s*|StartupCrash\(\s*|ErrorType\.\w+:\s|args\)\s-\ssubject|"preScore",\s|"score",\s|
     "preFilter",\s)"(?P<rule>[a-z]+(?:-[a-z]+)+|syntax|refused)\"""",
     re.X,
