@@ -5,10 +5,12 @@ Scripts rely on the exit codes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MAX_TEXT = 1_000
 _MAX_LINE = 2_800
+_MAX_OTHERS = 9  # further problems of a file that an error lists
 
 
 class KschedError(Exception):
@@ -88,7 +90,10 @@ class InputError(KschedError):
     subject:  the object and field, as "Pod default/web: spec.containers[0].name"
     position: line and column, where the text has them
     hint:     what to do about it
+    others:   further problems in the same file
     """
+
+    others: Sequence[InputError] = ()
 
     def __init__(
         self,
@@ -106,8 +111,21 @@ class InputError(KschedError):
         self.hint = hint
         super().__init__(self.text())
 
+    def with_others(self, others: Sequence[InputError]) -> InputError:
+        """The same error, with further problems in the same file."""
+        self.others = others
+        self.args = (self.text(),)
+        return self
+
     def text(self) -> str:
-        """A line with the problem, and an indented one with the hint if there is one."""
+        """A line with the problem, and an indented one with the hint if there is one; then those of
+        the other problems."""
+        listed = [error.text() for error in self.others[:_MAX_OTHERS]]
+        if len(self.others) > _MAX_OTHERS:
+            listed.append(f"and {len(self.others) - _MAX_OTHERS} more problems in {self.source}")
+        return "\n".join([self._own_text(), *listed])
+
+    def _own_text(self) -> str:
         location = shortened(self.source)
         if self.position is not None:
             location += f":{self.position.line}:{self.position.column}"

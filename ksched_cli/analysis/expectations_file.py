@@ -27,7 +27,7 @@ from ksched_cli.analysis.expectations import (
 )
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.run import ChangeSource, Patch, Run
@@ -181,7 +181,7 @@ class _Reader:
             raise InputError(
                 self.name,
                 f"{error}; expected a time such as 90s or 1h30m",
-                subject=".".join(map(str, place)),
+                subject=path_text(place),
                 position=locate(self.text, 0, place),
             ) from None
 

@@ -116,8 +116,8 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     """Raises UsageError for a rule that there is not, and for what does nothing here."""
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.config.checks.known_names import did_you_mean
     from ksched_cli.config.checks.rules import rules
+    from ksched_cli.kube.near_names import did_you_mean
     from ksched_cli.report import rules as renderer
     from ksched_cli.report.forms import Report
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_POINTS
-from ksched_cli.config.checks.known_names import did_you_mean
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, PluginTable
 from ksched_cli.config.merge import MULTI_POINT, plugin_set
 from ksched_cli.config.types import Plugins, SchedulerConfiguration
@@ -21,6 +20,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import FieldError
+from ksched_cli.kube.near_names import did_you_mean
 from ksched_cli.kube.versions import Release
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#\s*ksched:\s*allow-plugins\s+(?P<names>[^#\n]+)", re.M)

@@ -13,11 +13,11 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ksched_cli.config.checks.findings import Finding, path_text
+from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.types import GROUP, KIND
 from ksched_cli.errors import InputError, Position
 from ksched_cli.kube import json_tree, yaml_tree
-from ksched_cli.kube.documents import Path, decode_text, load_documents
+from ksched_cli.kube.documents import Path, decode_text, load_documents, path_text
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.yaml_errors import YamlError
 

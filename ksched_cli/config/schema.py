@@ -79,7 +79,7 @@ def _nested(cls: type[Wired]) -> Iterator[type[Wired]]:
 
 def _struct(cls: type[Wired], absent: Container[str]) -> dict[str, Any]:
     return {
-        "description": cls.GO,
+        "title": cls.GO,
         "type": ["object", "null"],
         "additionalProperties": False,
         "properties": {

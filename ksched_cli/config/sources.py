@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
-from ksched_cli.config.checks.known_names import did_you_mean
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText, configurations_in
 from ksched_cli.config.later_minors import with_later_refusals
@@ -22,6 +21,7 @@ from ksched_cli.config.types import KIND
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import read_file, yaml_failure
 from ksched_cli.kube.file_paths import expand_paths, split_reference
+from ksched_cli.kube.near_names import did_you_mean
 from ksched_cli.kube.yaml_errors import YamlError
 
 # Also in JSON, and in JSON within a quoted string.

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, get_type_hints
 
 import msgspec
 
+from ksched_cli.kube.documents import Path, path_text
 from ksched_cli.kube.field_errors import ErrorType, FieldError, bad_value_text
 
 # The `args` of a plugin class.
@@ -68,18 +69,26 @@ def _without_meta(given: Any) -> dict[str, Any]:
 def _check_schema(schema: Mapping[str, Any], data: Any) -> tuple[FieldError, ...]:
     from jsonschema import Draft202012Validator
 
-    problems = sorted(
+    from ksched_cli.kube.schema_problems import schema_problems
+
+    errors = sorted(
         Draft202012Validator(schema).iter_errors(data), key=lambda error: error.json_path
     )
     return tuple(
         FieldError(
-            error.json_path.removeprefix("$").removeprefix("."),
+            path_text(problem.path),
             ErrorType.INVALID,
-            bad_value_text(error.instance),
-            error.message,
+            bad_value_text(_at(data, problem.path)),
+            "; ".join(filter(None, (problem.message, problem.hint))),
         )
-        for error in problems
+        for problem in schema_problems(errors)
     )
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data[step]
+    return data
 
 
 @lru_cache(maxsize=64)

@@ -139,6 +139,14 @@ def json_failure(text: str, error: json_tree.JsonError, source_name: str) -> Inp
     )
 
 
+def path_text(path: Path) -> str:
+    """profiles[0].plugins.score"""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
 def position_at(text: str, offset: int) -> Position:
     """Line and column of an offset in characters."""
     return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))

@@ -11,7 +11,7 @@ from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.scenario.node_groups import (
     MINUTE,
@@ -156,7 +156,7 @@ class _Reader:
         return time
 
     def _error(self, problem: str, path: Path) -> InputError:
-        subject = ".".join(map(str, path))
+        subject = path_text(path)
         return InputError(
             self.name, problem, subject=subject, position=locate(self.text, 0, path), hint=_HINT
         )

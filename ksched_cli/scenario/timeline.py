@@ -20,8 +20,15 @@ from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, Position, UsageError
-from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.document_schemas import check_document, problems_of
+from ksched_cli.kube.documents import (
+    Locator,
+    decode_text,
+    load_documents,
+    locate,
+    path_text,
+    read_file,
+)
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
 from ksched_cli.scenario.change import Change, ChangeError
@@ -186,6 +193,8 @@ class Timeline:
                     event = self._event(_decode_line(text), number - 2)
                     if event.at < last:
                         raise EventError("it is earlier than the event before; sort the lines")
+                except msgspec.ValidationError as error:
+                    raise self._misshapen(error, text, number) from None
                 except (EventError, *_UNREADABLE, InputError) as error:
                     raise self._error(error, number - 2, Position(number, 1)) from None
                 last = event.at
@@ -197,6 +206,24 @@ class Timeline:
             problem = error.problem
             subject = f"{subject}: {error.subject}" if error.subject else subject
         return InputError(self.name, problem, subject=subject, position=position)
+
+    def _misshapen(self, error: Exception, line: bytes, number: int) -> InputError:
+        """What is wrong with a line whose keys or types are not an event's, as in a document."""
+        data = msgspec.json.decode(line)
+        problems = problems_of(data, "timeline", "event")
+        if not problems:
+            return self._error(error, number - 2, Position(number, 1))
+        locator = Locator(decode_text(line, self.name))
+        errors = []
+        for problem in problems:
+            place = locator.locate(problem.path)
+            subject = ": ".join(filter(None, (f"event {number - 2}", path_text(problem.path))))
+            position = Position(number, place.column if place else 1)
+            text, hint = problem.message, problem.hint
+            errors.append(
+                InputError(self.name, text, subject=subject, position=position, hint=hint)
+            )
+        return errors[0].with_others(errors[1:])
 
     def _event(self, line: _Line, index: int) -> TimelineEvent:
         actions = [line.pod, line.put, line.delete, line.change]

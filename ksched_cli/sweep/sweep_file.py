@@ -12,7 +12,7 @@ from typing import Any
 
 from ksched_cli.errors import InputError, KschedError, UsageError
 from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, read_file
+from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.run.differences import changes_label, configuration_label
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.patches import parse_path
@@ -64,7 +64,7 @@ class FileDocument:
 
     def error(self, problem: str, *place: str | int) -> InputError:
         """An error at a place in the document."""
-        subject = ".".join(map(str, place))
+        subject = path_text(place)
         return InputError(self.name, problem, subject=subject, position=locate(self.text, 0, place))
 
     @contextmanager

@@ -48,10 +48,10 @@ expect:
     ("text", "problem"),
     [
         ("a: b\n", "Expected apiVersion: ksched/v1, kind: Expectations"),
-        (HEAD, "'expect' is a required property"),
-        (HEAD + "expect: [{pod: a}]\n", ":4:10: expect.0: no expectations: expected `pod`"),
+        (HEAD, "expect is missing"),
+        (HEAD + "expect: [{pod: a}]\n", ":4:10: expect[0]: pod: no form"),
         (HEAD + "expect: [{pod: a, on: b, pending: true}]\n", "expected `pod` with `on`"),
-        (HEAD + "expect: [{nodesUsed: {}}]\n", "expect.0.nodesUsed"),
+        (HEAD + "expect: [{nodesUsed: {}}]\n", "expect[0].nodesUsed: is empty"),
         (HEAD + "expect: []\n", "expect"),
     ],
 )  # fmt: skip

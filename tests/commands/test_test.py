@@ -151,9 +151,9 @@ def test_expectations_must_hold_for_every_seed(
     ("text", "problem"),
     [
         ("autoscaler: a.yaml\nexpect: [{pending: 0}]\n", "--autoscaler does nothing without a"),
-        ("expect: [{waited: {pods: x, p99: {atMost: 5x}}}]\n", "e.yaml:4:35: expect.0.waited.p99"),
-        ("expect: [{waited: {pods: x}}]\n", "expect.0"),
-        ("expect: [{capacity: x}]\n", "expect.0"),
+        ("expect: [{waited: {pods: x, p99: {atMost: 5x}}}]\n", "e.yaml:4:35: expect[0].waited.p99"),
+        ("expect: [{waited: {pods: x}}]\n", "expect[0]"),
+        ("expect: [{capacity: x}]\n", "expect[0]"),
         ("timeline: gone.yaml\nexpect: [{pending: 0}]\n", "gone.yaml: there is no such file"),
     ],
 )

@@ -69,8 +69,8 @@ def test_wrong_args_are_found(
 
 def test_a_schema_finds_every_problem_with_its_place() -> None:
     assert problems(SCHEMA, {"weight": 0, "names": "a"}) == [
-        "names: Invalid value: \"a\": 'a' is not of type 'array'",
-        "weight: Invalid value: 0: 0 is less than the minimum of 1",
+        'names: Invalid value: "a": "a" stands where a list is expected; write it as a list: [a]',
+        "weight: Invalid value: 0: 0 is less than 1",
     ]
 
 
@@ -133,5 +133,5 @@ profiles:
     findings = review(text, registry_of(release_of(), [PluginEntry.of(Mine, "mine 1.0")]))
     (finding,) = findings.findings
     assert (finding.line, finding.path) == (10, "profiles[0].pluginConfig[0].args.weight")
-    assert "not of type 'integer'" in finding.message
+    assert "a whole number is expected" in finding.message
     assert not findings.verdict.accepts

@@ -64,7 +64,7 @@ def test_a_template_gets_a_name_and_a_host_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nodeGroups: []", "no autoscaler: \\[\\]"),
+        ("nodeGroups: []", "nodeGroups: is empty"),
         ("nodeGroups: [{name: g, maxSize: 1}]", "expected"),
         ("nodeGroups: [{name: g, like: worker-2, maxSize: 1}]", "did you mean worker-1"),
         ("nodeGroups: [{name: g, like: worker-1, minSize: 2, maxSize: 1}]", "minSize 2 is more"),

@@ -27,9 +27,12 @@ def test_a_scenario_is_a_list_of_changes(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (HEAD + "changes:\n- cordon n1\n- cordn n2\n", ':5:3: change "cordn n2": "cordn" is no'),
-        (HEAD + "changes:\n- 3\n", ":4:3: changes.0: no scenario: 3 is not"),
-        (HEAD, "no scenario: 'changes' is a required property"),
-        (HEAD + "change: []\n", "no scenario"),
+        (
+            HEAD + "changes:\n- 3\n",
+            ":4:3: changes[0]: 3 stands where a text or a mapping is expected",
+        ),
+        (HEAD, "changes is missing"),
+        (HEAD + "change: []\n", ':3:1: change: unknown key "change"'),
         ("kind: List\nitems: []\n", "Expected apiVersion: ksched/v1, kind: Scenario"),
         (HEAD + "changes: []\n---\n" + HEAD + "changes: []\n", "expected one document"),
         ("[1", "not JSON"),

@@ -91,7 +91,7 @@ def test_dimensions_are_values_or_numbers_between_two(tmp_path: Path) -> None:
         ({"space": [{"path": WEIGHT, "between": [3, 1]}]}, "expected the least and the most"),
         ({"space": [{"path": WEIGHT, "between": [0, 1], "log": True}]}, "above 0 with log"),
         ({"space": [*SPACE, SPACE[0]]}, '"strategy" is there twice'),
-        ({"objectives": [{"metric": "pending", "goal": "less"}]}, "objectives.0.goal"),
+        ({"objectives": [{"metric": "pending", "goal": "less"}]}, r"objectives\[0\]\.goal"),
         ({"heldOut": {"timelines": ["t"]}}, "heldOut.timelines: does nothing without"),
         ({"until": "6h"}, "until: does nothing without `timelines`"),
     ],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ksched_cli.errors import Position
-from ksched_cli.kube.documents import Locator, Path
+from ksched_cli.kube.documents import Locator, Path, path_text
 
 _MAX_DIGITS = 9
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -111,14 +111,6 @@ def at_position(
     """A refusal whose position is known."""
     line, column = (position.line, position.column) if position else (None, None)
     return Finding(Severity.ERROR, path_text(path), line, column, message, hint, rule, True)
-
-
-def path_text(path: Path) -> str:
-    """profiles[0].plugins.score"""
-    out = ""
-    for step in path:
-        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else step
-    return out
 
 
 def parse_path(text: str) -> Path:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ksched_cli.config.checks.findings import Finding, Severity
-from ksched_cli.config.checks.known_names import did_you_mean
 from ksched_cli.config.checks.rules import rules
+from ksched_cli.kube.near_names import did_you_mean
 
 _COMMENT = re.compile(r"(?:^|(?<=\s))#\s*ksched:\s*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M)
 # Of the findings under the rules of later minors, which are made after the others.

@@ -6,15 +6,13 @@ what was likely meant.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
-from jsonschema.exceptions import ValidationError
 
 from ksched_cli.config.checks.findings import Findings
-from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS, did_you_mean
+from ksched_cli.config.checks.known_names import LEGACY_KEYS, MISPLACED_KEYS
 from ksched_cli.config.decoder import decode_base64
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.schema import configuration_schema
@@ -22,6 +20,8 @@ from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
+from ksched_cli.kube.near_names import did_you_mean
+from ksched_cli.kube.schema_problems import schema_problems, shown
 
 # Values out of range are upstream's to word (validation.py); the schema has them for editors.
 _STRUCTURAL = {"type", "additionalProperties", "format"}
@@ -32,44 +32,24 @@ _EXPECTED = {
     "go-duration": 'a duration such as "10s" or "1m30s"',
     "byte": "base64 text",
 }
-_TYPES = {
-    "array": "a list",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "object": "a mapping",
-    "string": "a text",
-}
 
 
 def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> None:
     """Adds an error for every key that v1 does not have, and every value of the wrong type."""
     validator = Draft202012Validator(configuration_schema(registry), format_checker=_FORMATS)
-    for error in validator.iter_errors(data):
-        if error.validator in _STRUCTURAL:
-            _report(error, findings)
+    errors = [error for error in validator.iter_errors(data) if error.validator in _STRUCTURAL]
+    for error in errors:
+        if error.validator == "format":
+            schema: Any = error.schema
+            message = f"{shown(error.instance)} is not {_EXPECTED[schema['format']]}"
+            findings.error("wrong-type", tuple(error.absolute_path), message)
+    for problem in schema_problems(error for error in errors if error.validator != "format"):
+        if problem.keyword == "additionalProperties":
+            _unknown_key(problem.path[:-1], str(problem.path[-1]), list(problem.allowed), findings)
+        else:
+            findings.error("wrong-type", problem.path, problem.message, problem.hint)
     for path in _doubled(data, ()):
         findings.error("duplicate-key", path, f'the key "{path[-1]}" is written twice')
-
-
-def _report(error: ValidationError, findings: Findings) -> None:
-    path: Path = tuple(error.absolute_path)
-    schema: Any = error.schema
-    instance: Any = error.instance
-    if error.validator == "additionalProperties":
-        keys = schema["properties"]
-        for key in instance:
-            if key not in keys:
-                _unknown_key(path, key, list(keys), findings)
-    elif error.validator == "format":
-        expected = _EXPECTED[schema["format"]]
-        findings.error("wrong-type", path, f"{_shown(instance)} is not {expected}")
-    else:
-        type_names = [name for name in _as_list(schema["type"]) if name != "null"]
-        expected = " or ".join(_TYPES[name] for name in type_names)
-        hint = _type_hint(type_names, instance)
-        message = f"{_shown(instance)} stands where {expected} is expected"
-        findings.error("wrong-type", path, message, hint)
 
 
 def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> None:
@@ -82,28 +62,6 @@ def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> N
     hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys)
     hint = hint or MISPLACED_KEYS.get(key) or f"known here: {', '.join(keys)}"
     findings.error("unknown-key", here, f'unknown key "{key}"', hint)
-
-
-def _type_hint(type_names: list[str], instance: Any) -> str:
-    if "array" in type_names and isinstance(instance, dict):
-        return 'begin each item with "- "'
-    if "integer" in type_names and isinstance(instance, str) and instance.lstrip("-").isdigit():
-        return "remove the quotes"
-    if type_names == ["string"] and isinstance(instance, bool | int | float):
-        return "put it in quotes"
-    return ""
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return value.literal if isinstance(value, JsonFloat) else json.dumps(value, ensure_ascii=False)
-
-
-def _as_list(value: Any) -> list[str]:
-    return value if isinstance(value, list) else [value]
 
 
 def _doubled(data: Any, path: Path) -> Iterator[Path]:

@@ -6,8 +6,7 @@ the removed Policy API (pkg/scheduler/api/v1) and KubeSchedulerConfiguration v1a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 
 # In-tree once, gone now: what to write instead.
 REMOVED_PLUGINS: Mapping[str, str] = {
@@ -192,16 +191,3 @@ OTHER_KINDS: Mapping[str, str] = {
     "Deployment": "this is a deployment; its --config flag names the file that is wanted here",
     "List": "this is a list of objects; a cluster state goes to --state",
 }
-
-
-def nearest(name: str, candidates: Iterable[str]) -> str:
-    """The candidate that is most like a name, whatever its case; empty where none is."""
-    by_fold = {candidate.casefold(): candidate for candidate in candidates}
-    matches = get_close_matches(name.casefold(), by_fold, n=1, cutoff=0.72)
-    return by_fold[matches[0]] if matches else ""
-
-
-def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """A hint, or nothing."""
-    candidate = nearest(name, candidates)
-    return f'did you mean "{candidate}"?' if candidate else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ksched_cli.config.checks.findings import Findings, Severity
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
-from ksched_cli.config.checks.known_names import POLICY_NAMES, REMOVED_PLUGINS, nearest
+from ksched_cli.config.checks.known_names import POLICY_NAMES, REMOVED_PLUGINS
 from ksched_cli.config.checks.refusals import unknown_plugin
 from ksched_cli.config.checks.switched_off import POINTS, UNMET, UNSAFE
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
@@ -26,6 +26,7 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.near_names import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from ksched_cli.config.checks.known_names import (
     OTHER_KINDS,
     POLICY_NAMES,
     REMOVED_PLUGINS,
-    did_you_mean,
-    nearest,
 )
 from ksched_cli.config.effective import KnownPlugins, in_tree_args
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
@@ -30,6 +28,7 @@ from ksched_cli.config.types import (
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import ErrorType, FieldError
+from ksched_cli.kube.near_names import did_you_mean, nearest
 
 _ALLOW = (
     "`ksched plugins` lists those there are; --allow-plugins takes one of another build as there"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ksched_cli.config.checks.findings import path_text
-from ksched_cli.kube.documents import Locator, Path
+from ksched_cli.kube.documents import Locator, Path, path_text
 
 
 class RemarkKind(StrEnum):

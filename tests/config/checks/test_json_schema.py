@@ -26,7 +26,7 @@ def findings(data: dict[str, Any]) -> list[tuple[str, ...]]:
         ({"profiles": {}}, ("wrong-type", "profiles", 'begin each item with "- "')),
         (
             {"profiles": [{"schedulerName": 3}]},
-            ("wrong-type", "profiles[0].schedulerName", "put it in quotes"),
+            ("wrong-type", "profiles[0].schedulerName", 'put it in quotes: "3"'),
         ),
         (
             {"leaderElection": {"leaseDuration": "1 day"}},

@@ -3,12 +3,8 @@
 import pytest
 
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
-from ksched_cli.config.checks.known_names import (
-    DISTRIBUTIONS,
-    REMOVED_PLUGINS,
-    did_you_mean,
-    nearest,
-)
+from ksched_cli.config.checks.known_names import DISTRIBUTIONS, REMOVED_PLUGINS
+from ksched_cli.kube.near_names import did_you_mean, nearest
 from tests.config.registries import REGISTRY
 
 
