@@ -5,14 +5,11 @@ docs/plugin-api.md says what that means. Everything else may change from one rel
 
 from __future__ import annotations
 
-from typing import Any
-
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import PodWatcher, Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.hookspecs import hookimpl
 from ksched_cli.framework.interface import (
@@ -98,11 +95,3 @@ __all__ = [
     "WaitingPods",
     "hookimpl",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Former names, for one more release, with a warning."""
-    if name == "Node":
-        warn_renamed("ksched_cli.api.Node", "ksched_cli.api.NodeInfo")
-        return NodeInfo
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -29,7 +29,7 @@ def test_nothing_is_imported_without_being_offered() -> None:
         for alias in node.names
         if node.module not in ("__future__", "typing")
     }
-    assert names - {"warn_renamed"} == set(api.__all__)
+    assert names == set(api.__all__)
 
 
 RUN_POINTS = [point for point in POINTS if point.key not in POD_GROUP_POINTS]
@@ -39,11 +39,6 @@ RUN_POINTS = [point for point in POINTS if point.key not in POD_GROUP_POINTS]
 def test_every_extension_point_has_its_class(point: ExtensionPoint) -> None:
     assert getattr(api, point.interface) is getattr(interface, point.interface)
     assert point.interface in api.__all__
-
-
-def test_a_name_that_never_was_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'Pod'"):
-        _ = api.Pod
 
 
 def test_the_documents_import_nothing_else_from_it() -> None:

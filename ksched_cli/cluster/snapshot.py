@@ -6,7 +6,6 @@ pkg/scheduler/backend/cache/snapshot.go.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
@@ -247,13 +246,6 @@ class Snapshot:
     def subscribe(self, watcher: PodWatcher) -> None:
         """From now on the watcher is told of every pod that comes or goes. Forks tell nobody."""
         self._watchers.append(watcher)
-
-    @property
-    def watchers(self) -> list[PodWatcher]:
-        """Those that `subscribe` added; appending to it is the older form of `subscribe`."""
-        message = "Snapshot.watchers is now Snapshot.subscribe; it goes away in ksched 0.3"
-        warnings.warn(message, FutureWarning, stacklevel=2)
-        return self._watchers
 
     def index(self, factory: Callable[[Snapshot], T]) -> T:
         """The snapshot's one result of `factory(snapshot)`, made on first use.

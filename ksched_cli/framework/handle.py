@@ -12,7 +12,6 @@ from typing import Any, TypeVar, cast
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.clock import Clock
-from ksched_cli.framework.deprecation import warn_renamed
 from ksched_cli.framework.nominator import Nominator
 from ksched_cli.framework.plugins_runner import PluginsRunner
 from ksched_cli.framework.pod_groups import PodGroups
@@ -56,13 +55,3 @@ class Handle:
         except KeyError:
             service = self.services[factory] = factory(self)
             return service
-
-    @property
-    def shared(self) -> dict[str, Any]:
-        """A dict for all plugins and profiles of a run; the older form of `service`."""
-        warn_renamed("Handle.shared[key]", "Handle.service(factory)")
-        return self.service(_shared_by_name)
-
-
-def _shared_by_name(handle: Handle) -> dict[str, Any]:
-    return {}

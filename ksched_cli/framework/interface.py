@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ksched_cli.framework.deprecation import adopt_renamed
 from ksched_cli.framework.status import SUCCESS, MalformedError, Status
 
 if TYPE_CHECKING:
@@ -71,10 +70,6 @@ class Plugin(ABC):
     scope: ClassVar[Scope] = Scope.CLUSTER
     args: ClassVar[Mapping[str, Any] | type[Any] | None] = None
     reads: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        adopt_renamed(cls)
 
     def __init__(self, args: Any, handle: Handle) -> None:
         """args: in the form that the class's `args` declares; None where it declares none and the

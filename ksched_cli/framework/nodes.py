@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ksched_cli.cluster import objects
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Column, Rows, Snapshot
-from ksched_cli.framework.deprecation import warn_renamed
 
 # Iterating over fewer nodes than this, reading the columns' own elements is quicker.
 MANY_ROWS = 64
@@ -101,10 +100,6 @@ class Nodes(Struct, frozen=True, eq=False):
     def gather(self, column: NDArray[Any]) -> NDArray[Any]:
         """A column's values for these nodes. Do not write to it: it may be the column itself."""
         return column if self.rows is None else column[self.rows]
-
-    def take(self, column: NDArray[Any]) -> NDArray[Any]:
-        warn_renamed("Nodes.take", "Nodes.gather")
-        return self.gather(column)
 
     def gather_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
         """As `gather`, of several columns at a time, one per row of the array."""
