@@ -18,9 +18,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.kube.time import SECOND
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
-from ksched_cli.scenario.timeline import MICROSECONDS
 
 _LISTED = 3
 
@@ -396,7 +396,7 @@ def outcome_of_replay(
             for key, record in records.items()
             if (wait := wait_of(record, now)) is not None
         },
-        replay.nodes.node_time_until(now) / MICROSECONDS / 3600,
+        replay.nodes.node_time_until(now) / SECOND / 3600,
         undecided=bool(replay.attempts.failed),
     )
 

@@ -13,9 +13,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from ksched_cli.engine.replay.attempts import SECOND
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.kube.time import SECOND
 
 _HOUR = 3_600 * SECOND
 DIGITS = 6

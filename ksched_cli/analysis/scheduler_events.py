@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.time import unix_seconds
 
 # Kinds to keep when a state is loaded, for this module to read.
 EVENT_KINDS = ("Event", "Event.events.k8s.io")
@@ -93,8 +93,8 @@ def seconds(timestamp: object) -> float:
     if not isinstance(timestamp, str):
         return 0.0
     try:
-        return datetime.fromisoformat(timestamp).timestamp()
-    except (ValueError, OverflowError):
+        return unix_seconds(timestamp)
+    except ValueError:
         return 0.0
 
 

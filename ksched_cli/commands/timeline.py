@@ -13,6 +13,7 @@ from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup, whole_number
 from ksched_cli.errors import UsageError
 from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.time import parse_time
 
 if TYPE_CHECKING:
     from ksched_cli.scenario.timelines.event_lines import Plain
@@ -286,10 +287,9 @@ def _start(text: str) -> datetime:
     if not text:
         return datetime(1970, 1, 1, tzinfo=UTC)
     try:
-        moment = datetime.fromisoformat(text)
+        return parse_time(text)
     except ValueError:
         raise UsageError(f'--start takes a time as 2026-01-31T12:00:00Z; not "{text}"') from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _weighted(text: str, option: str) -> tuple[str, float]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cmp_to_key, lru_cache
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS, Status
+from ksched_cli.kube.time import unix_seconds
 
 # On the API server's copy of a pod that a kubelet runs from a file.
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -112,7 +112,7 @@ def in_order(queued: Iterable[QueuedPod], less: Less) -> list[QueuedPod]:
 @lru_cache(maxsize=1024)
 def seconds(timestamp: str) -> float:
     """Seconds since 1970 of an RFC 3339 time; 0 where there is none."""
-    return datetime.fromisoformat(timestamp).timestamp() if timestamp else 0.0
+    return unix_seconds(timestamp) if timestamp else 0.0
 
 
 class ClusterVersion(NamedTuple):

@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference, ReplaySide
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodRecord
+from ksched_cli.kube.time import SECOND
 from ksched_cli.report.compare import because_of
 from ksched_cli.report.node_groups import (
     autoscaler_of,
@@ -32,7 +33,6 @@ from ksched_cli.report.table import (
 
 _COUNTS = ("placed", "ended", "evicted", "pending", "gated", "attempts")
 _TIMES = (("mean", "mean"), ("half at most", "p50"), ("99 of 100", "p99"), ("longest", "max"))
-_MICRO = 1_000_000
 
 
 def document(answer: ReplayComparison) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _totals(answer: ReplayComparison, limit: Limit) -> str:
     waits = [waiting_of(side.replay.log.waiting) for side in answer.sides]
     rows = [(key, *(f"{summary[key]:,}" for summary in summaries)) for key in _COUNTS]
     rows += [
-        (f"waited, {name}", *(duration(round(wait[key] * _MICRO)) for wait in waits))
+        (f"waited, {name}", *(duration(round(wait[key] * SECOND)) for wait in waits))
         for name, key in _TIMES
     ]
     rows.append(("it took", *(duration(side.replay.clock.now) for side in answer.sides)))

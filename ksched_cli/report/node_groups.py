@@ -11,16 +11,16 @@ from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.autoscaler.state import ScaleAction, ScaleEvent
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.replay import Replay
+from ksched_cli.kube.time import SECOND
 from ksched_cli.report.table import Limit, cut_columns
 
 _HOUR = 3_600_000_000
-_SECOND = 1_000_000
 
 
 def seconds(time: int) -> int | float:
     """Of microseconds; a whole number where it is one."""
-    whole, rest = divmod(time, _SECOND)
-    return time / _SECOND if rest else whole
+    whole, rest = divmod(time, SECOND)
+    return time / SECOND if rest else whole
 
 
 def nodes_of(replay: Replay) -> dict[str, Any]:

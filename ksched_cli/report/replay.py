@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.engine.replay.attempts import SECOND
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.statistics import UsageSample, WaitingGroups, WaitingTimes
+from ksched_cli.kube.time import SECOND
 from ksched_cli.report.node_groups import (
     autoscaler_of,
     groups_table,

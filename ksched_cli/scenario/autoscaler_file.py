@@ -13,6 +13,7 @@ from ksched_cli.errors import InputError
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
 from ksched_cli.kube.formatting import DurationError, parse_duration
+from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import (
     MINUTE,
     AutoscalerSettings,
@@ -67,7 +68,7 @@ class _Reader:
         expanders = data.get("expanders") or [Expander.LEAST_WASTE]
         return AutoscalerSettings(
             groups,
-            self._time(data, "scanInterval", (), 10 * 1_000_000, least=1_000_000),
+            self._time(data, "scanInterval", (), 10 * SECOND, least=SECOND),
             tuple(map(Expander, expanders)),
             data.get("maxNodesTotal"),
             data.get("expendablePodsPriorityCutoff", -10),
@@ -149,8 +150,8 @@ class _Reader:
                     f"{error}; expected a time such as 90s or 1h30m", (*path, key)
                 ) from None
         else:
-            time = round(float(min(value, _MAX_SECONDS + 1)) * 1_000_000)
-        if not least <= time <= _MAX_SECONDS * 1_000_000:
+            time = round(float(min(value, _MAX_SECONDS + 1)) * SECOND)
+        if not least <= time <= _MAX_SECONDS * SECOND:
             bound = "at least a second" if least else "that is not negative, 1e9 seconds at most"
             raise self._error(f"expected a time {bound}", (*path, key))
         return time

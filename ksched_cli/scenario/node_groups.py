@@ -13,11 +13,11 @@ from msgspec import structs
 
 from ksched_cli.cluster.objects import CSINode, Node
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.nodes import copy_of_node
 from ksched_cli.scenario.workloads import with_daemon_pods
 
-_SECOND = 1_000_000
-MINUTE = 60 * _SECOND
+MINUTE = 60 * SECOND
 
 
 class Expander(StrEnum):
@@ -94,7 +94,7 @@ class AutoscalerSettings:
     """
 
     groups: tuple[NodeGroup, ...]
-    scan_interval: int = 10 * _SECOND
+    scan_interval: int = 10 * SECOND
     expanders: tuple[Expander, ...] = (Expander.LEAST_WASTE,)
     max_nodes_total: int | None = None
     expendable_pods_priority_cutoff: int = -10

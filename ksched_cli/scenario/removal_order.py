@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cmp_to_key
 from math import log2
 
@@ -21,6 +20,7 @@ from ksched_cli.cluster.objects.pod import PENDING_AGAIN
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import typed_json
 from ksched_cli.kube.selectors import parse_int64
+from ksched_cli.kube.time import parse_time
 from ksched_cli.scenario.pod_passes import newest_timestamp, select_by_id
 from ksched_cli.scenario.pods import is_ready
 from ksched_cli.scenario.targets import Workload
@@ -129,7 +129,7 @@ class _Ages:
         """Upstream: logarithmicRankDiff, which takes nanoseconds."""
         if not self.now:
             return 0
-        age = datetime.fromisoformat(self.now) - datetime.fromisoformat(since)
+        age = parse_time(self.now) - parse_time(since)
         seconds = age.total_seconds()
         return int(log2(seconds * 1e9)) if seconds > 0 else -1
 
@@ -149,12 +149,12 @@ def _heartbeats(texts: Iterable[bytes]) -> Iterable[str]:
 
 
 def _time(text: str | None) -> str:
-    """The text, "" where it is no time as the API server writes it."""
+    """The text, "" where it is no time."""
     try:
-        moment = datetime.fromisoformat(text or "")
+        parse_time(text or "")
     except ValueError:
         return ""
-    return text or "" if moment.tzinfo is not None else ""
+    return text or ""
 
 
 def _deletion_cost(pod: Pod) -> int:

@@ -31,12 +31,10 @@ from ksched_cli.kube.documents import (
 )
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.gzipped import UNPACKING_ERRORS, unpacked
+from ksched_cli.kube.time import SECOND, parse_time
 from ksched_cli.scenario.change import Change, ChangeError
 from ksched_cli.scenario.file import read_change
 from ksched_cli.scenario.objects import kind_of, load_objects
-
-# Simulated time is counted in whole microseconds: sums of floats would not be exact.
-MICROSECONDS = 1_000_000
 
 _MAX_SPECS = 20_000
 _LINES = (".jsonl", ".ndjson")
@@ -318,7 +316,7 @@ class Timeline:
         moment = _moment(at)
         if self.start is None:
             raise EventError(f'at: "{at}" needs `start` in the timeline')
-        moment -= self.start * MICROSECONDS
+        moment -= self.start * SECOND
         if moment < 0:
             raise EventError(f'"{at}" is before the start')
         return moment
@@ -341,28 +339,27 @@ class Timeline:
 def _microseconds(seconds: float, name: str) -> int:
     if not 0 <= seconds < 1e11:
         raise EventError(f"{name}: expected a number of seconds that is not negative")
-    return round(seconds * MICROSECONDS)
+    return round(seconds * SECOND)
 
 
 def _moment(text: str) -> int:
     """Microseconds since 1970 of an RFC 3339 time. Raises EventError."""
     try:
-        moment = datetime.fromisoformat(text)
+        moment = parse_time(text)
     except ValueError:
         raise EventError(f'"{text}" is no time: {_TIME}') from None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * MICROSECONDS + since.microseconds
+    return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds
 
 
 def _start(text: str) -> int:
     moment = _moment(text)
-    if moment % MICROSECONDS:
+    if moment % SECOND:
         raise EventError("start: expected a time in whole seconds")
     # What happens after it has to be in the calendar, too, which ends with the year 9999.
-    if not _EARLIEST <= moment // MICROSECONDS < _LATEST:
+    if not _EARLIEST <= moment // SECOND < _LATEST:
         raise EventError(f'start: expected a time in the years 1000 to 2999, not "{text}"')
-    return moment // MICROSECONDS
+    return moment // SECOND
 
 
 # -- files ----------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ and the random suffix of the name of the service account token's volume.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +21,7 @@ from ksched_cli.cluster.objects import (
     decode_hook,
 )
 from ksched_cli.cluster.objects.base import Int64
+from ksched_cli.kube.time import parse_time
 
 # Beyond this many different specs or label maps, further ones are not cached: in a state where no
 # two pods are alike, the cache would hold the bytes of all of them.
@@ -157,11 +157,11 @@ def _utc(text: str, path: str) -> str:
     try:
         if _TIME.fullmatch(text) is None:
             raise ValueError(text)
-        moment = datetime.fromisoformat(text)
+        moment = parse_time(text)
         if text[_SECONDS:] == "Z":
             return text
         # strftime does not pad the years before 1000.
-        return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
-    except (ValueError, OverflowError):
+        return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    except ValueError:
         problem = f'"{text}" is not a time, as 2026-01-31T12:00:00Z'
         raise PartError(path, ValueError(problem)) from None

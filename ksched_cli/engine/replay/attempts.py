@@ -32,8 +32,8 @@ from ksched_cli.framework.cluster_events import (
     RESOURCE_CLAIM_UPDATE,
 )
 from ksched_cli.framework.status import Code, Status
+from ksched_cli.kube.time import SECOND
 
-SECOND = 1_000_000
 _DEFAULT_GRACE = 30
 
 _NO_PLUGINS: frozenset[str] = frozenset()

@@ -8,11 +8,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.kube.time import SECOND
 
 # Of a pod that need not wait; upstream's zero time.
 NO_BACKOFF = -1
 # With the gate on, expirations are cut to it, so that pods of one second are ordered by priority.
-_WINDOW = 1_000_000
 # A shift beyond this exceeds every maximum.
 _MAX_SHIFT = 62
 
@@ -49,7 +49,7 @@ class Backoff(Struct, frozen=True):
         return next(lengths, _MAX_SHIFT + 1)
 
     def align(self, at: int) -> int:
-        return at - at % _WINDOW if self.by_window else at
+        return at - at % SECOND if self.by_window else at
 
     def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
         """Also in the very second in which it ends."""

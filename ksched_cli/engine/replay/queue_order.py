@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
 from ksched_cli.framework.interface import QueuedPod
 from ksched_cli.framework.runtime import Framework
+from ksched_cli.kube.time import SECOND
 
-_SECOND = 1_000_000
 # What pods may share, and the sequence, which no two of them do.
 Key = tuple[Any, int]
 
@@ -25,7 +25,7 @@ class Time(Protocol):
 
 def sort_key(queued: QueuedPodInfo, framework: Framework, clock: Time) -> Key:
     """What a pod of the queue is sorted by."""
-    seconds = clock.start + queued.timestamp / _SECOND
+    seconds = clock.start + queued.timestamp / SECOND
     pod = QueuedPod(queued.pod, seconds, queued.sequence)
     if framework.sort_key is not None:
         return framework.sort_key(pod), queued.sequence

@@ -7,9 +7,11 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ksched_cli.kube.time import SECOND
+
 # A checkpoint with other numbers is refused: of a time, the year has four digits whatever year the
 # replay starts in.
-LAST_MOMENT = 6_900 * 31_557_600 * 1_000_000
+LAST_MOMENT = 6_900 * 31_557_600 * SECOND
 Moment: TypeAlias = Annotated[int, Meta(ge=0, le=LAST_MOMENT)]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 

@@ -17,7 +17,7 @@ from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds
 from ksched_cli.engine.replay.application import Application
-from ksched_cli.engine.replay.attempts import SECOND, Attempts, ReplayClock
+from ksched_cli.engine.replay.attempts import Attempts, ReplayClock
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.ends import Ends
@@ -29,6 +29,7 @@ from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.replay.statistics import UsageCurve
 from ksched_cli.engine.replay.world import World
 from ksched_cli.framework.cluster_events import EVERYTHING
+from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import AutoscalerSettings
 from ksched_cli.scenario.timeline import TimelineEvent
 

@@ -28,8 +28,7 @@ from ksched_cli.framework.cluster_events import (
 )
 from ksched_cli.framework.runtime import Framework
 from ksched_cli.framework.status import SUCCESS
-
-_SECOND = 1_000_000
+from ksched_cli.kube.time import SECOND
 
 
 class SchedulingQueue:
@@ -315,7 +314,7 @@ class SchedulingQueue:
             if queued is not None:
                 # The first tick, every second, after the second in which the backoff ends.
                 expiration = self.backoff.expiration(queued)
-                times.append(max(expiration, 0) // _SECOND * _SECOND + _SECOND)
+                times.append(max(expiration, 0) // SECOND * SECOND + SECOND)
         return min((time for time in times if time is not None), default=None)
 
     def flush_unschedulable(self) -> None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.replay.records import Count, Moment
+from ksched_cli.kube.time import SECOND
 
 # Distinct owners that are told apart; those of later pods are counted together.
 MAX_GROUPS = 1_000
@@ -89,7 +90,7 @@ class UsageSample(Struct, frozen=True):
 class UsageCurve:
     """Samples at least `interval` apart; where there get too many, every other one goes."""
 
-    interval: Count = 1_000_000
+    interval: Count = SECOND
     samples: list[UsageSample] = field(default_factory=list)
     _next: Count = 0
 

@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ksched_cli.kube.time import SECOND
 from ksched_cli.report.html.curves import curves
 from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
 from ksched_cli.report.replay import duration
 
 _SHOWN_OWNERS = 50
 _SHOWN_EVENTS = 200
-_MICRO = 1_000_000
 
 
 def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
@@ -42,7 +42,7 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
 
 
 def _time(seconds: float) -> str:
-    return duration(round(seconds * _MICRO))
+    return duration(round(seconds * SECOND))
 
 
 def _charts(usage: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> CurveCharts:

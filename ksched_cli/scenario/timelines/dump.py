@@ -6,13 +6,14 @@ Nodes and statuses are left out: where and when a pod starts is what the replay 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 from ksched_cli.cluster.loading.plain_objects import plain_objects
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.errors import InputError
+from ksched_cli.kube.time import parse_time
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
 _MIRROR = "kubernetes.io/config.mirror"
@@ -139,12 +140,10 @@ def _end_texts(status: Plain) -> Iterator[str]:
 
 def _moment(text: object, path: str, pod: Plain) -> datetime:
     try:
-        moment = datetime.fromisoformat(str(text))
-        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return parse_time(str(text))
+    except ValueError:
         problem = f'"{text}" is no time as 2026-01-31T12:00:00Z'
         raise InputError("", problem, subject=f"{_subject(pod)}: {path}") from None
-    return moment
 
 
 def _subject(pod: Plain) -> str:

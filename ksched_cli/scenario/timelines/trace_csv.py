@@ -15,6 +15,7 @@ from ksched_cli.errors import InputError, Position
 from ksched_cli.kube.documents import decode_text, read_file
 from ksched_cli.kube.gzipped import unpacked
 from ksched_cli.kube.quantity import Quantity, QuantityError
+from ksched_cli.kube.time import unix_seconds
 from ksched_cli.scenario.timelines.distributions import LONGEST
 from ksched_cli.scenario.timelines.event_lines import Plain, header, number
 
@@ -153,11 +154,10 @@ class TraceReader:
         except _RowError:
             pass
         try:
-            moment = datetime.fromisoformat(text)
+            return unix_seconds(text)
         except ValueError:
             expected = "a number, or a time as 2026-01-31T12:00:00Z, is expected"
             raise _RowError(f'column "{column}": {expected}; not "{text}"') from None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
     @staticmethod
     def _number(text: str, column: str) -> float:
