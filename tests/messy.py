@@ -162,7 +162,7 @@ def _object(
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 
-def _pod(
+def _pod(  # noqa: PLR0913  # a field each
     name: str,
     namespace: str,
     node: str = "",
@@ -289,7 +289,8 @@ def _nodes() -> Iterator[Manifest]:
     for i in range(3):
         yield _node(f"control-{i}", i, "control-plane", 4, 16, taints=[_taint(CONTROL_PLANE)])
     for i in range(22):
-        name, spec = general(i), {}
+        name = general(i)
+        spec: Manifest = {}
         if name == CORDONED:
             taint = _taint("node.kubernetes.io/unschedulable")
             spec = {"unschedulable": True, "taints": [taint]}
@@ -311,7 +312,7 @@ def _nodes() -> Iterator[Manifest]:
 
 def _priority_classes() -> Iterator[Manifest]:
     for name in ("batch-low", "shop-critical"):
-        value = {"value": PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
+        value: Manifest = {"value": PRIORITIES[name], "preemptionPolicy": "PreemptLowerPriority"}
         yield _object("PriorityClass", name, description=f"{name} pods", **value)
 
 
@@ -441,7 +442,7 @@ def _anti_affinity(name: str) -> Manifest:
 
 def _storage() -> Iterator[Manifest]:
     for name, mode in (("gp3", "WaitForFirstConsumer"), ("efs", "Immediate")):
-        provisioner = {"provisioner": f"{name}.csi.aws.com", "volumeBindingMode": mode}
+        provisioner: Manifest = {"provisioner": f"{name}.csi.aws.com", "volumeBindingMode": mode}
         yield _object("StorageClass", name, reclaimPolicy="Delete", **provisioner)
     for i, claim in enumerate([*_bound_claims()]):
         zone = {"key": ZONE, "operator": "In", "values": [f"eu-west-1{'abc'[i % 3]}"]}
@@ -576,6 +577,7 @@ PENDING = {
     "data/archiver": "a claim of a class that is not there",
     "data/restore": "no such claim",
     "data/postgres-repair": "a volume of a zone, and a node of another",
+    "shop/surge": "evictions make room for it",
     "shop/gated": "a gate",
 }
 
@@ -605,4 +607,7 @@ def _pending() -> Iterator[Manifest]:
     yield wait("restore", "data", claims=["restored"])
     elsewhere = {ZONE: "eu-west-1c", POOL: "memory"}
     yield wait("postgres-repair", "data", claims=["data-postgres-0"], nodeSelector=elsewhere)
+    yield wait(
+        "surge", "shop", cpu="6500m", priority="shop-critical", nodeSelector={POOL: "general"}
+    )
     yield wait("gated", "shop", schedulingGates=[{"name": "example.com/review"}])

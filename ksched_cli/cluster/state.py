@@ -46,6 +46,7 @@ class ClusterState:
     the others:   by name, or by Key where the kind has namespaces
     others:       kinds that ksched does not know and a plugin reads → the objects as plain data
     skipped:      kind that no plugin reads → how many there were
+    whole_kinds:  kinds of which the state is known to have every object of the cluster
     warnings:     one line each, about what the state lacks
     changes:      what was done to it since it was loaded (scenario/)
     noticed_nodes: names of nodes in the order in which a scheduler noticed them; empty where that
@@ -78,6 +79,7 @@ class ClusterState:
     device_classes: Mapping[str, DeviceClass] = field(default_factory=dict)
     others: Mapping[str, tuple[Plain, ...]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    whole_kinds: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
     changes: tuple[ChangeRecord, ...] = ()
     noticed_nodes: tuple[str, ...] = ()

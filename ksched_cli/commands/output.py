@@ -133,10 +133,12 @@ def note(line: str) -> None:
 
 
 def warn(line: str) -> None:
-    """Prints a line of warning, but for --quiet; the result's document will have it too."""
+    """Prints a line of warning once, but for --quiet; the result's document will have it too."""
     line = shortened_lines(line)
     collected = _warnings.get()
     if collected is not None:
+        if line in collected:
+            return
         collected.append(line)
     if not SETTINGS.quiet:
         print(_warning(line), file=sys.stderr)

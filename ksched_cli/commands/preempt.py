@@ -38,8 +38,9 @@ def preempt(
     """
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis import preempt as analysis
+    from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands import runs
-    from ksched_cli.commands.output import limit, show_of_state
+    from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.table import PAGE
@@ -53,6 +54,8 @@ def preempt(
         alone=options.alone,
     )
     runs.report_defects(simulation, options.debug)
+    for line in budget_warnings(simulation.state) if answer.victims else ():
+        warn(line)
     report = Report(
         document=lambda: renderer.document(answer),
         table=lambda: renderer.table(answer, limit(options.everything)),

@@ -255,9 +255,14 @@ def _device_warnings(simulation: Simulation) -> list[str]:
 
 
 def report_defects(simulation: Simulation, debug: bool) -> None:
-    """Warns of every plugin that failed; with `debug` prints the tracebacks too."""
+    """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too; and
+    where budgets that the state lacks might have saved pods that were evicted."""
+    from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands.command import DEBUG_HINT
 
+    if simulation.evicted:
+        for line in budget_warnings(simulation.state):
+            warn(line)
     defects = simulation.caller.defects.values()
     for defect in defects:
         pods = list(defect.pods)

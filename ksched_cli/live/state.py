@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from ksched_cli.cluster.loading.load import load_sources
 from ksched_cli.cluster.loading.sources import Source
 from ksched_cli.cluster.state import ClusterState
@@ -21,4 +23,9 @@ def live_state(reader: ClusterReader, reads: Iterable[str], name: str) -> Cluste
 
 def _sources(lists: Iterable[ObjectList], name: str) -> Iterator[Source]:
     for objects in lists:
-        yield Source(name, b"[" + b",".join(objects.items) + b"]")
+        about = msgspec.json.encode({"kind": objects.resource.kind, "namespace": objects.namespace})
+        items = b",".join(objects.items)
+        yield Source(
+            name,
+            b'{"kind":"List","items":[' + items + b'],"snapshot":{"lists":[' + about + b"]}}",
+        )

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import ClassVar
 
 from ksched_cli.cluster.change_record import ChangeRecord, Effect
+from ksched_cli.cluster.loading.completeness import budget_warnings
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import UsageError, shortened
 from ksched_cli.scenario.workloads import make_pods, renewed_warnings
@@ -32,6 +34,8 @@ class Change(ABC):
     """One change. text: as it was written."""
 
     text: str
+    # Whether it asks budgets about evictions.
+    evicts: ClassVar[bool] = False
 
     @abstractmethod
     def apply(self, state: ClusterState) -> Changed:
@@ -78,6 +82,8 @@ def apply_changes(
             effects += pod_effects
         records.append(ChangeRecord(change.text, tuple(effects)))
     own = tuple(line for change in changes for line in change.warnings)
+    if any(change.evicts for change in changes):
+        own += tuple(budget_warnings(before))
     state = replace(
         state,
         changes=(*before.changes, *records),

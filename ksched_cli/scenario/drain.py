@@ -7,7 +7,7 @@ pkg/registry/core/pod/storage/eviction.go (what budgets allow).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import structs
@@ -50,6 +50,7 @@ class Drain(Change):
     ignore_daemonsets: bool = False
     delete_emptydir: bool = False
     disable_eviction: bool = False
+    evicts: ClassVar[bool] = True
 
     @staticmethod
     def parse(arguments: Arguments) -> Drain:

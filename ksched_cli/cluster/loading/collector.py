@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import force_setattr, replace
 
 from ksched_cli.cluster.custom_objects import Others, kind_with_group
+from ksched_cli.cluster.loading.completeness import part_warnings
 from ksched_cli.cluster.loading.defaults import PriorityAdmission, UnknownPriorityClassError
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.loading.object_errors import (
@@ -58,9 +59,17 @@ _ZERO_BY_MAP = {
 _NOTHING = msgspec.Raw(b"{}")
 
 
+class _ListedKind(msgspec.Struct):
+    """A list that was read of a cluster; namespace: "" for all."""
+
+    kind: str
+    namespace: str = ""
+
+
 class _Snapshot(msgspec.Struct):
     """What `ksched snapshot` says of a cluster beside its objects (live/snapshot.py)."""
 
+    lists: tuple[_ListedKind, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -109,6 +118,7 @@ class Collector:
         self._skipped: dict[str, int] = {}
         self._repeated: list[str] = []
         self._of_snapshots: list[str] = []
+        self._whole_kinds: set[str] = set()
         self._fields = FieldChecker()
         # Locations of the pods that need a priority class, for errors: classes may come after pods.
         self._class_users: dict[str, ObjectLocation] = {}
@@ -133,14 +143,16 @@ class Collector:
         fields["nodes"] = tuple(fields["nodes"].values())
         fields["pods"] = tuple(fields["pods"].values())
         fields["others"] = Others(self._custom_objects)
-        state = ClusterState(**fields, skipped=self._skipped)
+        fields |= {"skipped": self._skipped, "whole_kinds": frozenset(self._whole_kinds)}
+        state = ClusterState(**fields)
         warnings += (
             *self._of_snapshots,
             *self._repeated_warning(),
             *self.field_warnings(),
             *state_warnings(state),
+            *part_warnings(state),
         )
-        return ClusterState(**fields, skipped=self._skipped, warnings=warnings)
+        return ClusterState(**fields, warnings=warnings)
 
     def field_warnings(self) -> Iterator[str]:
         """A line for every field that Kubernetes does not know, and every key written twice."""
@@ -161,9 +173,10 @@ class Collector:
             name = header.kind or name
             if header.items is not msgspec.UNSET and name.endswith("List"):
                 self._add_items(header, header.items or [], location)
+                if not header.items and name != "List":
+                    self._whole_kinds.add(name.removesuffix("List"))
                 if not location.path:
-                    about = msgspec.json.decode(header.snapshot, type=_Snapshot)
-                    self._of_snapshots += about.warnings
+                    self._add_snapshot(msgspec.json.decode(header.snapshot, type=_Snapshot))
             else:
                 version = header.api_version or implied.api_version or ""
                 self._add_object(name, version, header, data, location)
@@ -175,6 +188,10 @@ class Collector:
             raise object_error(
                 location, name, data, error.path, error.problem, hint=error.hint
             ) from None
+
+    def _add_snapshot(self, about: _Snapshot) -> None:
+        self._of_snapshots += about.warnings
+        self._whole_kinds |= {entry.kind for entry in about.lists if not entry.namespace}
 
     def _read_header(self, data: msgspec.Raw) -> _Header:
         try:
