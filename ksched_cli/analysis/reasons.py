@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +11,14 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.cluster.objects import Taint
 from ksched_cli.cluster.snapshot import Rows
-from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
+from ksched_cli.engine.evaluation import Evaluation, PluginVerdicts
 from ksched_cli.framework.results import Mask, Scores
 from ksched_cli.framework.status import Code, Status
+from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
+from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
 
 
 class Distance(NamedTuple):
@@ -68,12 +74,49 @@ class Reason(Struct, frozen=True):
     alone: int = 0
 
 
+def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
+    """The plugins' verdicts, rejections of one cause once: a cordon sets a field and a taint, so
+    that TaintToleration's word about that taint alone is NodeUnschedulable's.
+
+    Of an evaluation in EXHAUSTIVE or REASONS mode.
+    """
+    answers = list(evaluation.verdicts)
+    cordoned = [a.verdicts.ids != 0 for a in answers if a.plugin == "NodeUnschedulable"]
+    if not cordoned or not cordoned[0].any():
+        return answers
+    ids, sets = evaluation.statuses.snapshot.taint_sets
+    is_cordon = [
+        {taint.key for taint in _untolerated(evaluation, taints)} == {CORDON.key} for taints in sets
+    ]
+    repeated = cordoned[0] & np.array(is_cordon, dtype=np.bool_)[ids]
+    return [
+        answer._replace(
+            verdicts=replace(answer.verdicts, ids=np.where(repeated, 0, answer.verdicts.ids))
+        )
+        if answer.plugin == "TaintToleration"
+        else answer
+        for answer in answers
+    ]
+
+
+def untolerated(evaluation: Evaluation, row: int) -> list[Taint]:
+    """The taints of the node that keep the pod off it."""
+    return _untolerated(evaluation, evaluation.statuses.snapshot.nodes[row].spec.taints)
+
+
+def _untolerated(evaluation: Evaluation, taints: Iterable[Taint]) -> list[Taint]:
+    compares = evaluation.framework.handle.release.enabled(COMPARISON_GATE)
+    tolerations = evaluation.pod.spec.tolerations
+    hard = (taint for taint in taints if taint.effect in HARD_EFFECTS)
+    return [taint for taint in hard if not tolerated(tolerations, taint, compares)]
+
+
 def distances(evaluation: Evaluation) -> Distances:
     """Of an evaluation in EXHAUSTIVE or REASONS mode."""
     snapshot = evaluation.statuses.snapshot
     obstacles = np.zeros(len(snapshot), dtype=np.int64)
     unresolvable = np.zeros(len(snapshot), dtype=np.int64)
-    for _, verdicts, _ in evaluation.verdicts:
+    for _, verdicts, _ in independent_verdicts(evaluation):
         if len(verdicts.statuses) == 1:
             continue
         counts = np.array([0, *(max(len(s.reasons), 1) for s in verdicts.statuses[1:])])
@@ -110,7 +153,7 @@ def _of_pre_filter(evaluation: Evaluation, status: Status) -> tuple[Reason, ...]
 def _masks(evaluation: Evaluation) -> dict[tuple[str, str], Mask]:
     """(plugin, reason) → the rows that have it."""
     masks: dict[tuple[str, str], Mask] = {}
-    for plugin, verdicts, _ in evaluation.verdicts:
+    for plugin, verdicts, _ in independent_verdicts(evaluation):
         for index, status in enumerate(verdicts.statuses):
             for reason in (status.reasons or ("",)) if index else ():
                 rejected = verdicts.ids == index

@@ -116,3 +116,12 @@ def test_prefilter_rejects_all_nodes_at_once() -> None:
 
 def test_where_all_nodes_fit_there_is_no_reason() -> None:
     assert reasons_for(node("a"), pod("p")) == ()
+
+
+def test_a_cordon_and_its_taint_are_one_reason() -> None:
+    """The node lifecycle controller sets the taint, with the time."""
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule", "timeAdded": "x"}
+    (cordon,) = reasons_for(node("a", unschedulable=True, taints=[taint]), pod("p"))
+    assert (cordon.plugin, cordon.nodes, cordon.alone) == ("NodeUnschedulable", 1, 1)
+    counted = reasons_for(node("a", unschedulable=True, taints=[taint, *TAINTED]), pod("p"))
+    assert [reason.alone for reason in counted] == [0, 0]

@@ -1,0 +1,394 @@
+"""Why a pod fits nowhere in one line, and what to do about it in another.
+
+Nodes are taken together by what is in their way, and the nodes with the least to overcome are the
+answer: those with the fewest obstacles, and of these the ones whose obstacles are overcome most
+easily. An uncordoned node serves the pod as it is, a toleration changes the pod, a larger request
+than any node has room for takes a new node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from msgspec import Struct
+
+from ksched_cli.analysis.reasons import independent_verdicts, untolerated
+from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
+from ksched_cli.cluster.objects import PersistentVolumeClaim, StorageClass, Taint
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.snapshot import Rows, Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.evaluation import Evaluation
+from ksched_cli.framework.status import Status
+from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.kube.selectors import Requirement
+from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
+from ksched_cli.plugins.taint_toleration import taint_text
+from ksched_cli.plugins.volumes.pod_claims import claim_class, claim_uses
+
+CONDITIONS = "node.kubernetes.io/"
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+_MAX_LISTED = 3
+
+
+class Diagnosis(Struct, frozen=True):
+    """cause: why the pod fits nowhere. remedy: what would help; empty where that is not known.
+    nodes: those with the least in the way of the pod, which the cause is about."""
+
+    cause: str = ""
+    remedy: str = ""
+    nodes: tuple[str, ...] = ()
+
+
+class Difficulty(IntEnum):
+    """How hard an obstacle is to overcome, the easiest first."""
+
+    CORDON = 0
+    TAINT = 1
+    CONDITION = 2
+    RESOURCE = 3
+    OTHER = 4
+    LABEL = 5
+    TOO_BIG = 6
+    CONTROL_PLANE = 7
+
+
+class Obstacle(NamedTuple):
+    """What keeps a pod off nodes.
+
+    what:   in words that follow "fits on 3 nodes but for"
+    remedy: in the imperative
+    """
+
+    difficulty: Difficulty
+    what: str
+    remedy: str
+
+
+# (plugin, beginning of its reason) → what is in the way, and what helps.
+_OBSTACLES = {
+    ("InterPodAffinity", "node(s) didn't match pod anti-affinity"): (
+        "its own anti-affinity",
+        "add nodes that match its selector, or relax its anti-affinity",
+    ),
+    ("InterPodAffinity", "node(s) didn't satisfy existing pods"): (
+        "the anti-affinity of pods there",
+        "add nodes that match its selector, or relax the anti-affinity of those pods",
+    ),
+    ("InterPodAffinity", "node(s) didn't match pod affinity"): (
+        "its pod affinity",
+        "run the pods that it wants to be near, or relax its affinity",
+    ),
+    ("PodTopologySpread", ""): (
+        "its topology spread constraints",
+        "add nodes where it has the fewest pods, or relax the constraints",
+    ),
+    ("NodePorts", ""): ("a host port that is taken", "free the port, or ask for another one"),
+    ("NodeVolumeLimits", ""): ("the number of volumes there", "add a node"),
+    ("VolumeBinding", "node(s) didn't match PersistentVolume"): (
+        "its volume, which they do not reach",
+        "let it run where its volume is, or use another volume",
+    ),
+    ("VolumeBinding", "node(s) didn't find available persistent volumes"): (
+        "a volume, which is neither there nor made there",
+        "add a volume that these nodes reach, or a class that makes one",
+    ),
+    ("VolumeZone", ""): (
+        "the zone of its volume",
+        "let it run where its volume is, or use another volume",
+    ),
+    ("VolumeRestrictions", ""): (
+        "a volume that another pod uses",
+        "stop the pod that uses the volume, or use another volume",
+    ),
+    ("DynamicResources", ""): ("devices, of which none are free there", "free or add devices"),
+    ("NodeName", ""): ("its nodeName", "take spec.nodeName out"),
+}
+
+
+def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis:
+    """Of an evaluation in EXHAUSTIVE or REASONS mode; empty where it broke or a node fits."""
+    if evaluation.error or len(evaluation.feasible):
+        return Diagnosis()
+    if evaluation.pre_filter is not None:
+        return _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
+    if not len(evaluation.statuses.snapshot):
+        return Diagnosis("there are no nodes", "add nodes to the state")
+    return _Nodes(evaluation).diagnosis()
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
+def _of_claims(pod: PodInfo, state: ClusterState) -> Diagnosis | None:
+    """The first claim of the pod that is in its way."""
+    for use in claim_uses(pod.pod):
+        name = f"{pod.namespace}/{use.claim}"
+        claim = state.persistent_volume_claims.get((pod.namespace, use.claim))
+        if claim is None:
+            return Diagnosis(
+                f"there is no claim {name}",
+                f"create PersistentVolumeClaim {name}, or correct its name",
+            )
+        if claim.metadata.deletion_timestamp:
+            return Diagnosis(f"claim {name} is being deleted", "wait for it, and create it anew")
+        if not claim.spec.volume_name:
+            problem = _of_unbound(claim, state)
+            if problem is not None:
+                return problem
+    return None
+
+
+def _of_unbound(claim: PersistentVolumeClaim, state: ClusterState) -> Diagnosis | None:
+    """None where the claim may wait for the pod."""
+    modes = ", ".join(claim.spec.access_modes)
+    name = claim_class(claim)
+    storage_class = state.storage_classes.get(name)
+    if storage_class is None:
+        classes = ", ".join(sorted(state.storage_classes)) or "none"
+        missing = f'names class "{name}", which is not there' if name else "names no class"
+        return Diagnosis(
+            f"claim {claim.key} ({modes}) is not bound: it {missing} (classes: {classes})",
+            f"create the claim with a class that is there, or create class {name}"
+            if name
+            else "bind it to a volume, or create it with a class",
+        )
+    if storage_class.volume_binding_mode == "Immediate":
+        return Diagnosis(
+            f"claim {claim.key} (class {name}, Immediate, {modes}) is not bound: "
+            f"{_maker(storage_class)} has made no volume for it",
+            f"see kubectl -n {claim.namespace} describe pvc {claim.name} for what went wrong",
+        )
+    return None
+
+
+def _maker(storage_class: StorageClass) -> str:
+    return storage_class.provisioner or "its provisioner"
+
+
+# -- nodes ----------------------------------------------------------------------------------------
+
+
+class _Nodes:
+    """The nodes, by what is in their way."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._pod = evaluation.pod
+        self._snapshot: Snapshot = evaluation.statuses.snapshot
+        self._answers = [a for a in independent_verdicts(evaluation) if a.verdicts.ids.any()]
+
+    def diagnosis(self) -> Diagnosis:
+        best: tuple[tuple[int, int, int, int], Sequence[Obstacle], Rows] | None = None
+        for rows in self._alike():
+            obstacles = sorted(set(self._obstacles(int(rows[0]), rows)))
+            worst = max((o.difficulty for o in obstacles), default=Difficulty.OTHER)
+            rank = (worst >= Difficulty.LABEL, len(obstacles), worst, -len(rows))
+            if best is None or rank < best[0]:
+                best = rank, obstacles, rows
+        assert best is not None
+        _, obstacles, rows = best
+        nodes = tuple(self._snapshot.names[row] for row in rows.tolist())
+        remedy = "; and ".join(dict.fromkeys(o.remedy for o in obstacles if o.remedy))
+        return Diagnosis(self._cause(obstacles, nodes), remedy, nodes)
+
+    def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
+        if len(obstacles) == 1 and obstacles[0].difficulty in (
+            Difficulty.RESOURCE,
+            Difficulty.TOO_BIG,
+        ):
+            return obstacles[0].what
+        if any(obstacle.difficulty is Difficulty.LABEL for obstacle in obstacles):
+            missing = self._absent_labels()
+            if missing:
+                return missing
+        what = " and ".join(obstacle.what for obstacle in obstacles)
+        return f"fits on {_named(nodes)} but for {what}"
+
+    def _alike(self) -> Iterator[Rows]:
+        """The rows, those together of which every plugin says the same, about the same taints."""
+        columns = [answer.verdicts.ids for answer in self._answers]
+        if any(answer.plugin == "TaintToleration" for answer in self._answers):
+            columns.append(self._snapshot.taint_sets[0])
+        if not columns:
+            yield np.arange(len(self._snapshot))
+            return
+        _, classes = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        order = np.argsort(classes, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
+
+    def _obstacles(self, row: int, rows: Rows) -> Iterator[Obstacle]:
+        """What is in the way on the row, which stands for all the rows."""
+        for answer in self._answers:
+            status = answer.verdicts.statuses[answer.verdicts.ids[row]]
+            if not answer.verdicts.ids[row]:
+                continue
+            if answer.plugin == "NodeUnschedulable":
+                yield self._of_cordon(rows)
+            elif answer.plugin == "TaintToleration":
+                for taint in untolerated(self._evaluation, row):
+                    is_cordon = taint.key == CORDON.key
+                    yield self._of_cordon(rows) if is_cordon else _of_taint(taint)
+            elif answer.plugin == "NodeResourcesFit":
+                yield from self._of_resources(status)
+            elif answer.plugin == "NodeAffinity":
+                yield self._of_labels(row)
+            else:
+                yield from _of_others(answer.plugin, status, self._pod)
+
+    def _of_cordon(self, rows: Rows) -> Obstacle:
+        nodes = [self._snapshot.names[row] for row in rows.tolist()]
+        what = "the cordon" if len(nodes) == 1 else "their cordons"
+        return Obstacle(Difficulty.CORDON, what, f"uncordon {_named(nodes)}")
+
+    def _of_resources(self, status: Status) -> Iterator[Obstacle]:
+        """Of each resource that is short, beside what the nodes that nothing else keeps the pod
+        from have free at most."""
+        rows = self._open_rows()
+        for reason in status.reasons:
+            resource = reason.removeprefix("Insufficient ")
+            if resource not in self._pod.resources.requests:
+                yield Obstacle(
+                    Difficulty.RESOURCE,
+                    f"{_nodes(len(rows))} it may use have no place for one more pod",
+                    "add a node",
+                )
+                continue
+            yield self._of_resource(resource, rows)
+
+    def _of_resource(self, resource: str, rows: Rows) -> Obstacle:
+        amount = self._pod.resources.requests[resource]
+        allocatable = self._snapshot.allocatable(resource)[rows]
+        free = allocatable - self._snapshot.requested(resource)[rows]
+        requested = f"it requests {amount_text(resource, amount)} of {resource}"
+        if amount > allocatable.max():
+            largest = self._snapshot.names[rows[int(allocatable.argmax())]]
+            most = amount_text(resource, int(allocatable.max()))
+            if not allocatable.max():
+                return Obstacle(
+                    Difficulty.TOO_BIG,
+                    f"{requested}, and none of the {_nodes(len(rows))} it may use has any",
+                    f"add a node with {resource}",
+                )
+            return Obstacle(
+                Difficulty.TOO_BIG,
+                f"{requested}, and the largest of the {_nodes(len(rows))} it may use has {most} "
+                f"({largest})",
+                f"request at most {most} of {resource}, or add a larger node",
+            )
+        most = amount_text(resource, int(free.max()))
+        nearest = self._snapshot.names[rows[int(free.argmax())]]
+        lacking = amount_text(resource, int(amount - free.max()))
+        return Obstacle(
+            Difficulty.RESOURCE,
+            f"{requested}, and of the {_nodes(len(rows))} it may use none has more than {most} free"
+            f" ({nearest})",
+            f"request at most {most} of {resource}, free {lacking} on {nearest}, or add a node",
+        )
+
+    def _open_rows(self) -> Rows:
+        """The rows that nothing but NodeResourcesFit rejects; all rows where there are none."""
+        closed = np.zeros(len(self._snapshot), dtype=np.bool_)
+        for answer in self._answers:
+            if answer.plugin != "NodeResourcesFit":
+                closed |= answer.verdicts.ids != 0
+        rows: Rows = np.flatnonzero(~closed)
+        return rows if len(rows) else np.arange(len(self._snapshot))
+
+    def _of_labels(self, row: int) -> Obstacle:
+        labels = self._snapshot.nodes[row].metadata.labels
+        unmet = [r for r in self._requirements() if not r.matches(labels)]
+        text = " and ".join(map(_requirement_text, unmet)) or "its node affinity"
+        return Obstacle(
+            Difficulty.LABEL,
+            text if not unmet else f"the label{'s' if len(unmet) > 1 else ''} {text}",
+            f"label a node {text}, or change its selector" if unmet else "change its node affinity",
+        )
+
+    def _requirements(self) -> tuple[Requirement, ...]:
+        """What the pod's node selector and its required affinity, where that is one term, ask of a
+        node's labels."""
+        required = required_node_affinity(self._pod.spec)
+        terms: tuple[NodeTerm, ...] = required.affinity.terms if required.affinity else ()
+        of_term = terms[0].labels if len(terms) == 1 else ()
+        return (*required.labels.requirements, *of_term)
+
+    def _absent_labels(self) -> str:
+        """Which labels that the pod selects no node has, be it each or all together; or ""."""
+        requirements = self._requirements()
+        nodes = [node.metadata.labels for node in self._snapshot.nodes]
+        absent = [r for r in requirements if not any(map(r.matches, nodes))]
+        if not absent and any(all(r.matches(labels) for r in requirements) for labels in nodes):
+            return ""
+        if not requirements:
+            return ""
+        texts = [_requirement_text(r) for r in absent or requirements]
+        noun = "label" if len(texts) == 1 else "labels"
+        return f"no node has the {noun} {' and '.join(texts)}; {self._pod.key} selects it"
+
+
+def _of_taint(taint: Taint) -> Obstacle:
+    text = taint_text(taint)
+    if taint.key.startswith(CONDITIONS):
+        condition = taint.key.removeprefix(CONDITIONS)
+        return Obstacle(
+            Difficulty.CONDITION, f"being {condition}", "bring the node back, or replace it"
+        )
+    difficulty = Difficulty.CONTROL_PLANE if taint.key in CONTROL_PLANE else Difficulty.TAINT
+    return Obstacle(difficulty, f"the taint {text}", f"tolerate {text}, or remove the taint")
+
+
+def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
+    for reason in status.reasons or ("",):
+        for (name, begin), (what, remedy) in _OBSTACLES.items():
+            if plugin == name and reason.startswith(begin):
+                subjects = ", ".join(_subjects(plugin, begin, pod))
+                text = f"{what} ({subjects})" if subjects else what
+                yield Obstacle(Difficulty.OTHER, text, remedy)
+                break
+        else:
+            said = reason.removeprefix("node(s) ")
+            yield Obstacle(Difficulty.OTHER, f"{plugin}: {said}" if plugin else said, "")
+
+
+def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:
+    """What of the pod the plugin's reason is about."""
+    if plugin.startswith("Volume"):
+        return [f"claim {pod.namespace}/{use.claim}" for use in claim_uses(pod.pod)]
+    if plugin == "PodTopologySpread":
+        return [f"over {c.topology_key}" for c in pod.spec.topology_spread_constraints]
+    affinity = pod.spec.affinity
+    if affinity is not None and affinity.pod_anti_affinity and begin.endswith("pod anti-affinity"):
+        terms = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+        return [f"one per {term.topology_key}" for term in terms]
+    if affinity is not None and affinity.pod_affinity and begin.endswith("pod affinity"):
+        terms = affinity.pod_affinity.required_during_scheduling_ignored_during_execution
+        return [f"by {term.topology_key}" for term in terms]
+    return []
+
+
+def _requirement_text(requirement: Requirement) -> str:
+    """As kubectl writes it in a selector."""
+    key, values = requirement.key, requirement.values
+    if requirement.operator in ("In", "=") and len(values) == 1:
+        return f"{key}={values[0]}"
+    if requirement.operator == "In":
+        return f"{key} in ({', '.join(values)})"
+    if requirement.operator == "NotIn":
+        return f"{key} not in ({', '.join(values)})"
+    signs = {"DoesNotExist": f"!{key}", "Gt": f"{key}>{values[0] if values else ''}"}
+    signs |= {"Lt": f"{key}<{values[0] if values else ''}"}
+    return signs.get(requirement.operator, key)
+
+
+def _named(nodes: Sequence[str]) -> str:
+    if len(nodes) <= _MAX_LISTED:
+        return ", ".join(nodes)
+    return f"{len(nodes):,} nodes ({', '.join(nodes[: _MAX_LISTED - 1])}, …)"
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count:,} nodes"

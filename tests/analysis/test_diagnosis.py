@@ -1,0 +1,174 @@
+"""Why a pod fits nowhere, in a line, and what to do about it: what is easiest to overcome first."""
+
+from typing import Any
+
+import pytest
+
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
+from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.testing import cluster, find, node, pod, simulation
+from tests import messy
+
+ZONE = "topology.kubernetes.io/zone"
+DOWN = ["node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"]
+CORDON = {
+    "key": "node.kubernetes.io/unschedulable",
+    "effect": "NoSchedule",
+    "timeAdded": "2026-03-09T02:00:00Z",
+}
+CONTROL_PLANE = ["node-role.kubernetes.io/control-plane:NoSchedule"]
+
+
+def diagnosed(run: Simulation, key: str) -> Diagnosis:
+    info = find(run, key)
+    framework = run.frameworks[info.spec.scheduler_name]
+    return diagnose(run.pipeline.evaluate(framework, info, Mode.REASONS), run.state)
+
+
+def of(*objects: dict[str, Any]) -> Diagnosis:
+    return diagnosed(simulation(cluster(*objects), kubernetes_version="1.34"), "default/p")
+
+
+@pytest.fixture(scope="module")
+def after_run() -> Simulation:
+    run = simulation(cluster(*messy.objects()), kubernetes_version="1.34")
+    run.run()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("key", "cause", "remedy"),
+    [
+        (
+            "ml/notebook",
+            "fits on gpu-3 but for the taint nvidia.com/gpu=present:NoSchedule",
+            "tolerate nvidia.com/gpu=present:NoSchedule, or remove the taint",
+        ),
+        ("batch/pinned", "fits on general-07 but for the cordon", "uncordon general-07"),
+        (
+            "batch/huge",
+            "it requests 200Gi of memory, and the largest of the 28 nodes it may use has 63Gi "
+            "(memory-0)",
+            "request at most 63Gi of memory, or add a larger node",
+        ),
+        (
+            "batch/backup",
+            "it requests 6 of cpu, and of the 20 nodes it may use none has more than 3990m free "
+            "(general-02)",
+            "request at most 3990m of cpu, free 2010m on general-02, or add a node",
+        ),
+        (
+            "ml/finetune",
+            "it requests 8 of nvidia.com/gpu, and the largest of the 32 nodes it may use has 4 "
+            "(gpu-0)",
+            "request at most 4 of nvidia.com/gpu, or add a larger node",
+        ),
+        (
+            "data/exporter",
+            "claim data/exports (class efs, Immediate, ReadWriteMany) is not bound: "
+            "efs.csi.aws.com has made no volume for it",
+            "see kubectl -n data describe pvc exports for what went wrong",
+        ),
+        (
+            "data/archiver",
+            "claim data/archive (ReadWriteMany) is not bound: it names class "
+            '"fast-ssd", which is not there (classes: efs, gp3)',
+            "create the claim with a class that is there, or create class fast-ssd",
+        ),
+        (
+            "data/restore",
+            "there is no claim data/restored",
+            "create PersistentVolumeClaim data/restored, or correct its name",
+        ),
+        (
+            "data/postgres-repair",
+            "fits on memory-2, memory-5 but for its volume, which they do not reach "
+            "(claim data/data-postgres-0)",
+            "let it run where its volume is, or use another volume",
+        ),
+    ],
+)
+def test_a_messy_cluster_s_pods(key: str, cause: str, remedy: str, after_run: Simulation) -> None:
+    answer = diagnosed(after_run, key)
+    assert (answer.cause, answer.remedy) == (cause, remedy)
+
+
+def test_a_label_that_no_node_has() -> None:
+    answer = of(node("a"), node("b"), pod("p", node_selector={"disktype": "ssd"}))
+    assert answer.cause == "no node has the label disktype=ssd; default/p selects it"
+    assert answer.remedy == "label a node disktype=ssd, or change its selector"
+
+
+def test_labels_that_no_node_has_together() -> None:
+    answer = of(
+        node("a", labels={"pool": "x"}),
+        node("b", labels={ZONE: "z"}),
+        pod("p", node_selector={"pool": "x", ZONE: "z"}),
+    )
+    assert answer.cause == f"no node has the labels pool=x and {ZONE}=z; default/p selects it"
+
+
+def test_nodes_of_the_selector_come_before_others() -> None:
+    """memory-0 has room, but somebody wrote the selector on purpose."""
+    answer = of(
+        node("general-0", cpu=1, labels={"pool": "general"}),
+        node("memory-0", cpu=8, labels={"pool": "memory"}),
+        pod("there", cpu="500m", node="general-0"),
+        pod("p", cpu=1, node_selector={"pool": "general"}),
+    )
+    assert "of the 1 node it may use none has more than 500m free" in answer.cause
+
+
+def test_a_cordon_that_has_set_its_taint_is_one_obstacle() -> None:
+    answer = of(node("a", unschedulable=True, taints=[CORDON]), node("b", cpu=1), pod("p", cpu=2))
+    assert (answer.cause, answer.remedy) == ("fits on a but for the cordon", "uncordon a")
+
+
+def test_a_cordoned_node_with_another_taint_has_two() -> None:
+    answer = of(node("a", unschedulable=True, taints=[CORDON, "gpu:NoSchedule"]), pod("p"))
+    assert answer.cause == "fits on a but for the cordon and the taint gpu:NoSchedule"
+
+
+@pytest.mark.parametrize(
+    ("taints", "cause"),
+    [
+        (DOWN, "fits on a but for being unreachable"),
+        (
+            CONTROL_PLANE,
+            "fits on a but for the taint node-role.kubernetes.io/control-plane:NoSchedule",
+        ),
+    ],
+)
+def test_nodes_that_are_down_or_of_the_control_plane(taints: list[str], cause: str) -> None:
+    assert of(node("a", taints=taints), pod("p")).cause == cause
+
+
+def test_the_control_plane_is_the_last_resort() -> None:
+    answer = of(
+        node("control", taints=CONTROL_PLANE),
+        node("b", cpu=2, taints=["x:NoSchedule", "y:NoSchedule"]),
+        pod("p"),
+    )
+    assert answer.nodes == ("b",)
+
+
+def test_what_is_known_of_no_plugin_is_its_reason() -> None:
+    answer = of(node("a"), pod("q", node="a", ports=[80]), pod("p", ports=[80]))
+    assert answer.cause == "fits on a but for a host port that is taken"
+
+
+def test_affinity_and_spread_name_their_topology() -> None:
+    near = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": ZONE}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    assert of(node("a", labels={ZONE: "z"}), pod("p", affinity=affinity)).cause == (
+        f"fits on a but for its pod affinity (by {ZONE})"
+    )
+
+
+def test_a_cluster_without_nodes() -> None:
+    assert of(pod("p")).cause == "there are no nodes"
+
+
+def test_a_pod_that_fits_has_no_diagnosis() -> None:
+    assert of(node("a"), pod("p")) == Diagnosis()
