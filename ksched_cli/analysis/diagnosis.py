@@ -190,10 +190,10 @@ class _Nodes:
             if best is None or rank < best[0]:
                 best = rank, obstacles, rows
         assert best is not None
-        _, obstacles, rows = best
-        nodes = tuple(self._snapshot.names[row] for row in rows.tolist())
-        remedy = "; and ".join(dict.fromkeys(o.remedy for o in obstacles if o.remedy))
-        return Diagnosis(self._cause(obstacles, nodes), remedy, nodes)
+        _, least, nearest = best
+        nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
+        remedy = "; and ".join(dict.fromkeys(o.remedy for o in least if o.remedy))
+        return Diagnosis(self._cause(least, nodes), remedy, nodes)
 
     def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
         if len(obstacles) == 1 and obstacles[0].difficulty in (

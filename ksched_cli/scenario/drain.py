@@ -6,6 +6,7 @@ pkg/registry/core/pod/storage/eviction.go (what budgets allow).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -31,6 +32,7 @@ from ksched_cli.scenario.pods import (
 )
 
 LEFT = "left where it is"
+NEVER, WAITS, FINISHES = "never finishes", "waits for a budget", "finishes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +74,24 @@ class Drain(Change):
         budgets = Evictions(state)
         leaving: list[Pod] = []
         gone: list[Pod] = []
+        kept: list[Pod] = []
+        left: list[Effect] = []
         for pod in pods:
             refusal = _never_leaves(pod)
             if not refusal and not self.disable_eviction:
                 refusal = budgets.evict(pod)
+                if refusal:
+                    kept.append(pod)
             if refusal:
-                effects.append(Effect(pod.key, LEFT, refusal))
+                left.append(Effect(pod.key, LEFT, refusal))
                 if is_of_daemon_set(pod) and is_running(pod) and not self.ignore_daemonsets:
-                    effects.append(
-                        Effect(pod.key, "kubectl would refuse without --ignore-daemonsets")
-                    )
+                    left.append(Effect(pod.key, "kubectl would refuse without --ignore-daemonsets"))
                 continue
             (gone if self.force and pod.metadata.controller is None else leaving).append(pod)
             effects += self._effects(pod)
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
         state = _with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
-        return state, effects
+        return state, [*_verdicts(self.nodes, kept, budgets), *effects, *left]
 
     def _effects(self, pod: Pod) -> list[Effect]:
         effects = []
@@ -117,8 +121,21 @@ def _never_leaves(pod: Pod) -> str:
         return "static pod"
     if is_of_daemon_set(pod):
         owner = pod.metadata.controller
-        return f"DaemonSet {owner.name}" if owner else ""
+        return "pod of a DaemonSet" if owner else ""
     return "is being deleted" if pod.deleting else ""
+
+
+def _verdicts(nodes: Sequence[str], kept: Sequence[Pod], budgets: Evictions) -> list[Effect]:
+    """How the drain of each node ends, the worst first. kept: pods that budgets keep now"""
+    obstacles: dict[str, dict[tuple[str, str], None]] = {node: {} for node in nodes}
+    for pod in kept:
+        obstacles[pod.node_name][budgets.outlook(pod)] = None
+    verdicts = [
+        Effect(node, *outlook)
+        for node, outlooks in obstacles.items()
+        for outlook in outlooks or {(FINISHES, ""): None}
+    ]
+    return sorted(verdicts, key=lambda effect: (NEVER, WAITS, FINISHES).index(effect.action))
 
 
 class _Volume(msgspec.Struct, rename="camel"):
@@ -150,6 +167,7 @@ class Evictions:
     def __init__(self, state: ClusterState) -> None:
         self.budgets = dict(state.pod_disruption_budgets)
         self._matchers = {key: budget_matcher(budget) for key, budget in self.budgets.items()}
+        self._allowed = {key: b.status.disruptions_allowed for key, b in self.budgets.items()}
 
     def evict(self, pod: Pod) -> str:
         """Why the eviction is refused; "" where it is granted, which uses the budget up."""
@@ -175,6 +193,22 @@ class Evictions:
             status=structs.replace(status, disruptions_allowed=status.disruptions_allowed - 1),
         )
         return ""
+
+    def outlook(self, pod: Pod) -> tuple[str, str]:
+        """Of a pod whose eviction is refused: how long, and by which budgets."""
+        keys = [key for key, matches in self._matchers.items() if matches(pod)]
+        names = ", ".join(self.budgets[key].key for key in keys)
+        if len(keys) > 1:
+            return NEVER, f"budgets {names} have pods in common, which evictions do not support"
+        status = self.budgets[keys[0]].status
+        if status.desired_healthy >= status.expected_pods > 0:
+            return NEVER, (
+                f"budget {names} requires {status.desired_healthy} of {status.expected_pods} pods"
+            )
+        evicted = self._allowed[keys[0]] - status.disruptions_allowed
+        missing = status.desired_healthy + 1 - (status.current_healthy - evicted)
+        more = "1 more pod is" if missing == 1 else f"{missing} more pods are"
+        return WAITS, f"{names}, until {more} healthy elsewhere"
 
     def _may_leave_unready(self, budget: PodDisruptionBudget) -> bool:
         if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":

@@ -13,7 +13,7 @@ def drained(
     *objects: Manifest, line: str = "drain n1"
 ) -> tuple[dict[str, str], list[str], ClusterState]:
     state, did = changed(cluster(node("n1"), node("n2"), *objects), line)
-    return nodes_of(state), did[1:], state
+    return nodes_of(state), did[2:], state
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def drained(
             owned("p", "DaemonSet", "ds", node="n1"),
             "n1",
             [
-                "default/p: left where it is (DaemonSet ds)",
+                "default/p: left where it is (pod of a DaemonSet)",
                 "default/p: kubectl would refuse without --ignore-daemonsets",
             ],
         ),
@@ -131,3 +131,57 @@ def test_drained_pods_queue_after_those_that_wait_already() -> None:
     run = simulate(state)
     assert run.placements == {"default/waits": "n2"}
     assert list(run.pending) == ["default/old"]
+
+
+WEB = {"app": "web"}
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        ({"disruptionsAllowed": 2}, "n1: finishes"),
+        (
+            {
+                "disruptionsAllowed": 1,
+                "currentHealthy": 3,
+                "desiredHealthy": 2,
+                "expectedPods": 3,
+            },
+            "n1: waits for a budget (default/web, until 1 more pod is healthy elsewhere)",
+        ),
+        (
+            {"currentHealthy": 1, "desiredHealthy": 2, "expectedPods": 3},
+            "n1: waits for a budget (default/web, until 2 more pods are healthy elsewhere)",
+        ),
+        (
+            {"currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2},
+            "n1: never finishes (budget default/web requires 2 of 2 pods)",
+        ),
+    ],
+)
+def test_a_drain_begins_with_how_it_ends(status: Manifest, verdict: str) -> None:
+    pods = [owned(name, node="n1", labels=WEB, status=ready()) for name in "ab"]
+    state = cluster(node("n1"), node("n2"), *pods, budget("web", WEB, **status))
+    _, did = changed(state, "drain n1")
+    assert did[:2] == [verdict, "n1: cordoned"]
+
+
+def test_a_drain_of_pods_with_two_budgets_never_finishes() -> None:
+    budgets = [budget(name, WEB, disruptionsAllowed=1) for name in ("x", "y")]
+    state = cluster(node("n1"), owned("p", node="n1", labels=WEB), *budgets)
+    _, did = changed(state, "drain n1")
+    assert did[0] == (
+        "n1: never finishes (budgets default/x, default/y have pods in common, which evictions do "
+        "not support)"
+    )
+
+
+def test_the_nodes_whose_drain_does_not_finish_come_first() -> None:
+    pods = [owned("p", node="n2", labels=WEB, status=ready())]
+    status = {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    state = cluster(node("n1"), node("n2"), *pods, budget("web", WEB, **status))
+    _, did = changed(state, "drain n1 n2")
+    assert did[:2] == [
+        "n2: never finishes (budget default/web requires 1 of 1 pods)",
+        "n1: finishes",
+    ]
