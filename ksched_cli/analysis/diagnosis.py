@@ -350,8 +350,8 @@ def _of_others(plugin: str, status: Status, pod: PodInfo) -> Iterator[Obstacle]:
                 yield Obstacle(Difficulty.OTHER, text, remedy)
                 break
         else:
-            said = reason.removeprefix("node(s) ")
-            yield Obstacle(Difficulty.OTHER, f"{plugin}: {said}" if plugin else said, "")
+            text = reason.removeprefix("node(s) ")
+            yield Obstacle(Difficulty.OTHER, f"{plugin}: {text}" if plugin else text, "")
 
 
 def _subjects(plugin: str, begin: str, pod: PodInfo) -> list[str]:

@@ -74,14 +74,14 @@ class Drain(Change):
         budgets = Evictions(state)
         leaving: list[Pod] = []
         gone: list[Pod] = []
-        kept: list[Pod] = []
+        refused: list[Pod] = []
         left: list[Effect] = []
         for pod in pods:
             refusal = _never_leaves(pod)
             if not refusal and not self.disable_eviction:
                 refusal = budgets.evict(pod)
                 if refusal:
-                    kept.append(pod)
+                    refused.append(pod)
             if refusal:
                 left.append(Effect(pod.key, LEFT, refusal))
                 if is_of_daemon_set(pod) and is_running(pod) and not self.ignore_daemonsets:
@@ -91,7 +91,7 @@ class Drain(Change):
             effects += self._effects(pod)
         # Evictions counted the budgets down; pods that count as healthy are not counted twice.
         state = _with_budgets(pending_again(without_pods(state, gone), leaving), state, budgets)
-        return state, [*_verdicts(self.nodes, kept, budgets), *effects, *left]
+        return state, [*_verdicts(self.nodes, refused, budgets), *effects, *left]
 
     def _effects(self, pod: Pod) -> list[Effect]:
         effects = []
@@ -125,10 +125,10 @@ def _never_leaves(pod: Pod) -> str:
     return "is being deleted" if pod.deleting else ""
 
 
-def _verdicts(nodes: Sequence[str], kept: Sequence[Pod], budgets: Evictions) -> list[Effect]:
-    """How the drain of each node ends, the worst first. kept: pods that budgets keep now"""
+def _verdicts(nodes: Sequence[str], refused: Sequence[Pod], budgets: Evictions) -> list[Effect]:
+    """How the drain of each node ends, the worst first. refused: pods that budgets keep now"""
     obstacles: dict[str, dict[tuple[str, str], None]] = {node: {} for node in nodes}
-    for pod in kept:
+    for pod in refused:
         obstacles[pod.node_name][budgets.outlook(pod)] = None
     verdicts = [
         Effect(node, *outlook)
