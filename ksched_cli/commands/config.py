@@ -10,6 +10,7 @@ from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
+from ksched_cli.kube.file_paths import STDIN
 from ksched_cli.report.forms import Form, safe_in_job
 
 app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
@@ -36,14 +37,15 @@ def show(
 ) -> ExitCode:
     """The effective plugins, weights and args of every profile."""
     from ksched_cli.commands import output, runs
-    from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.report import configuration as renderer
     from ksched_cli.report.forms import Report
 
+    options = runs.in_project(options, config or STDIN)
     run = runs.configured_run(options, config)
     opener = runs.opener(run)
     output.set_release(opener.release(run))
-    configuration = opener.configuration(run, read_allowed(allow_plugins or ()))
+    allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
+    configuration = opener.configuration(run, allowed)
     output.show(
         Report(
             document=lambda: renderer.document(configuration),
@@ -68,18 +70,18 @@ def diff(
     not differ, however they are written. Exit code 0 when nothing differs, 1 when something does.
     """
     from ksched_cli.commands import output, runs
-    from ksched_cli.config.allowed_plugins import read_allowed
     from ksched_cli.config.diff import differences
     from ksched_cli.kube.file_paths import check_standard_input
     from ksched_cli.report import configuration_diff as renderer
     from ksched_cli.report.forms import Report
 
     check_standard_input({"A": [before], "B": [after]})
+    options = runs.in_project(options, after)
     sides = [runs.configured_run(options, path) for path in (before, after)]
     opener = runs.opener(*sides)
     registry = opener.registry(sides[0])
     output.set_release(registry.release)
-    allowed = read_allowed(allow_plugins or ())
+    allowed = runs.allowed_in_project(allow_plugins, after)
     first, second = (opener.configuration(side, allowed) for side in sides)
     changes = differences(first, second, registry)
     output.show(
@@ -110,7 +112,7 @@ def migrate(
     from ksched_cli.report import migration as renderer
     from ksched_cli.report.forms import Report
 
-    registry = runs.registry(options)
+    registry = runs.registry(runs.in_project(options, file))
     source = read_configuration_text(file)
     migration = migrate_source(source, registry)
     if options.output is Form.TABLE:

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import SystemRandom
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
+from ksched_cli.commands.options import CommonOptions
 from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
-    from ksched_cli.commands.options import CommonOptions, ReplayableOptions
+    from ksched_cli.commands.options import ReplayableOptions
+    from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
     from ksched_cli.run.open import Opener, Watch
     from ksched_cli.run.run import LiveCluster, Patch, Run
 
+AnyOptions = TypeVar("AnyOptions", bound=CommonOptions)
 MAX_PODS = 3  # that a warning of a plugin's failure names
 
 # -- options → Run --------------------------------------------------------------------------------
@@ -115,6 +119,29 @@ def configured_run(options: CommonOptions, configuration: str | None = None) -> 
         kubernetes_version=options.kubernetes_version,
         feature_gates=options.feature_gates,
     )
+
+
+def in_project(options: AnyOptions, file: str) -> AnyOptions:
+    """The options, and what the project file of a file says where they leave it open. Raises
+    InputError for a project file that is not valid."""
+    from ksched_cli.config.project import Projects
+
+    stated = Projects().of(file).settings
+    return replace(
+        options,
+        kubernetes_version=options.kubernetes_version or stated.kubernetes_version,
+        feature_gates=options.feature_gates or stated.feature_gates,
+        no_plugins=options.no_plugins or stated.no_plugins,
+    )
+
+
+def allowed_in_project(values: Sequence[str] | None, file: str) -> tuple[AllowedPlugin, ...]:
+    """The plugins of every --allow-plugins, and those that the project file of a file allows.
+    Raises KschedError."""
+    from ksched_cli.config.allowed_plugins import read_allowed
+    from ksched_cli.config.project import Projects
+
+    return (*Projects().of(file).allowed, *read_allowed(values or ()))
 
 
 def _live_cluster(options: ReplayableOptions) -> LiveCluster | None:

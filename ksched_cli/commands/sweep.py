@@ -20,6 +20,7 @@ from ksched_cli.commands.run_options import (
     interruptible,
     introduce,
 )
+from ksched_cli.commands.runs import in_project
 from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
@@ -71,6 +72,7 @@ def sweep(
     from ksched_cli.sweep.sweep_file import read_sweep
 
     cluster = executor_options(options)
+    options = in_project(options, file)
     if options.dry_run and options.output in (Form.CSV, Form.HTML):
         raise UsageError(f"--dry-run has no rows: it does not go with -o {options.output.value}")
     sweep_file = read_sweep(file, base_run(options))

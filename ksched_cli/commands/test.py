@@ -64,8 +64,9 @@ def test(
     from ksched_cli.report.junit import junit
 
     read = [read_expectations(path) for path in _files_of_expectations(files)]
-    policy = ImportPolicy(options.plugin or (), not options.no_plugins)
     for file in read:
+        is_closed = runs.in_project(options, file.path).no_plugins
+        policy = ImportPolicy(options.plugin or (), not is_closed)
         for source in dict.fromkeys(text for run in file.runs for text in run.plugins):
             policy.check(source, file.path)
     answers = _Runs(options, read)
@@ -103,21 +104,27 @@ class _Runs:
 
     def __init__(self, options: TestOptions, files: Sequence[ExpectationsFile]) -> None:
         self._options = options
-        self._runs = {file.path: tuple(map(self._given, file.runs)) for file in files}
+        self._runs = {
+            file.path: tuple(self._given(run, file.path) for run in file.runs) for file in files
+        }
         self._opener = runs.opener(*chain.from_iterable(self._runs.values()))
         self._outcomes: dict[bytes, tuple[Outcome, str]] = {}
         self.undecided = False
 
-    def _given(self, run: Run) -> Run:
-        """The Run with what the command line says of all files."""
+    def _given(self, run: Run, path: str) -> Run:
+        """The Run with what the command line says of all files, and the project file of this one
+        where neither says it."""
         from msgspec.structs import replace
 
         options = self._options
+        default = runs.in_project(options, path)
         return replace(
             run,
             plugins=(*run.plugins, *(options.plugin or ())),
-            kubernetes_version=options.kubernetes_version or run.kubernetes_version,
-            feature_gates=options.feature_gates or run.feature_gates,
+            kubernetes_version=options.kubernetes_version
+            or run.kubernetes_version
+            or default.kubernetes_version,
+            feature_gates=options.feature_gates or run.feature_gates or default.feature_gates,
             extenders=run.extenders and not options.no_extenders,
             plugin_timeout=options.plugin_timeout,
         )

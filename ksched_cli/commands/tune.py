@@ -16,6 +16,7 @@ from ksched_cli.commands.run_options import (
     interruptible,
     introduce,
 )
+from ksched_cli.commands.runs import in_project
 
 if TYPE_CHECKING:
     from ksched_cli.sweep.tune import TuneResult
@@ -64,6 +65,7 @@ def tune(
     from ksched_cli.sweep.tuning import Problem, Search
 
     cluster = executor_options(options)
+    options = in_project(options, file)
     if options.best:
         check_writable(options.best)
     tune_file = read_tune(file, base_run(options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -12,14 +13,20 @@ import typer
 from ksched_cli.commands.command import ExitCode
 from ksched_cli.commands.options import AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.file_paths import split_reference
+from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
+    from ksched_cli.config.reviewer import Reviewer
     from ksched_cli.config.sources import ReviewedText, Sources
     from ksched_cli.report.forms import Report
 
 ALL_RULES = "all"
+
+
+def _selectors(values: Sequence[str] | None) -> tuple[str, ...]:
+    """Rules and families, of every value, with commas between."""
+    return tuple(part for value in values or () for part in re.split(r"[,\s]+", value) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +40,48 @@ class ValidateOptions(CommonOptions):
             "--skip-others", help="Pass over files that hold no configuration, as in folders."
         ),
     ] = False
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select",
+            metavar="RULE,...",
+            help="Rules and families of rules to check, or all; instead of the project file's.",
+        ),
+    ] = None
+    extend_select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--extend-select", metavar="RULE,...", help="Rules and families to check as well."
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="RULE,...", help="Rules and families not to check."),
+    ] = None
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            "--fail-on",
+            metavar="error|warning",
+            help="The least severe finding with which the exit code is 1.",
+            show_default="error",
+        ),
+    ] = ""
+    isolated: Annotated[
+        bool, typer.Option("--isolated", help="Read no project file (.ksched.yaml).")
+    ] = False
+    show_settings: Annotated[
+        bool,
+        typer.Option(
+            "--show-settings", help="Show the settings of each CONFIG, and check none of them."
+        ),
+    ] = False
     explain: Annotated[
         str,
         typer.Option(
             "--explain",
             metavar="RULE",
-            help="What a rule finds, why it matters, and an example; all lists the rules.",
+            help="What a rule finds, why it matters, and an example; a family or all lists rules.",
             show_default=False,
         ),
     ] = ""
@@ -62,29 +105,73 @@ def validate(
     at in its place. -o sarif, github or junit is for CI. Exit code 0 when all are valid, 1 when one
     is not, 2 when a file cannot be read.
     """
-    from ksched_cli.commands import runs
-    from ksched_cli.commands.output import show, warn
-    from ksched_cli.config.allowed_plugins import read_allowed
-    from ksched_cli.config.sources import find_configurations, review_text
-    from ksched_cli.kube.versions import later_releases
-    from ksched_cli.run.plugins import in_release
+    from ksched_cli.commands.output import set_release, show, warn
+    from ksched_cli.config.sources import find_configurations
 
     if options.explain:
         return _explain(options.explain, configs or (), options.output)
     if not configs:
         raise UsageError("CONFIG... is missing: ksched validate CONFIG...")
-    allowed = read_allowed(options.allow_plugins or ())
     sources = find_configurations(configs, skip_others=options.skip_others)
     for path in sources.templates:
         warn(f"{path} is a template: render it first, `helm template CHART | ksched validate -`")
     if not sources.texts and not options.skip_others:
         count = len(sources.passed_over)
         raise UsageError(f"no configuration in {' '.join(configs)} ({count} YAML and JSON files)")
-    registry = runs.registry(options)
-    later = [in_release(registry, release) for release in later_releases(registry.release)]
-    texts = [review_text(source, registry, allowed, later) for source in sources.texts]
+    reviewer = _reviewer(options)
+    if options.show_settings:
+        return _show_settings(reviewer, sources, options)
+    texts = [reviewer.review(source) for source in sources.texts]
+    set_release(reviewer.settings(texts[0].source.path if texts else STDIN).release)
     show(_report(texts, sources, configs), options.output)
-    return ExitCode.YES if all(text.review.valid for text in texts) else ExitCode.NO
+    return ExitCode.NO if any(text.fails for text in texts) else ExitCode.YES
+
+
+def _reviewer(options: ValidateOptions) -> Reviewer:
+    """Raises UsageError for rules that there are not."""
+    from ksched_cli.commands.output import warn
+    from ksched_cli.config.allowed_plugins import read_allowed
+    from ksched_cli.config.checks.findings import Severity
+    from ksched_cli.config.checks.selection import Selection, check_ignored, rules_of
+    from ksched_cli.config.reviewer import Reviewer, ReviewOptions
+    from ksched_cli.run.plugins import discovered, in_release, usable
+
+    if options.fail_on not in ("", Severity.ERROR, Severity.WARNING):
+        raise UsageError(f'--fail-on takes error or warning; not "{options.fail_on}"')
+    selection = Selection(
+        None if options.select is None else _selectors(options.select),
+        _selectors(options.extend_select),
+        _selectors(options.ignore),
+    )
+    for selector in (*(selection.select or ()), *selection.extend_select):
+        rules_of(selector)
+    for selector in selection.ignore:
+        check_ignored(selector)
+    plugins = usable(discovered(options.plugin or ()), warn)
+    return Reviewer(
+        ReviewOptions(
+            options.kubernetes_version,
+            options.feature_gates,
+            read_allowed(options.allow_plugins or ()),
+            selection,
+            Severity(options.fail_on) if options.fail_on else None,
+            options.isolated,
+        ),
+        lambda release: in_release(plugins, release),
+    )
+
+
+def _show_settings(reviewer: Reviewer, sources: Sources, options: ValidateOptions) -> ExitCode:
+    from ksched_cli.commands.output import show
+    from ksched_cli.report.forms import Report
+    from ksched_cli.report.settings import settings_text
+
+    if options.output is not Form.TABLE:
+        raise UsageError(f"--show-settings does nothing with -o {options.output.value}")
+    files = dict.fromkeys(source.path for source in sources.texts)
+    text = "\n\n".join(settings_text(path, reviewer.settings(path)) for path in files)
+    show(Report(dict, lambda: text), options.output)
+    return ExitCode.YES
 
 
 def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[str]) -> Report:
@@ -116,7 +203,7 @@ def _report(texts: Sequence[ReviewedText], sources: Sources, configs: Sequence[s
 def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
     """Raises UsageError for a rule that there is not, and for what does nothing here."""
     from ksched_cli.commands.output import limit, show
-    from ksched_cli.config.checks.rules import rules
+    from ksched_cli.config.checks.rules import families, rules
     from ksched_cli.kube.near_names import did_you_mean
     from ksched_cli.report import rules as renderer
     from ksched_cli.report.forms import Report
@@ -125,12 +212,17 @@ def _explain(name: str, configs: Sequence[str], form: Form) -> ExitCode:
         raise UsageError("--explain takes no CONFIG beside it")
     if form is not Form.TABLE:
         raise UsageError(f"--explain does nothing with -o {form.value}")
-    if name == ALL_RULES:
-        show(Report(dict, lambda: renderer.listing(rules(), limit())), form)
+    if name == ALL_RULES or name in families():
+        names = rules() if name == ALL_RULES else families()[name]
+        listed = {each: rules()[each] for each in names}
+        show(Report(dict, lambda: renderer.listing(listed, limit())), form)
         return ExitCode.YES
     rule = rules().get(name)
     if rule is None:
-        hint = did_you_mean(name, rules()) or "`ksched validate --explain all` lists them"
+        hint = (
+            did_you_mean(name, (*rules(), *families()))
+            or "`ksched validate --explain all` lists them"
+        )
         raise UsageError(f'there is no rule "{name}"; {hint}')
     show(Report(dict, lambda: renderer.page(rule, limit())), form)
     return ExitCode.YES

@@ -59,18 +59,29 @@ class Verdict:
 class Review:
     """kube-scheduler's verdict, and the findings: errors first, then by position.
 
-    version: of the kube-scheduler, as "v1.34.1"; ignored: the findings that comments silence
+    version: of the kube-scheduler, as "v1.34.1"; ignored: the findings that comments silence;
+    ignored_by_project: those that the project file silences
     """
 
     verdict: Verdict
     findings: tuple[Finding, ...]
     version: str
     ignored: tuple[Finding, ...] = ()
+    ignored_by_project: tuple[Finding, ...] = ()
+
+    @property
+    def silenced(self) -> tuple[Finding, ...]:
+        return (*self.ignored, *self.ignored_by_project)
 
     @property
     def valid(self) -> bool:
         """No finding has severity error."""
-        return not any(finding.severity is Severity.ERROR for finding in self.findings)
+        return not self.fails()
+
+    def fails(self, least: Severity = Severity.ERROR) -> bool:
+        """Whether a finding is as severe, or more."""
+        order = list(Severity)
+        return any(order.index(item.severity) <= order.index(least) for item in self.findings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ksched_cli.config.allowed_plugins import AllowedPlugin
+from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText, configurations_in
 from ksched_cli.config.later_minors import with_later_refusals
@@ -32,10 +33,16 @@ _MAX_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class ReviewedText:
-    """source: what was reviewed; review: of it, with positions in the file."""
+    """source: what was reviewed; review: of it, with positions in the file; fail_on: the least
+    severe finding for which it fails."""
 
     source: ConfigurationText
     review: Review
+    fail_on: Severity = Severity.ERROR
+
+    @property
+    def fails(self) -> bool:
+        return self.review.fails(self.fail_on)
 
 
 @dataclass(frozen=True, slots=True)

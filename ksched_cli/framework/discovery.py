@@ -76,8 +76,8 @@ class ImportPolicy:
         """Raises UsageError for a source that the file must not name."""
         if not (self.others or self.names(source)):
             raise UsageError(
-                f"{file} names the plugin {source}, and --no-plugins refuses those that --plugin "
-                "does not name"
+                f"{file} names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
+                "refuses those that --plugin does not name"
             )
 
 

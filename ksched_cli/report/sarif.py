@@ -23,11 +23,16 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif(texts: Sequence[ReviewedText]) -> str:
-    """One run with all rules and findings; those that comments silence are suppressed."""
+    """One run with all rules and findings; those that comments and project files silence are
+    suppressed."""
     results = [
-        _result(text, finding, is_ignored)
+        _result(text, finding, suppression)
         for text in texts
-        for is_ignored, findings in ((False, text.review.findings), (True, text.review.ignored))
+        for suppression, findings in (
+            ("", text.review.findings),
+            ("inSource", text.review.ignored),
+            ("external", text.review.ignored_by_project),
+        )
         for finding in findings
     ]
     driver = {
@@ -56,7 +61,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(text: ReviewedText, finding: Finding, is_ignored: bool) -> dict[str, Any]:
+def _result(text: ReviewedText, finding: Finding, suppression: str) -> dict[str, Any]:
     message = f"{finding.path}: {finding.message}" if finding.path else finding.message
     result: dict[str, Any] = {
         "ruleId": finding.rule,
@@ -65,8 +70,8 @@ def _result(text: ReviewedText, finding: Finding, is_ignored: bool) -> dict[str,
         "message": {"text": f"{message}\n{finding.hint}" if finding.hint else message},
         "locations": [_location(text, finding)],
     }
-    if is_ignored:
-        result["suppressions"] = [{"kind": "inSource"}]
+    if suppression:
+        result["suppressions"] = [{"kind": suppression}]
     return result
 
 

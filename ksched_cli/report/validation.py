@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ksched_cli.config.checks.findings import Finding, Severity
+from ksched_cli.config.checks.findings import Finding
 from ksched_cli.config.review import Review
 from ksched_cli.config.sources import ReviewedText, Sources
 from ksched_cli.report.junit import Case, Suite
@@ -43,10 +43,10 @@ def suites(texts: Sequence[ReviewedText]) -> list[Suite]:
 
 def _case(text: ReviewedText) -> Case:
     name = text.source.object or "configuration"
-    shown = table(text.review, text.source.path, EVERYTHING)
-    if text.review.valid:
+    shown = table(text, EVERYTHING)
+    if not text.fails:
         return Case(name, None, shown if text.review.findings else "")
-    first = next(item for item in text.review.findings if item.severity is Severity.ERROR)
+    first = text.review.findings[0]
     return Case(name, f"{first.path or 'the file'}: {first.message}\n{shown}")
 
 
@@ -61,7 +61,7 @@ def _fields(review: Review) -> dict[str, Any]:
             "error": verdict.error,
         },
         "findings": [_finding(finding) for finding in review.findings],
-        "ignored": [_finding(finding) for finding in review.ignored],
+        "ignored": [_finding(finding) for finding in review.silenced],
     }
 
 
@@ -79,7 +79,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def tables(texts: Sequence[ReviewedText], sources: Sources, limit: Limit) -> str:
     """The table of each configuration, and how many there are of each verdict."""
-    parts = [table(text.review, text.source.path, limit, text.source.name) for text in texts]
+    parts = [table(text, limit) for text in texts]
     valid = sum(text.review.valid for text in texts)
     counts = [f"{counted(len(texts), 'configuration')}: {valid} valid, {len(texts) - valid} not"]
     if sources.passed_over:
@@ -89,16 +89,16 @@ def tables(texts: Sequence[ReviewedText], sources: Sources, limit: Limit) -> str
     return "\n".join(parts)
 
 
-def table(review: Review, source_name: str, limit: Limit, label: str = "") -> str:
+def table(text: ReviewedText, limit: Limit) -> str:
     """A block per finding, then kube-scheduler's message where it refuses, then the verdict
-    with counts. source_name: the file; label: the configuration in it, where that is not all."""
-    parts = [_block(finding, source_name, limit) for finding in review.findings]
-    verdict = review.verdict
+    with counts."""
+    review, verdict = text.review, text.review.verdict
+    parts = [_block(finding, text.source.path, limit) for finding in review.findings]
     if not verdict.accepts:
         outcome = "crashes" if verdict.stage == "panic" else f"refuses it at {verdict.stage}"
         message = _wrapped(verdict.error or "", limit, "  ")
         parts.append(f"kube-scheduler {review.version} {outcome}:\n{message}")
-    parts.append(headline(review, label or source_name))
+    parts.append(headline(text))
     return printable("\n".join(parts))
 
 
@@ -132,12 +132,13 @@ def _wrapped(text: str, limit: Limit, indent: str) -> str:
 
 def headlines(texts: Sequence[ReviewedText]) -> str:
     """The verdict of each configuration."""
-    return "\n".join(headline(text.review, text.source.name) for text in texts)
+    return "\n".join(map(headline, texts))
 
 
-def headline(review: Review, source_name: str) -> str:
+def headline(text: ReviewedText) -> str:
     """The verdict, with counts."""
-    return f"{source_name}: {_verdict(review)}"
+    failing = "; warnings fail (--fail-on warning)" if text.fails and text.review.valid else ""
+    return f"{text.source.name}: {_verdict(text.review)}{failing}"
 
 
 def _verdict(review: Review) -> str:
@@ -147,8 +148,8 @@ def _verdict(review: Review) -> str:
         for name in ("error", "warning", "info")
         if counts[name]
     ]
-    if review.ignored:
-        parts.append(f"{len(review.ignored)} ignored")
+    if review.silenced:
+        parts.append(f"{len(review.silenced)} ignored")
     verdict = "valid" if review.valid else "not valid"
     if review.verdict.accepts and not review.valid:
         verdict += ", though kube-scheduler accepts it"

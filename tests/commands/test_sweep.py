@@ -215,8 +215,8 @@ def test_no_plugins_refuses_those_that_the_file_names(
     code, out, err = ksched("sweep", file, "--no-plugins", *options)
     assert (code, out) == (2, "")
     assert err == (
-        f"error: {file} names the plugin {source}, and --no-plugins refuses those that --plugin "
-        "does not name\n"
+        f"error: {file} names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
+        "refuses those that --plugin does not name\n"
     )
     assert not [*tmp_path.rglob("*.imported")]
     code, _, err = ksched("sweep", file, "--no-plugins", "--plugin", source, *options)

@@ -111,7 +111,7 @@ def test_plugins_of_another_build_are_allowed(ksched: Ksched, write_config: Writ
 
 def test_a_rule_is_explained(ksched: Ksched) -> None:
     code, out, _ = ksched("validate", "--explain", "weight-zero")
-    assert (code, out.partition(":")[0]) == (0, "weight-zero (warning)")
+    assert (code, out.partition(":")[0]) == (0, "weight-zero (warning, weights)")
     assert "strategy-outvoted" in ksched("validate", "--explain", "all")[1]
     code, _, err = ksched("validate", "--explain", "weight-zro")
     assert (code, err) == (2, 'error: there is no rule "weight-zro"; did you mean "weight-zero"?\n')
@@ -120,3 +120,111 @@ def test_a_rule_is_explained(ksched: Ksched) -> None:
 @pytest.mark.parametrize("arguments", [(), ("--explain", "syntax", "c.yaml")])
 def test_a_configuration_or_a_rule_is_needed(ksched: Ksched, arguments: tuple[str, ...]) -> None:
     assert ksched("validate", *arguments)[0] == 2
+
+
+def test_a_family_is_explained_by_its_rules(ksched: Ksched) -> None:
+    code, out, _ = ksched("validate", "--explain", "extenders")
+    assert (code, len(out.splitlines())) == (0, 6)
+
+
+WEIGHTLESS = HEAD + (
+    "profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: 0}]}}}]\n"
+)
+
+
+def test_a_second_schedulers_file_has_nothing_to_remark(
+    ksched: Ksched, write_config: WriteConfig
+) -> None:
+    path = write_config(HEAD + "profiles: [{schedulerName: second}]\n")
+    assert ksched("validate", path)[1] == f"{path}: valid, nothing to remark\n"
+    _, out, _ = ksched("validate", "--extend-select", "no-default-profile", path)
+    assert "(no-default-profile)" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "remarks"),
+    [
+        ([], 0, 1),
+        (["--fail-on", "warning"], 1, 1),
+        (["--fail-on", "error"], 0, 1),
+        (["--ignore", "weights"], 0, 0),
+        (["--ignore", "args,weight-zero", "--fail-on", "warning"], 0, 0),
+        (["--select", "args", "--select", "safety"], 0, 0),
+        (["--select", "args", "--extend-select", "weights"], 0, 1),
+    ],
+)
+def test_options_choose_the_rules_and_what_fails(
+    ksched: Ksched, write_config: WriteConfig, options: list[str], code: int, remarks: int
+) -> None:
+    ended, out, err = ksched("validate", *options, "-o", "json", write_config(WEIGHTLESS))
+    result = conforms(json.loads(out), "validation_result")
+    assert (ended, len(result["findings"]), result["valid"], err) == (code, remarks, True, "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("--select", "weigths", 'did you mean "weights"?'),
+        ("--ignore", "unknown-key", "cannot be ignored"),
+        ("--fail-on", "info", "--fail-on takes error or warning"),
+    ],
+)
+def test_what_cannot_be_chosen_is_an_error(
+    ksched: Ksched, write_config: WriteConfig, option: str, value: str, problem: str
+) -> None:
+    code, out, err = ksched("validate", option, value, write_config(WEIGHTLESS))
+    assert (code, out, problem in err) == (2, "", True)
+
+
+def test_a_project_file_decides_for_the_files_below_it(
+    ksched: Ksched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
+    (tmp_path / ".ksched.yaml").write_text(
+        "kubernetesVersion: '1.35'\nfailOn: warning\nallowPlugins: [Mine=score]\n"
+        "perFileIgnores: {'*.json': ['weight-zero@profiles[0].plugins.score']}\n"
+    )
+    (tmp_path / "a.yaml").write_text(WEIGHTLESS)
+    mine = HEAD + "profiles: [{plugins: {score: {enabled: [{name: Mine}]}}}]\n"
+    (tmp_path / "b.yaml").write_text(mine)
+    (tmp_path / "c.json").write_text(json.dumps(yaml.safe_load(WEIGHTLESS)))
+    code, out, err = ksched("validate", tmp_path, "-o", "json")
+    files = conforms(json.loads(out), "validation_results")["files"]
+    assert [len(file["findings"]) for file in files] == [1, 0, 0]
+    assert [len(file["ignored"]) for file in files] == [0, 0, 1]
+    assert (code, files[0]["kubeScheduler"]["version"][:5], err) == (1, "v1.35", "")
+    assert ksched("validate", "--fail-on", "error", tmp_path)[0] == 0
+    code, out, _ = ksched("validate", "--isolated", tmp_path)
+    assert (code, 'there is no plugin "Mine"' in out) == (1, True)
+
+
+def test_a_warning_that_fails_is_said_to(ksched: Ksched, write_config: WriteConfig) -> None:
+    path = write_config(WEIGHTLESS)
+    _, out, _ = ksched("validate", "--fail-on", "warning", path)
+    assert out.splitlines()[-1] == f"{path}: valid: 1 warning; warnings fail (--fail-on warning)"
+    _, out, _ = ksched("validate", "--fail-on", "warning", "-o", "junit", path)
+    assert 'failures="1"' in out
+
+
+def test_settings_are_shown_as_a_project_file_that_says_them_all(
+    ksched: Ksched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KSCHED_KUBERNETES_VERSION")
+    path = tmp_path / "a.yaml"
+    path.write_text(WEIGHTLESS)
+    given = tmp_path / ".ksched.yaml"
+    given.write_text("kubernetesVersion: '1.35'\nperFileIgnores: {a.yaml: [args]}\n")
+    _, out, _ = ksched("validate", "--show-settings", "--ignore", "weights", path)
+    shown = yaml.safe_load(out)
+    assert out.startswith(f"# {path}: settings of {given} and the options\n")
+    assert "# ignored in this file: args" in out
+    assert (shown["kubernetesVersion"], "weight-zero" in shown["select"]) == ("1.35", False)
+    given.write_text(out)
+    assert yaml.safe_load(ksched("validate", "--show-settings", path)[1]) == shown
+
+
+def test_a_project_file_with_a_mistake_is_an_error(ksched: Ksched, tmp_path: Path) -> None:
+    (tmp_path / ".ksched.yaml").write_text("ignore: [weigths]\n")
+    (tmp_path / "a.yaml").write_text(WEIGHTLESS)
+    code, out, err = ksched("validate", tmp_path / "a.yaml")
+    assert (code, out, '.ksched.yaml:1:10: ignore[0]: "weigths" is no rule' in err) == (2, "", True)

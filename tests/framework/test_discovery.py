@@ -285,8 +285,8 @@ def test_a_file_may_name_what_the_command_line_names_and_by_default_anything(
         with pytest.raises(UsageError) as refusal:
             policy.check(source, "sweep.yaml")
         assert str(refusal.value) == (
-            f"sweep.yaml names the plugin {source}, and --no-plugins refuses those that --plugin "
-            "does not name"
+            f"sweep.yaml names the plugin {source}, and --no-plugins (noPlugins of .ksched.yaml) "
+            "refuses those that --plugin does not name"
         )
         ImportPolicy(others=True).check(source, "sweep.yaml")
 

@@ -10,7 +10,7 @@ from ksched_cli.kube.file_paths import check_standard_input, expand_paths, split
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("b.yaml", "a.json", "notes.txt", "sub/c.YML", ".git/d.yaml"):
+    for name in ("b.yaml", "a.json", "notes.txt", "sub/c.YML", ".git/d.yaml", ".e.yaml"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("")

@@ -24,7 +24,7 @@ def test_every_rule_has_a_section_of_its_name() -> None:
 
 def test_a_page_has_title_text_and_example_within_the_width() -> None:
     shown = page(rules()["weight-zero"], Limit(60))
-    assert shown.startswith("weight-zero (warning): A weight of 0 counts as 1")
+    assert shown.startswith("weight-zero (warning, weights): A weight of 0 counts as 1")
     assert "weight: 0" in shown
     assert all(len(line) <= 60 for line in shown.splitlines())
 

@@ -14,7 +14,8 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 
 
 def table(text: str, limit: Limit = EVERYTHING) -> list[str]:
-    return validation.table(review(text, REGISTRY), "c.yaml", limit).splitlines()
+    source = ConfigurationText("c.yaml", text.encode())
+    return validation.table(review_text(source, REGISTRY), limit).splitlines()
 
 
 @pytest.mark.parametrize("text", [HEAD, HEAD + "parallelism: 0\nfoo: 1\n", "a: b: c", ""])

@@ -14,17 +14,22 @@ import yaml
 from ksched_cli.config.checks.findings import Severity
 from ksched_cli.config.types import API_VERSION, KIND
 
+# The family of what kube-scheduler refuses, which is always said.
+REFUSALS = "kube-scheduler"
 _HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 _PROFILE = "profiles:\n- schedulerName: default-scheduler\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """severity: that of its findings; title: a line; text: a paragraph; example: a file that has a
-    finding of the rule, or ""; allow: the plugins of other builds in the example."""
+    """severity: that of its findings; family: rules that are selected together; is_default: on
+    where nobody selects; title: a line; text: a paragraph; example: a file that has a finding of
+    the rule, or ""; allow: the plugins of other builds in the example."""
 
     id: str
     severity: Severity
+    family: str
+    is_default: bool
     title: str
     text: str
     example: str
@@ -35,11 +40,13 @@ class Rule:
 def rules() -> Mapping[str, Rule]:
     """All rules by id, the errors first."""
     text = resources.files(__package__).joinpath("rules.yaml").read_text("utf-8")
-    entries: dict[str, dict[str, str]] = yaml.load(text, yaml.CSafeLoader)
+    entries: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
     return {
         name: Rule(
             name,
             Severity(entry["severity"]),
+            entry["family"],
+            entry.get("default", True) is True,
             entry["title"],
             entry["text"].strip(),
             _example(entry),
@@ -47,6 +54,15 @@ def rules() -> Mapping[str, Rule]:
         )
         for name, entry in entries.items()
     }
+
+
+@cache
+def families() -> Mapping[str, tuple[str, ...]]:
+    """The rules of each family, in the order of the list."""
+    names: dict[str, list[str]] = {}
+    for rule in rules().values():
+        names.setdefault(rule.family, []).append(rule.id)
+    return {family: tuple(members) for family, members in names.items()}
 
 
 def _example(entry: Mapping[str, Any]) -> str:

@@ -1,0 +1,181 @@
+"""The project file `.ksched.yaml`: settings of the files below its folder.
+
+Found upwards from each file, and the nearest one decides alone, as ruff has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+
+from ksched_cli.config.allowed_plugins import AllowedPlugin, parse_allowed
+from ksched_cli.config.checks.selection import check_ignored, rules_of
+from ksched_cli.errors import InputError, UsageError
+from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.file_paths import STDIN, split_reference
+from ksched_cli.kube.versions import MINORS, NEWEST, release_of
+
+Place: TypeAlias = tuple[str | int, ...]
+FILE = ".ksched.yaml"
+_OPTION = re.compile(r"^--[a-z-]+:? ")  # that an error is about on the command line
+_HINT = f"{FILE} has settings, as `ignore: [weights]`; docs/pipelines.md lists them."
+
+
+def _setting(default: Any, description: str) -> Any:
+    return field(default=default, metadata={"description": description})
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """What a project file may say. Its keys are the fields in camel case."""
+
+    api_version: Literal["ksched/v1"] = _setting("ksched/v1", "May be left out.")
+    kind: Literal["Project"] = _setting("Project", "May be left out.")
+    kubernetes_version: str = _setting(
+        "", 'Whose rules apply, as "1.36"; --kubernetes-version overrides it.'
+    )
+    feature_gates: str = _setting("", "As kube-scheduler's --feature-gates.")
+    allow_plugins: tuple[str, ...] = _setting(
+        (), "Plugins of another build, NAME or NAME=POINT+POINT, besides --allow-plugins."
+    )
+    no_plugins: bool = _setting(
+        False, "Import no plugin that a file names and --plugin does not, as --no-plugins."
+    )
+    select: tuple[str, ...] | None = _setting(
+        None, "Rules and families of rules that are on, or all; without it, those by default."
+    )
+    extend_select: tuple[str, ...] = _setting((), "Rules and families that are on besides.")
+    ignore: tuple[str, ...] = _setting((), "Rules and families that are off.")
+    fail_on: Literal["error", "warning"] = _setting(
+        "error", "The least severe finding with which validate ends with exit code 1."
+    )
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict,
+        metadata={
+            "description": "From globs of files, relative to this file, to rules and families; "
+            "RULE@PATH is for a part of a file, as weight-zero@profiles[0].plugins.score."
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """path: of the file, "" where there is none"""
+
+    path: str = ""
+    settings: ProjectSettings = field(default_factory=ProjectSettings)
+    allowed: tuple[AllowedPlugin, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.path).absolute().parent
+
+
+class Projects:
+    """The project files of files, each read once."""
+
+    def __init__(self) -> None:
+        self._projects: dict[Path, Project] = {}
+
+    def of(self, reference: str) -> Project:
+        """That of FILE, FILE#NAME, or `-`, which is here. Raises InputError for one that is not
+        valid."""
+        file = split_reference(reference)[0]
+        folder = Path.cwd() if file == STDIN else Path(file).absolute().parent
+        for candidate in (folder, *folder.parents):
+            path = candidate / FILE
+            if path.is_file():
+                if path not in self._projects:
+                    self._projects[path] = read_project(_shown(path))
+                return self._projects[path]
+        return Project()
+
+
+def _shown(path: Path) -> str:
+    """Relative where it is below the current folder."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def read_project(path: str) -> Project:
+    """Raises InputError, with every problem and its place."""
+    raw, name = read_file(path)
+    text = decode_text(raw, name)
+    documents = list(load_documents(text, name)) if text.strip() else []
+    if len(documents) > 1:
+        raise InputError(name, "expected one document", hint=_HINT)
+    settings = _converted(documents[0] if documents else {}, text, name)
+    errors = [
+        InputError(name, problem, subject=path_text(place), position=locate(text, 0, place))
+        for place, problem in _problems(settings)
+    ]
+    if errors:
+        raise errors[0].with_others(errors[1:])
+    allowed = (plugin for item in settings.allow_plugins for plugin in parse_allowed(item))
+    return Project(path, settings, tuple(allowed))
+
+
+def _converted(data: Any, text: str, name: str) -> ProjectSettings:
+    import msgspec
+
+    try:
+        read: Any = msgspec.convert(data, project_type())
+    except msgspec.ValidationError as error:
+        # JSON Schema, which is slow to load, finds every problem and its place.
+        from ksched_cli.kube.document_schemas import check_document
+
+        check_document(data, "project", text, name, _HINT)
+        raise InputError(name, str(error), hint=_HINT) from None
+    return ProjectSettings(**{key: getattr(read, key) for key in read.__struct_fields__})
+
+
+@cache
+def project_type() -> Any:
+    """The settings as a Struct, which checks them and has a JSON Schema."""
+    import msgspec
+
+    hints = get_type_hints(ProjectSettings)
+    members: list[Any] = []
+    for item in fields(ProjectSettings):
+        described = msgspec.Meta(description=item.metadata["description"])
+        default = (
+            msgspec.field(default=item.default)
+            if item.default_factory is MISSING
+            else msgspec.field(default_factory=item.default_factory)
+        )
+        members.append((item.name, Annotated[hints[item.name], described], default))
+    return msgspec.defstruct("Project", members, rename="camel", forbid_unknown_fields=True)
+
+
+def _problems(settings: ProjectSettings) -> Iterator[tuple[Place, str]]:
+    """What single values mean that there is not, each with its path."""
+    for place, check in _checks(settings):
+        try:
+            check()
+        except UsageError as error:
+            yield place, _OPTION.sub("", str(error))
+
+
+def _checks(settings: ProjectSettings) -> Iterator[tuple[Place, Callable[[], object]]]:
+    minor, gates = settings.kubernetes_version, settings.feature_gates
+    if minor:
+        yield ("kubernetesVersion",), partial(release_of, minor)
+    if gates and minor in ("", *MINORS):
+        yield ("featureGates",), partial(release_of, minor or NEWEST, gates)
+    for index, text in enumerate(settings.allow_plugins):
+        yield ("allowPlugins", index), partial(parse_allowed, text)
+    for key, selectors, check in (
+        ("select", settings.select or (), rules_of),
+        ("extendSelect", settings.extend_select, rules_of),
+        ("ignore", settings.ignore, check_ignored),
+    ):
+        for index, selector in enumerate(selectors):
+            yield (key, index), partial(check, selector)
+    for pattern, selectors in settings.per_file_ignores.items():
+        for index, selector in enumerate(selectors):
+            place = ("perFileIgnores", pattern, index)
+            yield place, partial(check_ignored, selector.partition("@")[0])

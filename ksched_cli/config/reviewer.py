@@ -1,0 +1,114 @@
+"""Reviews of files, each under the settings of its project file and of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ksched_cli.config.allowed_plugins import AllowedPlugin
+from ksched_cli.config.checks.findings import Severity
+from ksched_cli.config.checks.selection import (
+    FileIgnore,
+    Selection,
+    file_ignores,
+    matching,
+    selected_rules,
+)
+from ksched_cli.config.effective import KnownPlugins
+from ksched_cli.config.embedded import ConfigurationText
+from ksched_cli.config.project import Project, Projects
+from ksched_cli.config.review import Review
+from ksched_cli.config.sources import ReviewedText, review_text
+from ksched_cli.kube.versions import Release, inferred_release, later_releases, release_of
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewOptions:
+    """What the command line says of all files. fail_on: None where it leaves that open; isolated:
+    project files are not read"""
+
+    kubernetes_version: str = ""
+    feature_gates: str = ""
+    allowed: Sequence[AllowedPlugin] = ()
+    selection: Selection = field(default_factory=Selection)
+    fail_on: Severity | None = None
+    isolated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """What holds for a file.
+
+    project: its project file; chosen: the rules that are on; ignores: those of the project file
+    that are for this file
+    """
+
+    project: Project
+    release: Release
+    feature_gates: str
+    allowed: tuple[AllowedPlugin, ...]
+    chosen: frozenset[str]
+    ignores: tuple[FileIgnore, ...]
+    fail_on: Severity
+
+
+class Reviewer:
+    """Reviews configurations. plugins: those of a release"""
+
+    def __init__(self, options: ReviewOptions, plugins: Callable[[Release], KnownPlugins]) -> None:
+        self._options, self._plugins = options, plugins
+        self._projects = Projects()
+        self._registries: dict[tuple[str, str], KnownPlugins] = {}
+
+    def settings(self, path: str) -> FileSettings:
+        """Those of a file, or of a reference to a configuration in one. Raises InputError for a
+        project file that is not valid, and UsageError for options that are not."""
+        options = self._options
+        project = Project() if options.isolated else self._projects.of(path)
+        stated = project.settings
+        minor = options.kubernetes_version or stated.kubernetes_version
+        gates = options.feature_gates or stated.feature_gates
+        own = Selection(stated.select, stated.extend_select, stated.ignore)
+        ignores = file_ignores(stated.per_file_ignores)
+        return FileSettings(
+            project,
+            release_of(minor, gates) if minor else inferred_release((), gates),
+            gates,
+            (*project.allowed, *options.allowed),
+            selected_rules((own, options.selection)),
+            matching(ignores, path, project.folder),
+            options.fail_on or Severity(stated.fail_on),
+        )
+
+    def review(self, source: ConfigurationText) -> ReviewedText:
+        """Raises KschedError as `settings` does, and for a comment that allows no plugin."""
+        settings = self.settings(source.path)
+        release, gates = settings.release, settings.feature_gates
+        registry = self._registry(release, gates)
+        later = [self._registry(each, "") for each in later_releases(release)]
+        reviewed = review_text(source, registry, settings.allowed, later)
+        review = selected(reviewed.review, settings.chosen, settings.ignores)
+        return replace(reviewed, review=review, fail_on=settings.fail_on)
+
+    def _registry(self, release: Release, gates: str) -> KnownPlugins:
+        key = release.minor, gates
+        if key not in self._registries:
+            self._registries[key] = self._plugins(release)
+        return self._registries[key]
+
+
+def selected(review: Review, chosen: frozenset[str], ignores: Sequence[FileIgnore] = ()) -> Review:
+    """The review without findings of rules that are off, and with those that the project file
+    silences apart."""
+    findings = [finding for finding in review.findings if finding.rule in chosen]
+    silenced = tuple(
+        finding
+        for finding in findings
+        if not finding.refused and any(ignore.silences(finding) for ignore in ignores)
+    )
+    return replace(
+        review,
+        findings=tuple(finding for finding in findings if finding not in silenced),
+        ignored=tuple(finding for finding in review.ignored if finding.rule in chosen),
+        ignored_by_project=silenced,
+    )
