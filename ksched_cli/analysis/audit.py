@@ -15,6 +15,7 @@ from itertools import islice
 
 from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_order import (
+    MAX_SHIFT,
     Decision,
     Departure,
     FailedAttempt,
@@ -154,12 +155,12 @@ class _Auditor:
 
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.simulation.queue()
-        coming = list(self.decisions)
-        total = len(coming) + len(self.history.refused)
-        while coming and not self._is_beyond_limit():
-            self._follow(coming.pop(0), coming)
+        decisions, count = self.decisions, 0
+        total = len(decisions) + len(self.history.refused)
+        while count < len(decisions) and not self._is_beyond_limit():
+            count += self._follow(decisions[count], decisions[count + 1 : count + 1 + MAX_SHIFT])
             if on_progress is not None:
-                on_progress(total - len(coming) - len(self.history.refused), total)
+                on_progress(count, total)
         if not self._is_beyond_limit():
             for refusal in self.history.refused:
                 self._check_refusal(refusal)
@@ -167,8 +168,8 @@ class _Auditor:
                 on_progress(total, total)
         self.simulation.close()
 
-    def _follow(self, decision: Decision, coming: list[Decision]) -> None:
-        """coming: those after it, of which some may be made too"""
+    def _follow(self, decision: Decision, coming: Sequence[Decision]) -> int:
+        """Returns how many decisions are made: this one, and maybe some of those that come next."""
         if isinstance(decision, Departure):
             self.cluster.depart(decision)
         elif isinstance(decision, LoggedChange):
@@ -178,9 +179,10 @@ class _Auditor:
         elif isinstance(decision, PreemptionDecision):
             self._follow_preemption(decision)
         elif decision.judged:
-            del coming[: self._follow_placement(decision, coming)]
+            return 1 + self._follow_placement(decision, coming)
         else:
             self.cluster.place(decision, None)
+        return 1
 
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
@@ -201,7 +203,7 @@ class _Auditor:
 
     # -- placements -------------------------------------------------------------------------------
 
-    def _follow_placement(self, placement: Placement, coming: list[Decision]) -> int:
+    def _follow_placement(self, placement: Placement, coming: Sequence[Decision]) -> int:
         """Returns how many of the coming decisions are made too."""
         cluster = self.cluster
         judgement = cluster.judge(placement)

@@ -8,9 +8,11 @@ refined by each of these rules, within what side by side allows.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import takewhile
 
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
@@ -114,17 +116,16 @@ def refined_orders(
 def refined(decisions: Sequence[Decision], by: Refinement) -> tuple[Decision, ...]:
     """Of the decisions that may be next, the one that the queue hands out first, again and again;
     equal ones in the order observed."""
-    waiting = list(enumerate(decisions))
-    order = []
-    while waiting:
-        first, decision = waiting[0]
-        latest = decision.time + MAX_SHIFT_SECONDS
-        near = []
-        for place, (index, other) in enumerate(waiting):
-            if index >= first + MAX_SHIFT or other.time > latest:
-                break
-            near.append((_rank(other, by), place))
-        order.append(waiting.pop(min(near)[1])[1])
+    order: list[Decision] = []
+    window: list[tuple[int, Decision]] = []
+    coming = deque(enumerate(decisions))
+    while window or coming:
+        while coming and (not window or coming[0][0] < window[0][0] + MAX_SHIFT):
+            window.append(coming.popleft())
+        latest = window[0][1].time + MAX_SHIFT_SECONDS
+        near = takewhile(latest.__ge__, (decision.time for _, decision in window))
+        _, place = min((_rank(window[place][1], by), place) for place, _ in enumerate(near))
+        order.append(window.pop(place)[1])
     return tuple(order)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,13 @@ from ksched_cli.analysis.expectations import (
 from ksched_cli.errors import InputError, UsageError
 from ksched_cli.kube.document_schemas import check_document
 from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.file_paths import expand_paths
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.run.inputs import code_from
 from ksched_cli.run.run import ChangeSource, Patch, Run
 
 KIND = "Expectations"
+_MENTION = re.compile(rf"""^[ \t]*["']?kind["']?\s*:\s*["']?{KIND}\b""".encode(), re.M)
 _HINT = "Expected apiVersion: ksched/v1, kind: Expectations, `state`, and a list `expect`."
 
 
@@ -44,6 +47,18 @@ class ExpectationsFile:
     path: str
     runs: tuple[Run, ...]
     expectations: tuple[Expectation, ...]
+
+
+def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
+    """The files that are named, and those in folders that are of the kind. Raises UsageError where
+    there is none."""
+    count = 0
+    for path, is_named in expand_paths(paths):
+        if is_named or _MENTION.search(read_file(path)[0]):
+            count += 1
+            yield path
+    if not count:
+        raise UsageError(f"no file of kind {KIND} in {' '.join(paths)}")
 
 
 def read_expectations(path: str) -> ExpectationsFile:

@@ -8,6 +8,7 @@ each binding is there, and within one the order of the scheduling queue is the l
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -115,17 +116,7 @@ class _Reader:
         preemptions = list(self._preemptions())
         self._find_departed()
         order = self._order(placements)
-        decisions: list[Decision] = [*self._in_order(placements, order)]
-        for preemption in preemptions:
-            index = next(
-                (
-                    i
-                    for i, decision in enumerate(decisions)
-                    if decision.time >= preemption.time or decision.pod.uid == preemption.pod.uid
-                ),
-                len(decisions),
-            )
-            decisions.insert(index, preemption)
+        decisions = _with_preemptions(self._in_order(placements, order), preemptions)
         if log and (logged := self._in_order_of_log(decisions, log)):
             order, decisions = OrderSource.LOG, logged
         self._note_gone_pods()
@@ -303,6 +294,26 @@ class _Reader:
         }
         merged["resource_claims"] = claims
         return replace(self.before, **merged, pods=tuple(pods.values())), newcomers
+
+
+def _with_preemptions(
+    placements: Sequence[Placement], preemptions: Sequence[PreemptionDecision]
+) -> list[Decision]:
+    """Each preemption before its pod's placement, and before what was decided then or later.
+    placements: in order of time"""
+    times = [placement.time for placement in placements]
+    own = {placement.pod.uid: index for index, placement in enumerate(placements)}
+    ranked: list[tuple[int, bool, float, Decision]] = [
+        (
+            min(bisect_left(times, each.time), own.get(each.pod.uid, len(own))),
+            False,
+            each.time,
+            each,
+        )
+        for each in reversed(preemptions)
+    ]
+    ranked += [(index, True, 0.0, placement) for index, placement in enumerate(placements)]
+    return [decision for *_, decision in sorted(ranked, key=lambda item: item[:3])]
 
 
 def _as_given(pod: Pod, earlier: Pod | None) -> Pod:

@@ -7,6 +7,7 @@ they were noticed.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -56,14 +57,14 @@ def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[Lo
     homes: key of a pod → the node that it was on
     """
     attempts: list[LoggedAttempt] = []
-    preemptions: dict[str, list[LoggedAttempt]] = {}
+    preemptions: dict[tuple[str, str], deque[LoggedAttempt]] = {}
     for index, line in enumerate(log):
         attempt = attempts[-1] if attempts and attempts[-1].pod == line.pod else None
         if line.event is LogEvent.ATTEMPT:
             attempts.append(LoggedAttempt(index, line.pod))
         elif line.event is LogEvent.PREEMPTION and attempt is not None:
             attempt.node = line.node
-            preemptions.setdefault(line.pod, []).append(attempt)
+            preemptions.setdefault((line.pod, line.node), deque()).append(attempt)
         elif line.event is LogEvent.REFUSAL and attempt is not None:
             attempt.message = line.message
         elif line.event is LogEvent.NOTICE and attempts and not attempts[-1].node:
@@ -75,18 +76,19 @@ def logged_attempts(log: Sequence[LogLine], homes: Mapping[str, str]) -> list[Lo
     return attempts
 
 
-def _evict(line: LogLine, node: str, preemptions: Mapping[str, list[LoggedAttempt]]) -> None:
-    """preemptions: by pod, in their order"""
-    preemptor = line.preemptor or line.pod
-    on_node = [attempt for attempt in preemptions.get(preemptor, ()) if attempt.node == node]
-    if line.event is LogEvent.EVICTION:
-        for attempt in on_node[-1:]:
-            attempt.victim_count = line.victim_count
+def _evict(
+    line: LogLine, node: str, preemptions: Mapping[tuple[str, str], deque[LoggedAttempt]]
+) -> None:
+    """preemptions: by pod and node, in their order, of which those that lack no victim go"""
+    on_node = preemptions.get((line.preemptor or line.pod, node))
+    if not on_node:
         return
-    for attempt in on_node:
-        if len(attempt.victims) < attempt.victim_count or attempt is on_node[-1]:
-            attempt.victims.add(line.pod)
-            return
+    if line.event is LogEvent.EVICTION:
+        on_node[-1].victim_count = line.victim_count
+        return
+    while len(on_node) > 1 and len(on_node[0].victims) >= on_node[0].victim_count:
+        on_node.popleft()
+    on_node[0].victims.add(line.pod)
 
 
 def in_order_of_log(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from ksched_cli.commands.options import (
     Debug,
     PluginTimeout,
 )
-from ksched_cli.errors import UsageError
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.report.expectations import CaseResult
     from ksched_cli.run.run import Run
-
-_MENTION = re.compile(rb"""^\s*["']?kind["']?\s*:\s*["']?Expectations\b""", re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +52,14 @@ def test(
     out, and the command that explains it. Exit code 0 when all hold, 1 when one fails, 3 when a
     plugin's failure leaves some pod undecided.
     """
-    from ksched_cli.analysis.expectations_file import read_expectations
+    from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
     from ksched_cli.commands.output import limit, show
     from ksched_cli.framework.discovery import ImportPolicy
     from ksched_cli.report import expectations as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.report.junit import junit
 
-    read = [read_expectations(path) for path in _files_of_expectations(files)]
+    read = [read_expectations(path) for path in files_of_expectations(files)]
     for file in read:
         is_closed = runs.in_project(options, file.path).no_plugins
         policy = ImportPolicy(options.plugin or (), not is_closed)
@@ -82,21 +78,6 @@ def test(
     if answers.undecided:
         return ExitCode.DEFECT
     return ExitCode.YES if all(case.passed for case in cases) else ExitCode.NO
-
-
-def _files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
-    """The files that are named, and those in folders that are of the kind. Raises UsageError where
-    there is none."""
-    from ksched_cli.kube.documents import read_file
-    from ksched_cli.kube.file_paths import expand_paths
-
-    count = 0
-    for path, is_named in expand_paths(paths):
-        if is_named or _MENTION.search(read_file(path)[0]):
-            count += 1
-            yield path
-    if not count:
-        raise UsageError(f"no file of kind Expectations in {' '.join(paths)}")
 
 
 class _Runs:

@@ -23,7 +23,9 @@ from ksched_cli.kube.field_errors import FieldError
 from ksched_cli.kube.near_names import did_you_mean
 from ksched_cli.kube.versions import Release
 
-_COMMENT = re.compile(r"(?:^|(?<=\s))#\s*ksched:\s*allow-plugins\s+(?P<names>[^#\n]+)", re.M)
+_COMMENT = re.compile(
+    r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*allow-plugins[ \t]+(?P<names>[^#\n]+)", re.M
+)
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -120,9 +122,10 @@ def with_allowed(
     for plugin in allowed:
         if plugin.name not in registry:
             points.setdefault(plugin.name, set()).update(plugin.points or ())
+    named_at = _points_by_name(configuration) if points else {}
     entries = [
         PluginWithoutCode(
-            name, frozenset(keys or _usual_points(name) | _named_at(name, configuration))
+            name, frozenset(keys or _usual_points(name) | named_at.get(name, frozenset()))
         )
         for name, keys in points.items()
     ]
@@ -136,12 +139,12 @@ def _usual_points(name: str) -> frozenset[str]:
     return FOREIGN_POINTS.get(name, frozenset())
 
 
-def _named_at(name: str, configuration: SchedulerConfiguration) -> set[str]:
-    """The points at which a plugin is enabled by its name, but for multiPoint."""
-    return {
-        point
-        for profile in configuration.profiles or ()
-        for point in POINT_KEYS
-        for plugin in plugin_set(profile.plugins or Plugins(), point).enabled or ()
-        if plugin.name == name and point != MULTI_POINT
-    }
+def _points_by_name(configuration: SchedulerConfiguration) -> dict[str, set[str]]:
+    """The points at which each plugin is enabled by its name, but for multiPoint."""
+    points: dict[str, set[str]] = {}
+    for profile in configuration.profiles or ():
+        for point in POINT_KEYS:
+            for plugin in plugin_set(profile.plugins or Plugins(), point).enabled or ():
+                if point != MULTI_POINT:
+                    points.setdefault(plugin.name, set()).add(point)
+    return points

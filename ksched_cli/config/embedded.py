@@ -21,7 +21,7 @@ from ksched_cli.kube.documents import Path, decode_text, load_documents, path_te
 from ksched_cli.kube.shown_json import shown_json
 from ksched_cli.kube.yaml_errors import YamlError
 
-_MENTION = re.compile(rf"""^[\s{{,-]*["']?kind["']?\s*:\s*["']?{KIND}\b""", re.M)
+_MENTION = re.compile(rf"""^[ \t{{,-]*["']?kind["']?\s*:\s*["']?{KIND}\b""", re.M)
 _STRING = "tag:yaml.org,2002:str"
 
 

@@ -7,8 +7,12 @@ recorded while reading: `locate` composes the text again when there is an error 
 from __future__ import annotations
 
 import codecs
+import re
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ksched_cli.errors import InputError, Position
@@ -148,8 +152,26 @@ def path_text(path: Path) -> str:
 
 
 def position_at(text: str, offset: int) -> Position:
-    """Line and column of an offset in characters."""
+    """Line and column of an offset in characters. For several offsets, Lines is faster."""
     return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+class Lines:
+    """Where the lines of a text begin, which is looked up once for all positions."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def position(self, offset: int) -> Position:
+        """Line and column of an offset in characters."""
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
+
+    @cached_property
+    def _starts(self) -> array[int]:
+        starts = array("q", [0])
+        starts.extend(match.end() for match in re.finditer("\n", self._text))
+        return starts
 
 
 def locate(text: str, document_index: int, path: Path) -> Position | None:
@@ -167,19 +189,22 @@ class Locator:
         self._text = text
         self._index = document_index
         self._offsets = json_tree.Offsets(text)
+        self._lines = Lines(text)
         self._node: Node | None = None
         self._composed = False
+        # By the identity of a mapping's node, its keys' marks and the nodes under them.
+        self._members: dict[int, dict[str, tuple[Any, Node]]] = {}
 
     def locate(self, path: Path) -> Position | None:
         """Position of the key or item at `path`, or of its nearest parent; None: no document."""
         if is_json(self._text):
             try:
-                return _locate_json(self._text, self._offsets, path)
+                return self._locate_json(path)
             except (ValueError, IndexError, RecursionError):
                 pass  # flow-style YAML, which the composer reads
         if not self._composed:
             self._node, self._composed = self._compose(), True
-        return None if self._node is None else _locate_node(self._node, path)
+        return None if self._node is None else self._locate_node(self._node, path)
 
     def _compose(self) -> Node | None:
         from ksched_cli.kube import yaml_tree
@@ -194,34 +219,35 @@ class Locator:
             return None
         return None
 
+    def _locate_json(self, path: Path) -> Position | None:
+        for length in range(len(path), -1, -1):
+            offset = self._offsets.of(path[:length])
+            if offset is not None:
+                return self._lines.position(offset)
+        return None
 
-def _locate_json(text: str, offsets: json_tree.Offsets, path: Path) -> Position | None:
-    for length in range(len(path), -1, -1):
-        offset = offsets.of(path[:length])
-        if offset is not None:
-            return position_at(text, offset)
-    return None
+    def _locate_node(self, node: Node, path: Path) -> Position:
+        mark = node.start_mark
+        for step in path:
+            child = self._child(node, step)
+            if child is None:
+                break
+            mark, node = child
+        return Position(mark.line + 1, mark.column + 1)
 
+    def _child(self, node: Node, step: str | int) -> tuple[Any, Node] | None:
+        """The mark of a key or item and the node under it."""
+        from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-def _locate_node(node: Node, path: Path) -> Position:
-    mark = node.start_mark
-    for step in path:
-        child = _child(node, step)
-        if child is None:
-            break
-        mark, node = child
-    return Position(mark.line + 1, mark.column + 1)
-
-
-def _child(node: Node, step: str | int) -> tuple[Any, Node] | None:
-    """The mark of a key or item and the node under it."""
-    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
-    if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
-        item = node.value[step]
-        return item.start_mark, item
-    if isinstance(node, MappingNode):
-        for key, value in reversed(node.value):
-            if isinstance(key, ScalarNode) and key.value == str(step):
-                return key.start_mark, value
-    return None
+        if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+            item = node.value[step]
+            return item.start_mark, item
+        if not isinstance(node, MappingNode):
+            return None
+        if id(node) not in self._members:
+            self._members[id(node)] = {
+                key.value: (key.start_mark, value)
+                for key, value in node.value
+                if isinstance(key, ScalarNode)
+            }
+        return self._members[id(node)].get(str(step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -83,36 +84,61 @@ class Apply(Change):
 
     def apply(self, state: ClusterState) -> Changed:
         effects: list[Effect] = []
-        for manifest in self.manifests:
-            state, more = self._apply_manifest(state, deepcopy(manifest))
-            effects += more
+        manifests = map(deepcopy, self.manifests)
+        for (version, name), group in groupby(manifests, _version_and_kind):
+            kind = find_kind(version, name)
+            if kind is not None:
+                state, more = self._apply_to(state, kind, group)
+                effects += more
+                continue
+            for manifest in group:
+                subject = f"{name} {(manifest.get('metadata') or {}).get('name', '')}"
+                reason = "the scheduler does not read this kind"
+                effects.append(Effect(subject, "passed over", reason))
         return state, effects
 
-    def _apply_manifest(self, state: ClusterState, manifest: Manifest) -> Changed:
-        version, name = str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
-        kind = find_kind(version, name)
+    def _apply_to(self, state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> Changed:
+        """Manifests of one kind. New objects that follow each other join the state together: each
+        of them copies the state."""
+        effects: list[Effect] = []
+        present = objects_of(state, kind)
+        new: dict[tuple[str, str], Manifest] = {}
+        for manifest in manifests:
+            key = self._key(kind, manifest)
+            label = f"{manifest['kind']} {'/'.join(part for part in key if part)}"
+            if key not in present and key not in new:
+                if kind.name in SCALABLE:
+                    manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
+                new[key] = manifest
+                effects.append(Effect(label, "created"))
+                continue
+            if new:
+                state, new = replaced(state, kind, new.values()), {}
+                present = objects_of(state, kind)
+            before = plain_object(kind, present[key])
+            after = _three_way(before, manifest)
+            if after == before:
+                effects.append(Effect(label, "unchanged"))
+                continue
+            _remember(after, manifest)
+            state, more = change_object(self, state, kind, before, after)
+            present = objects_of(state, kind)
+            effects += [Effect(label, "configured"), *more]
+        return replaced(state, kind, new.values()), effects
+
+    def _key(self, kind: Kind, manifest: Manifest) -> tuple[str, str]:
+        """Namespace, "" where the kind has none, and name. Raises InputError without a name."""
         metadata = manifest.get("metadata") or {}
-        if kind is None:
-            subject = f"{name} {metadata.get('name', '')}"
-            return state, [Effect(subject, "passed over", "the scheduler does not read this kind")]
         if not metadata.get("name"):
-            raise InputError(self.source, "expected a name", subject=f"{name}: metadata.name")
+            subject = f"{manifest['kind']}: metadata.name"
+            raise InputError(self.source, "expected a name", subject=subject)
         if kind.namespaced:
             metadata["namespace"] = metadata.get("namespace") or self.namespace
-        key = (metadata["namespace"] if kind.namespaced else "", metadata["name"])
-        old = objects_of(state, kind).get(key)
-        label = f"{name} {'/'.join(part for part in key if part)}"
-        if old is None:
-            if name in SCALABLE:
-                manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
-            return replaced(state, kind, [manifest]), [Effect(label, "created")]
-        before = plain_object(kind, old)
-        after = _three_way(before, manifest)
-        if after == before:
-            return state, [Effect(label, "unchanged")]
-        _remember(after, manifest)
-        state, effects = change_object(self, state, kind, before, after)
-        return state, [Effect(label, "configured"), *effects]
+        return metadata["namespace"] if kind.namespaced else "", metadata["name"]
+
+
+def _version_and_kind(manifest: Manifest) -> tuple[str, str]:
+    return str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "")
 
 
 def _three_way(live: Manifest, manifest: Manifest) -> Manifest:

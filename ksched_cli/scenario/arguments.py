@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,6 +12,13 @@ from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.scenario.change import ChangeError
 from ksched_cli.scenario.workloads import MAX_PODS
 
+# Blanks between tokens, or a part of a token: plain, a character after a backslash, in quotes.
+_PART = re.compile(
+    r"""(?P<blank>[ \t\r\n]+)|(?P<plain>[^ \t\r\n"'\\]+)|\\(?P<escaped>.)"""
+    r"""|"(?P<double>(?:[^"\\]|\\.)*+)"|'(?P<single>[^']*)'""",
+    re.DOTALL,
+)
+_ESCAPED = re.compile(r'\\(["\\])')
 _SHORT = {
     "-n": "--namespace",
     "-l": "--selector",
@@ -61,12 +68,25 @@ class Arguments:
 
 
 def split_line(text: str) -> tuple[str, ...]:
-    """The tokens of a line, quotes undone, without a leading "kubectl". Raises ChangeError."""
-    try:
-        tokens = shlex.split(text)
-    except ValueError as error:
-        raise ChangeError(text, f"cannot be read: {str(error).lower()}") from None
-    return tuple(tokens[1:] if tokens[:1] == ["kubectl"] else tokens)
+    """The tokens of a line, quotes undone, without a leading "kubectl". Raises ChangeError.
+
+    As shlex.split, which copies a token for each of its characters.
+    """
+    parts: list[list[str]] = [[]]
+    end = 0
+    while match := _PART.match(text, end):
+        end = match.end()
+        if match["blank"]:
+            parts.append([])
+        elif match["double"] is not None:
+            parts[-1].append(_ESCAPED.sub(r"\1", match["double"]))
+        else:
+            parts[-1].append(match[match.lastgroup or 0])
+    if end < len(text):
+        problem = "no escaped character" if text[end] == "\\" else "no closing quotation"
+        raise ChangeError(text, f"cannot be read: {problem}")
+    tokens = tuple("".join(part) for part in parts if part)
+    return tokens[1:] if tokens[:1] == ("kubectl",) else tokens
 
 
 def read_arguments(

@@ -44,27 +44,30 @@ def read_autoscaler(path: str, state: ClusterState, name: str = "") -> Autoscale
     if len(documents) != 1:
         raise InputError(name, "expected one document, kind Autoscaler", hint=_HINT)
     check_document(documents[0], "autoscaler", text, name, _HINT)
-    return _Reader(name, text, state).settings(documents[0])
+    nodes = {node.name: node for node in state.nodes}
+    return _Reader(name, text, state, nodes).settings(documents[0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """name, text: of the file"""
+    """name, text: of the file; nodes: of the state, by name"""
 
     name: str
     text: str
     state: ClusterState
+    nodes: Mapping[str, Node]
 
     def settings(self, data: Mapping[str, Any]) -> AutoscalerSettings:
         groups = tuple(
             self._group(item, ("nodeGroups", index))
             for index, item in enumerate(data["nodeGroups"])
         )
-        names = [group.name for group in groups]
-        for index, name in enumerate(names):
-            if name in names[:index]:
+        names: set[str] = set()
+        for index, group in enumerate(groups):
+            if group.name in names:
                 path = ("nodeGroups", index, "name")
-                raise self._error(f'there are two node groups "{name}"', path)
+                raise self._error(f'there are two node groups "{group.name}"', path)
+            names.add(group.name)
         expanders = data.get("expanders") or [Expander.LEAST_WASTE]
         return AutoscalerSettings(
             groups,
@@ -108,10 +111,9 @@ class _Reader:
         if "template" in data:
             return self._template(data["template"], data["name"], (*path, "template")), None
         like = data["like"]
-        for node in self.state.nodes:
-            if node.name == like:
-                return node, self.state.csi_nodes.get(like)
-        names = [node.name for node in self.state.nodes]
+        if like in self.nodes:
+            return self.nodes[like], self.state.csi_nodes.get(like)
+        names = list(self.nodes)
         near = get_close_matches(like, names, n=3, cutoff=0.5)
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         problem = f'no node "{like}" in the state ({len(names)} nodes){hint}'

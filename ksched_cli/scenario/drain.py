@@ -70,7 +70,8 @@ class Drain(Change):
         state, effects = cordon(state, self.nodes)
         chosen = set(self.nodes)
         pods = select_on_nodes(state.pods, chosen)
-        pods.sort(key=lambda pod: (self.nodes.index(pod.node_name), pod.key))
+        place = {name: index for index, name in enumerate(self.nodes)}
+        pods.sort(key=lambda pod: (place[pod.node_name], pod.key))
         budgets = Evictions(state)
         leaving: list[Pod] = []
         gone: list[Pod] = []

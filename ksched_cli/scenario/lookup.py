@@ -70,7 +70,7 @@ def read_selector(change_text: str, text: str) -> Selector:
 
 def _parts(text: str) -> Iterable[str]:
     """Split at commas outside of parentheses."""
-    return [part for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+    return [part for part in re.findall(r"(?:[^,(]|\([^)]*\)?)+", text) if part.strip()]
 
 
 def _expression(change_text: str, part: str) -> LabelSelectorRequirement:

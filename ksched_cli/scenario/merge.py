@@ -60,20 +60,23 @@ def _merged_list(value: list[Any], patch: list[Any], key: str) -> list[Any]:
     if any(isinstance(item, dict) and item.get(_DIRECTIVE) == "replace" for item in patch):
         return [item for item in patch if item.get(_DIRECTIVE) != "replace"]
     merged = list(value)
+    places: dict[str | int | None, list[int]] = {}
+    for place, item in enumerate(value):
+        places.setdefault(_identity(item, key), []).append(place)
+    places.pop(None, None)
+    gone: set[int] = set()
     for item in patch:
-        identity = item.get(key) if isinstance(item, dict) else None
-        indexes = [
-            index
-            for index, old in enumerate(merged)
-            if identity is not None and isinstance(old, dict) and old.get(key) == identity
-        ]
+        identity = _identity(item, key)
         if isinstance(item, dict) and item.get(_DIRECTIVE) == "delete":
-            merged = [old for index, old in enumerate(merged) if index not in indexes]
-        elif indexes:
-            merged[indexes[0]] = _merged_object(merged[indexes[0]], item)
+            gone.update(places.pop(identity, ()))
+        elif identity in places:
+            place = places[identity][0]
+            merged[place] = _merged_object(merged[place], item)
         else:
+            if identity is not None:
+                places[identity] = [len(merged)]
             merged.append(item)
-    return merged
+    return [item for place, item in enumerate(merged) if place not in gone]
 
 
 def removals(last: Any, applied: Any, name: str = "") -> Any:

@@ -25,6 +25,17 @@ def test_a_line_is_split_where_a_shell_splits_it(tokens: list[str]) -> None:
     assert split_line(shlex.join(["drain", *tokens])) == ("drain", *tokens)
 
 
+@given(st.text("ab '\"\\=-\n"))
+def test_quotes_and_backslashes_are_read_as_a_shell_reads_them(text: str) -> None:
+    try:
+        expected = tuple(shlex.split(text))
+    except ValueError:
+        with pytest.raises(ChangeError, match="cannot be read: no (closing quotation|escaped char)"):
+            split_line(text)
+    else:
+        assert split_line(text) == expected
+
+
 def test_a_quote_that_is_not_closed_is_an_error() -> None:
     with pytest.raises(ChangeError, match="cannot be read: no closing quotation"):
         split_line("drain 'n1")

@@ -75,8 +75,10 @@ def _add_folder_file(collector: Collector, source: Source) -> bool:
         for document in documents(source):
             has_objects = has_objects or _has_kind(document.data)
             foreign.append(document)
-            while has_objects and foreign:
-                collector.add(foreign.pop(0))
+            if has_objects:
+                for each in foreign:
+                    collector.add(each)
+                foreign.clear()
     except NoObjectError:
         return False
     except InputError:

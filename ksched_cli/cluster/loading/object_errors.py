@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +14,6 @@ from ksched_cli.kube.documents import decode_text, locate
 
 Path = tuple[str | int, ...]
 
-_AT = re.compile(r"^(?P<message>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _EXPECTED = re.compile(r"Expected `(?P<expected>[^`]*)`, got `(?P<got>[^`]*)`")
 _LIMIT = re.compile(r"Expected `int` ([<>])= (-?\d+)")
@@ -58,8 +57,10 @@ def decode_error(
     data:   the object's JSON
     prefix: the path of the part that was being decoded, as "metadata.labels"
     """
-    match = _AT.match(str(error))
-    message, path_suffix = (match["message"], match["path"] or "") if match else (str(error), "")
+    # As "Expected `int`, got `str` - at `$.spec.priority`"; what is expected may hold anything.
+    message, at, path_suffix = str(error).removesuffix("`").rpartition(" - at `")
+    if not (at and path_suffix.removeprefix("key in ").startswith("$")):
+        message, path_suffix = str(error), ""
     steps: Path = (*prefix.split("."),) if prefix else ()
     steps += tuple(
         int(index) if index.isdigit() else name or _ANY_KEY
@@ -140,7 +141,8 @@ def _plain(data: msgspec.Raw) -> Any:
 
 def _resolve(value: Any, steps: Path, message: str) -> Path:
     """`steps` with its unknown keys: those that lead to the first value that fits the message."""
-    return next((path for path, leaf in _walk(value, steps) if _fits_message(leaf, message)), steps)
+    fits = _fits(message)
+    return next((path for path, leaf in _walk(value, steps) if fits(leaf)), steps)
 
 
 def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:
@@ -161,12 +163,13 @@ def _walk(value: Any, steps: Path) -> Iterator[tuple[Path, Any]]:
             yield (key, *path), leaf
 
 
-def _fits_message(leaf: Any, message: str) -> bool:
+def _fits(message: str) -> Callable[[Any], bool]:
+    """Tells whether a value may be what the message is about."""
     quantity = _QUANTITY.match(message)
     if quantity is not None:
-        return str(leaf) == quantity["text"]
+        return lambda leaf: str(leaf) == quantity["text"]
     match = _EXPECTED.search(message)
-    return match is None or _TYPE_NAMES.get(type(leaf)) == match["got"]
+    return lambda leaf: match is None or _TYPE_NAMES.get(type(leaf)) == match["got"]
 
 
 def _readable(message: str) -> str:

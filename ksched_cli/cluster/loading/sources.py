@@ -55,6 +55,7 @@ class Document(Struct, frozen=True):
     index:      in the source, from 0
     duplicates: keys that are written twice; known of YAML only
     pieces:     where its parts are in the text, of YAML that was read piece by piece
+    start:      of JSON, where it begins in the source's bytes
     """
 
     source: Source
@@ -62,6 +63,7 @@ class Document(Struct, frozen=True):
     data: msgspec.Raw
     duplicates: tuple[Duplicate, ...] = ()
     pieces: YamlPieces | None = None
+    start: int = 0
 
 
 def documents(source: Source) -> Iterator[Document]:
@@ -101,7 +103,8 @@ def _json_documents(source: Source, data: bytes) -> Iterator[Document]:
         except msgspec.DecodeError as error:
             yield from _yaml_or_error(source, error, len(data) - rest.nbytes)
             return
-        yield Document(source, index, msgspec.Raw(rest[:end]))
+        start = len(source.data) - rest.nbytes
+        yield Document(source, index, msgspec.Raw(rest[:end]), start=start)
         rest, index = rest[end:], index + 1
 
 

@@ -26,7 +26,7 @@ from ksched_cli.cluster.loading.object_errors import (
 from ksched_cli.cluster.loading.sources import Document, looks_like_json
 from ksched_cli.cluster.objects import PodSpec
 from ksched_cli.kube import json_tree
-from ksched_cli.kube.documents import position_at
+from ksched_cli.kube.documents import Lines
 
 # So many objects of each kind are checked, and beyond them every pod template: larger states come
 # from an API server, which drops unknown fields, and checking takes longer than decoding.
@@ -57,7 +57,9 @@ class FieldChecker:
         self._by_place: dict[tuple[str, Path], _UnknownField] = {}
         # By the identity of the specs, which pods of one template share.
         self._by_spec: dict[int, list[_UnknownField]] = {}
+        # The first of the repeated keys, in words, and how many there are.
         self._repeated: list[str] = []
+        self._repeated_count = 0
 
     def check(self, kind: Kind, version: str, data: msgspec.Raw, location: ObjectLocation) -> None:
         """Checks an object, unless enough of its kind are. version: "" for any."""
@@ -84,18 +86,23 @@ class FieldChecker:
 
     def check_keys(self, document: Document) -> None:
         """Notes keys that are written twice in a document."""
-        name = document.source.name
-        for duplicate in document.duplicates:
-            self._repeated.append(_repeated(name, duplicate.line, duplicate.column, duplicate.key))
-        if looks_like_json(document.source) and not document.duplicates:
-            self._repeated += _json_duplicates(document)
+        name, duplicates = document.source.name, document.duplicates
+        free = max(_MAX_WARNINGS - len(self._repeated), 0)
+        self._repeated_count += len(duplicates)
+        self._repeated += [
+            _repeated(name, each.line, each.column, each.key) for each in duplicates[:free]
+        ]
+        if looks_like_json(document.source) and not duplicates:
+            paths = _json_duplicates(document)
+            self._repeated_count += len(paths)
+            self._repeated += _json_repeated(document, paths[:free])
 
     def warnings(self) -> Iterator[str]:
         """A line for every unknown field, however many objects have it, and for every repeated
         key."""
         lines = [*map(_warning, list(self._by_place.values())[:_MAX_WARNINGS]), *self._repeated]
         yield from lines[:_MAX_WARNINGS]
-        total = len(self._by_place) + len(self._repeated)
+        total = len(self._by_place) + self._repeated_count
         if total > _MAX_WARNINGS:
             yield f"{total - _MAX_WARNINGS} more unknown fields and repeated keys"
 
@@ -173,7 +180,8 @@ def _repeated(name: str, line: int, column: int, key: Any) -> str:
     return f"{name}:{line}:{column}: key {json.dumps(key)} is written twice; the last one counts"
 
 
-def _json_duplicates(document: Document) -> list[str]:
+def _json_duplicates(document: Document) -> list[Path]:
+    """The paths of the keys that a document of JSON has twice."""
     data = bytes(memoryview(document.data)[: _MAX_DUPLICATES_JSON + 1])
     if len(data) > _MAX_DUPLICATES_JSON:
         return []
@@ -184,29 +192,33 @@ def _json_duplicates(document: Document) -> list[str]:
     # A dropped key has dropped its colon; what escapes hide, the slower reading shows.
     if data.count(b":") == encoded.count(b":"):
         return []
-    text = data.decode()
-    start = document.source.data.find(data)
-    before = document.source.data[: max(start, 0)].decode("utf-8-sig")
-    whole, lines = before + text, []
     try:
-        duplicates = list(_duplicate_keys(json_tree.parse(text)))
+        return list(_duplicate_keys(json_tree.parse(data.decode())))
     except (json_tree.JsonError, RecursionError):
         return []
-    for path, key in duplicates:
-        offset = json_tree.offset_of(text, path) or 0
-        position = position_at(whole, len(before) + offset)
-        lines.append(_repeated(document.source.name, position.line, position.column, key))
-    return lines
 
 
-def _duplicate_keys(value: Any) -> Iterator[tuple[Path, str]]:
+def _json_repeated(document: Document, paths: list[Path]) -> list[str]:
+    if not paths:
+        return []
+    text = bytes(document.data).decode()
+    before = document.source.data[: document.start].decode("utf-8-sig")
+    offsets, lines = json_tree.Offsets(text), Lines(before + text)
+    answer = []
+    for path in paths:
+        position = lines.position(len(before) + (offsets.of(path) or 0))
+        answer.append(_repeated(document.source.name, position.line, position.column, path[-1]))
+    return answer
+
+
+def _duplicate_keys(value: Any) -> Iterator[Path]:
     if isinstance(value, json_tree.JsonObject):
         if len(value) < len(value.pairs):
             keys = Counter(key for key, _ in value.pairs)
-            yield from (((key,), key) for key, count in keys.items() if count > 1)
+            yield from ((key,) for key, count in keys.items() if count > 1)
         children: Any = value.items()
     else:
         children = enumerate(value) if isinstance(value, list) else ()
     for step, item in children:
-        for path, key in _duplicate_keys(item):
-            yield (step, *path), key
+        for path in _duplicate_keys(item):
+            yield (step, *path)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ksched_cli.cluster.loading.yaml_pieces import YamlPieces
 from ksched_cli.kube import yaml_blocks
-from ksched_cli.kube.documents import read_documents
+from ksched_cli.kube.documents import Lines, read_documents
 from ksched_cli.kube.yaml_blocks import UnsupportedYamlError
 from ksched_cli.kube.yaml_errors import Duplicate, YamlError
 
@@ -45,10 +45,10 @@ class _NotByItselfError(Exception):
 
 def json_documents(text: str) -> Iterator[JsonDocument]:
     """Raises YamlError, RecursionError and ValueError."""
-    count = 0
+    count, lines = 0, Lines(text)
     try:
         for start, end in _document_spans(text):
-            document = _read_document(text, start, end)
+            document = _read_document(text, lines, start, end)
             if document is not None:
                 count += 1
                 yield document
@@ -77,11 +77,11 @@ def _document_spans(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _read_document(text: str, start: int, end: int) -> JsonDocument | None:
-    """None: an empty document. Raises _NotByItselfError."""
+def _read_document(text: str, lines: Lines, start: int, end: int) -> JsonDocument | None:
+    """None: an empty document. lines: of the text. Raises _NotByItselfError."""
     items = _ITEMS.search(text, start, end)
     if items is None:
-        data, repeated = _read_piece(text, start, end)
+        data, repeated = _read_piece(text, lines, start, end)
         if data is None:
             return None
         pieces = YamlPieces(start, end, array("q"))
@@ -101,7 +101,7 @@ def _read_document(text: str, start: int, end: int) -> JsonDocument | None:
     dash = re.compile(rf"^{items[1]}- ", re.MULTILINE)
     bounds = array("q", [match.start() for match in dash.finditer(text, first, last)])
     bounds.append(last)
-    data["items"] = list(_read_items(text, bounds, duplicates))
+    data["items"] = list(_read_items(text, lines, bounds, duplicates))
     pieces = YamlPieces(start, end, bounds)
     return JsonDocument(_encode(data | rest), tuple(duplicates), pieces)
 
@@ -114,18 +114,18 @@ def _end_of_items(text: str, start: int, end: int, column: int) -> int:
 
 
 def _read_items(
-    text: str, bounds: array[int], duplicates: list[Duplicate]
+    text: str, lines: Lines, bounds: array[int], duplicates: list[Duplicate]
 ) -> Iterator[msgspec.Raw]:
     """Each item as JSON, so that no more than one is there as plain data. bounds: see YamlPieces"""
     for begin, end in pairwise(bounds):
-        item, item_duplicates = _read_piece(text, begin, end)
+        item, item_duplicates = _read_piece(text, lines, begin, end)
         if not isinstance(item, list) or len(item) != 1:
             raise _NotByItselfError
         duplicates += item_duplicates
         yield _encode(item[0])
 
 
-def _read_piece(text: str, start: int, end: int) -> tuple[Any, list[Duplicate]]:
+def _read_piece(text: str, lines: Lines, start: int, end: int) -> tuple[Any, list[Duplicate]]:
     """Plain data of a piece of the text, and its duplicates. Raises _NotByItselfError."""
     piece = text[start:end]
     try:
@@ -142,7 +142,9 @@ def _read_piece(text: str, start: int, end: int) -> tuple[Any, list[Duplicate]]:
     if not documents:
         return None, []
     (document,) = documents
-    offset = text.count("\n", 0, start) if document.duplicates else 0
+    if not document.duplicates:
+        return document.data, []
+    offset = lines.position(start).line - 1
     return document.data, [replace(each, line=each.line + offset) for each in document.duplicates]
 
 

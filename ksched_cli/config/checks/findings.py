@@ -44,6 +44,7 @@ class Findings:
     def __init__(self, text: str) -> None:
         self._locator = Locator(text)
         self._findings: dict[tuple[str, str, str], Finding] = {}
+        self._error_paths: set[str] = set()
 
     def error(self, rule: str, path: Path, message: str, hint: str = "") -> None:
         """Adds what kube-scheduler refuses."""
@@ -77,17 +78,15 @@ class Findings:
     def put(self, finding: Finding) -> None:
         """Adds a finding whose position is known."""
         self._findings.setdefault((finding.rule, finding.path, finding.message), finding)
+        if finding.severity is Severity.ERROR:
+            self._error_paths.add(finding.path)
 
     def has_refusals(self) -> bool:
         return any(item.refused for item in self._findings.values())
 
     def has_error_at(self, path: Path) -> bool:
         """Whether an error names a path already."""
-        error_path = path_text(path)
-        return any(
-            item.severity is Severity.ERROR and item.path == error_path
-            for item in self._findings.values()
-        )
+        return path_text(path) in self._error_paths
 
     def sorted(self) -> tuple[Finding, ...]:
         """Errors first, then by place."""

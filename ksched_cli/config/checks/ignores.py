@@ -13,7 +13,9 @@ from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.checks.rules import rules
 from ksched_cli.kube.near_names import did_you_mean
 
-_COMMENT = re.compile(r"(?:^|(?<=\s))#\s*ksched:\s*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M)
+_COMMENT = re.compile(
+    r"(?:^|(?<=\s))#[ \t]*ksched:[ \t]*ignore\b(?:\[(?P<rules>[^\]\n]*)\])?", re.M
+)
 # Of the findings under the rules of later minors, which are made after the others.
 LATER_RULE = "refused-later"
 _HINT = "as # ksched: ignore[weight-zero]; `ksched validate --explain all` lists the rules"
@@ -34,13 +36,15 @@ def ignores(text: str) -> Iterator[Ignore]:
     """Every rule of every comment."""
     if "ksched:" not in text:
         return
+    line, begin, end = 1, 0, 0  # the line and where it begins; where the comment before ends
     for match in _COMMENT.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        begin = text.rfind("\n", 0, match.start()) + 1
-        is_alone = not text[begin : match.start()].strip()
+        start = match.start()
+        line += text.count("\n", end, start)
+        begin = text.rfind("\n", end, start) + 1 or begin
+        is_alone = end <= begin and not text[begin:start].strip()
+        end = match.end()
         for rule in (match["rules"] or "").split(","):
-            column = match.start() - begin + 1
-            yield Ignore(rule.strip(), line + is_alone, line, column)
+            yield Ignore(rule.strip(), line + is_alone, line, start - begin + 1)
 
 
 def without_ignored(
@@ -48,22 +52,25 @@ def without_ignored(
 ) -> tuple[list[Finding], tuple[Finding, ...]]:
     """The findings that remain, with those about the comments themselves; and the silenced ones.
     What kube-scheduler refuses is not silenced."""
-    remaining = list(findings)
-    silenced: list[Finding] = []
+    every = list(findings)
+    by_place: dict[tuple[str, int | None], list[Finding]] = {}
+    for finding in every:
+        by_place.setdefault((finding.rule, finding.line), []).append(finding)
+    silenced: dict[tuple[str, int | None], list[Finding]] = {}
     for ignore in ignores(text):
         if ignore.rule == LATER_RULE:
             continue
-        matching = [
-            finding
-            for finding in remaining
-            if (finding.rule, finding.line) == (ignore.rule, ignore.line)
-        ]
+        place = ignore.rule, ignore.line
+        matching = by_place.get(place, [])
         if matching and not matching[0].refused:
-            silenced += matching
-            remaining = [finding for finding in remaining if finding not in matching]
-        elif not any((item.rule, item.line) == (ignore.rule, ignore.line) for item in silenced):
-            remaining.append(_idle(ignore, is_refused=bool(matching)))
-    return remaining, tuple(silenced)
+            silenced.setdefault(place, []).extend(by_place.pop(place))
+        elif place not in silenced:
+            idle = _idle(ignore, is_refused=bool(matching))
+            every.append(idle)
+            by_place.setdefault((idle.rule, idle.line), []).append(idle)
+    removed = {id(finding) for findings in silenced.values() for finding in findings}
+    remaining = [finding for finding in every if id(finding) not in removed]
+    return remaining, tuple(finding for findings in silenced.values() for finding in findings)
 
 
 def _idle(ignore: Ignore, is_refused: bool) -> Finding:

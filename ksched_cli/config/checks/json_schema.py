@@ -6,6 +6,7 @@ what was likely meant.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,8 +68,8 @@ def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> N
 def _doubled(data: Any, path: Path) -> Iterator[Path]:
     """Keys that a JSON text has twice."""
     if isinstance(data, JsonObject):
-        keys = [key for key, _ in data.pairs]
-        yield from ((*path, key) for key in dict.fromkeys(keys) if keys.count(key) > 1)
+        counts = Counter(key for key, _ in data.pairs)
+        yield from ((*path, key) for key, count in counts.items() if count > 1)
     items = data.items() if isinstance(data, dict) else enumerate(_as_items(data))
     for step, value in items:
         yield from _doubled(value, (*path, step))

@@ -201,14 +201,14 @@ def check_points_of_allowed(
 def _enabled(
     configuration: SchedulerConfiguration,
 ) -> Iterator[tuple[Path, str, PluginSetEntry, set[str]]]:
-    """Path, point, plugin, and the names that come before it in its list."""
+    """Path, point, plugin, and the names before it in its list: a set that grows meanwhile."""
     for index, profile in enumerate(configuration.profiles or ()):
         for point in (*POINT_KEYS, MULTI_POINT):
             earlier: set[str] = set()
             chosen = plugin_set(profile.plugins or Plugins(), point)
             for at, plugin in enumerate(chosen.enabled or ()):
                 yield ("profiles", index, "plugins", point, "enabled", at), point, plugin, earlier
-                earlier = earlier | {plugin.name}
+                earlier.add(plugin.name)
 
 
 def unknown_plugin(name: str, registry: KnownPlugins) -> tuple[str, str]:

@@ -34,7 +34,7 @@ class Remarks:
 
     def __init__(self, text: str) -> None:
         self._locator = Locator(text)
-        self._remarks: list[Remark] = []
+        self._remarks: dict[Remark, None] = {}
 
     def changed(self, path: Path, message: str, hint: str = "") -> None:
         self.add(RemarkKind.CHANGED, path, message, hint)
@@ -50,8 +50,7 @@ class Remarks:
 
     def put(self, remark: Remark) -> None:
         """Adds a remark, unless it is there."""
-        if remark not in self._remarks:
-            self._remarks.append(remark)
+        self._remarks.setdefault(remark)
 
     def in_order(self) -> tuple[Remark, ...]:
         """By line; those about the result last."""

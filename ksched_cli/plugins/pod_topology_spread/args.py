@@ -95,12 +95,14 @@ def validate(args: PodTopologySpreadArgs, path: str) -> list[FieldError]:
     elif args.defaulting_type == "System" and constraints:
         detail = "when .defaultConstraints are not empty"
         errors.append(invalid(type_path, args.defaulting_type, detail))
+    earlier: set[tuple[str, str]] = set()
     for index, constraint in enumerate(constraints):
         where = f"{child(path, 'defaultConstraints')}[{index}]"
         errors += _validate_constraint(constraint, where)
         key = (constraint.topology_key, constraint.when_unsatisfiable)
-        if key in [(item.topology_key, item.when_unsatisfiable) for item in constraints[:index]]:
+        if key in earlier:
             errors.append(duplicate(where, f"{{{key[0]}, {key[1]}}}"))
+        earlier.add(key)
     return distinct(errors)
 
 
