@@ -95,7 +95,7 @@ def validate_folder(path: Path) -> None:
     find_configurations([str(path.parent)])
 
 
-def one_configuration(path: Path) -> None:
+def chosen_configuration(path: Path) -> None:
     read_configuration_text(str(path)).data()
 
 
@@ -237,7 +237,7 @@ CASES = [
     Case(validate, "newlines in a ConfigMap", 400, lambda n: NAMED.format(0) + "    a: " + HEAD.split()[3] + "\n" * n + "    b: c\n", timed=4000),
     Case(validate_folder, "newlines", 400, lambda n: "\n" * n, timed=4000),
     Case(validate_folder, "kinds", 400, lambda n: "kind" + ":\n" * n, timed=4000),
-    Case(one_configuration, "Helm values", 100, lambda n: each("k{}: v\n", n) + "config: |\n" + EMBEDDED),
+    Case(chosen_configuration, "Helm values", 100, lambda n: each("k{}: v\n", n) + "config: |\n" + EMBEDDED),
     Case(named_configuration, "ConfigMaps", 40, lambda n: each(NAMED + EMBEDDED + "---\n", n)),
     Case(names, "names", 100, lambda n: each("P{}\n", n)),
     Case(migration, "predicates", 20, lambda n: json.dumps({"apiVersion": "v1", "kind": "Policy", "predicates": [{"name": f"P{i}"} for i in range(n)]})),

@@ -30,7 +30,7 @@ def test_quotes_and_backslashes_are_read_as_a_shell_reads_them(text: str) -> Non
     try:
         expected = tuple(shlex.split(text))
     except ValueError:
-        with pytest.raises(ChangeError, match="cannot be read: no (closing quotation|escaped char)"):
+        with pytest.raises(ChangeError, match="cannot be read: no "):
             split_line(text)
     else:
         assert split_line(text) == expected
