@@ -254,7 +254,7 @@ CASES = [
     Case(state, "repeated keys", 20, lambda n: each("---\n" + POD.format("p{}", "  priority: 0\n"), n), timed=30),
     Case(state, "repeated keys of JSON", 20, lambda n: "".join(json.dumps(each)[:-1] + ',"spec":{}}' for each in pods(n)), timed=30),
     Case(state, "repeated keys of an object", 40, lambda n: json.dumps(pod("p"))[:-1] + each(',"k{}":{},"k{}":{}', n) + "}"),
-    Case(state, "labels before a wrong one", 40, lambda n: state_of(pod("p", labels={**{f"k{i}": "v" for i in range(n)}, "z": 3}))),
+    Case(state, "labels before a wrong one", 40, lambda n: state_of(pod("p", metadata={"labels": {**dict.fromkeys(map(str, range(n)), "v"), "z": 3}}))),
     Case(state, "a broken end", 20, lambda n: each("---\n" + POD.format("p{}", ""), n) + "---\na: ["),
     Case(state, "logs in a dump", 40, lambda n: json.dumps(node("a")) + each("==== START logs for container c of pod a/p{} ====\nx\n==== END logs for container c of pod a/p{} ====\n", n), timed=500),
     Case(folder, "documents of other things", 40, lambda n: "a: b\n---\n" * n + NODE, timed=300),
