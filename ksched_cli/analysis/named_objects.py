@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from ksched_cli.cluster.objects import Pod
     from ksched_cli.cluster.pod_info import PodInfo
+    from ksched_cli.cluster.state import ClusterState
     from ksched_cli.engine.simulation import Simulation
 
 
@@ -27,17 +29,55 @@ def pod_name(name: str, namespace: str) -> str:
 
 
 def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
-    """By `name`, `namespace/name` or `pod/name`; namespace: of -n. Raises UsageError where there is
-    none, or more than one."""
-    name = pod_name(name, namespace)
-    pods = [pod for pod in simulation.state.pods if name in (pod.key, pod.metadata.name)]
-    pods = [pod for pod in pods if pod.key == name] or pods
+    """By `name`, `namespace/name` or `pod/name`; else by its workload, as KIND/NAME or NAME: the
+    next of the workload's pods in the queue, or the newest. namespace: of -n. Raises UsageError
+    where there is none, or more than one."""
+    state = simulation.state
+    kind = _workload_kind(name)
+    pods = [pod for pod in state.pods if pod.key == name]
+    if not pods and not kind:
+        full = pod_name(name, namespace)
+        pods = [pod for pod in state.pods if full in (pod.key, pod.metadata.name)]
+        pods = [pod for pod in pods if pod.key == full] or pods
+    if not pods:
+        pods = _of_workload(state, name, kind, namespace)
     if len(pods) > 1:
         keys = ", ".join(sorted(pod.key for pod in pods))
         raise UsageError(f'several pods are named "{name}": {keys}; give the namespace too')
     if not pods:
         raise UsageError(_no_such_pod(simulation, name))
     return simulation.catalog.info(pods[0])
+
+
+def _workload_kind(name: str) -> str:
+    """The kind of KIND/NAME, but for a pod's; else ""."""
+    from ksched_cli.scenario.objects import kind_of
+
+    word, slash, _ = name.rpartition("/")
+    kind = kind_of(word) if slash else None
+    return kind.name if kind is not None and kind.name != "Pod" else ""
+
+
+def _of_workload(state: ClusterState, name: str, kind: str, namespace: str) -> list[Pod]:
+    """The next pod of a workload, or the newest; none where there is no such workload. Raises
+    UsageError where there are several."""
+    from ksched_cli.scenario.owned_pods import OwnedPods
+
+    parent, _, own = name.rpartition("/")
+    space = namespace if kind else namespace or parent
+    workloads = {
+        key: pods
+        for key, pods in OwnedPods.of(state.pods).active.items()
+        if key[2] == own and space in ("", key[0]) and kind in ("", key[1])
+    }
+    if len(workloads) > 1:
+        listed = ", ".join(f"{kind.lower()}/{own} of namespace {at}" for at, kind, _ in workloads)
+        raise UsageError(f'several workloads are named "{name}": {listed}; give KIND/NAME and -n')
+    pods = [pod for group in workloads.values() for pod in group]
+    waiting = [pod for pod in pods if not pod.node_name]
+    if waiting:
+        return [min(waiting, key=lambda pod: pod.metadata.creation_timestamp)]
+    return [max(pods, key=lambda pod: pod.metadata.creation_timestamp)] if pods else []
 
 
 def find_pods(simulation: Simulation, names: Iterable[str], namespace: str = "") -> frozenset[str]:
@@ -72,9 +112,13 @@ def owners(simulation: Simulation, pods: Iterable[str]) -> dict[str, str]:
 def _no_such_pod(simulation: Simulation, name: str) -> str:
     from difflib import get_close_matches
 
+    from ksched_cli.scenario.owned_pods import OwnedPods
+
     keys = [pod.key for pod in simulation.state.pods]
     key_of = {key.rpartition("/")[2]: key for key in keys}
-    matches = get_close_matches(name, [*keys, *key_of], n=3)
+    for _, kind, workload in OwnedPods.of(simulation.state.pods).active:
+        key_of[workload] = f"{kind.lower()}/{workload}"
+    matches = get_close_matches(name, [*keys, *key_of, *key_of.values()], n=3)
     suggestions = ", ".join(dict.fromkeys(key_of.get(match, match) for match in matches))
     message = f'no pod "{name}" in the state ({len(keys)} pods)'
     return f"{message}; did you mean {suggestions}?" if suggestions else message

@@ -64,7 +64,7 @@ def capacity(
         str | None,
         typer.Argument(
             metavar="POD",
-            help=f"{POD_HELP}; or a workload, as deployment/web",
+            help=POD_HELP,
             autocompletion=complete_pod,
         ),
     ] = None,

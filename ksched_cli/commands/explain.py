@@ -79,7 +79,7 @@ def _explain_pod(
     from ksched_cli.report.table import PAGE
 
     simulation = runs.open_simulation(runs.run_of(options))
-    pod = named_objects.find_pod(simulation, name, options.namespace)
+    pod = runs.find_pod(simulation, name, options.namespace)
     named_objects.check_nodes(simulation, nodes)
     is_table = options.output in (Form.TABLE, Form.WIDE, Form.NAME)
     all_details = bool(nodes or top) or not is_table

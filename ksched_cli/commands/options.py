@@ -25,7 +25,7 @@ class Before:
     parameter: str
 
 
-POD_HELP = "name, namespace/name or pod/name"
+POD_HELP = "name, namespace/name or pod/name; or a workload's, as deployment/web"
 
 State = Annotated[
     list[str] | None,

@@ -36,7 +36,6 @@ def preempt(
     or would after evictions, 1 when it would not or the scheduler never looks at it, 3 when a
     plugin's failure leaves it undecided.
     """
-    from ksched_cli.analysis import named_objects
     from ksched_cli.analysis import preempt as analysis
     from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands import runs
@@ -46,7 +45,7 @@ def preempt(
     from ksched_cli.report.table import PAGE
 
     simulation = runs.open_simulation(runs.run_of(options))
-    info = named_objects.find_pod(simulation, pod, options.namespace)
+    info = runs.find_pod(simulation, pod, options.namespace)
     answer = analysis.preempt(
         simulation,
         info,

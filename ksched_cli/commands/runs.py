@@ -17,6 +17,7 @@ from ksched_cli.commands.output import note, set_release, warn
 from ksched_cli.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from ksched_cli.cluster.pod_info import PodInfo
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.commands.options import ReplayableOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
@@ -234,6 +235,17 @@ def open_simulation(run: Run, watch: Watch | None = None) -> Simulation:
     simulation = opener(run).simulation(run, watch)
     introduce(simulation)
     return simulation
+
+
+def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:
+    """The pod that is named, or the next or newest of a workload; says which. Raises UsageError."""
+    from ksched_cli.analysis import named_objects
+
+    pod = named_objects.find_pod(simulation, name, namespace)
+    if pod.name != name.rpartition("/")[2]:
+        which = "the newest" if pod.pod.node_name else "the next in the queue"
+        note(f"{name}: {pod.key}, {which} of its pods")
+    return pod
 
 
 def introduce(*simulations: Simulation) -> None:
