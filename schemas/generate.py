@@ -1,4 +1,4 @@
-"""Writes the schemas of configurations and of project files from the types that decode them.
+"""Writes the schemas of this folder from the types that decode or are the documents.
 
 python -m ksched_cli.schemas.generate
 """
@@ -7,45 +7,58 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.pending import PendingReport
+from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.schedule import ScheduleResult
+from ksched_cli.answers import Answer
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import project_type
 from ksched_cli.config.schema import configuration_schema
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
+from ksched_cli.schemas.of_types import DIALECT, schema_of
+from ksched_cli.schemas.state import state_schema
 
-FILE = Path(__file__).with_name("configuration.json")
-PROJECT = Path(__file__).with_name("project.json")
+FOLDER = Path(__file__).parent
+# File → the answers that it describes.
+ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
+    "capacity_result": (CapacityResult, NodesNeeded),
+    "explanation": (Explanation,),
+    "pending_report": (PendingReport,),
+    "preemption_result": (PreemptionResult,),
+    "schedule_result": (ScheduleResult,),
+}
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 
 
-def on_one_line(document: str) -> str:
-    """JSON text with every list of scalars on a line."""
-    return _SCALARS.sub(lambda match: f"[{' '.join(match[1].split())}]", document)
+def texts() -> dict[str, str]:
+    """The whole of every file, by its name."""
+    schemas = {name: schema_of(_title(types), types) for name, types in ANSWERS.items()}
+    schemas["configuration"] = configuration_schema(registry_of(release_of()))
+    schemas["state"] = state_schema()
+    title = f"{PROJECT_FILE}: settings of the files below its folder"
+    head = {"$schema": DIALECT, "title": title}
+    schemas["project"] = head | msgspec.json.schema(project_type())
+    return {name: _text(schema) for name, schema in schemas.items()}
 
 
-def text() -> str:
-    """The whole of configuration.json."""
-    return _written(configuration_schema(registry_of(release_of())))
+def _title(types: Sequence[type[Answer]]) -> str:
+    return f"What `ksched {types[0].COMMAND}` prints"
 
 
-def project_text() -> str:
-    """The whole of project.json."""
-    head = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"{PROJECT_FILE}: settings of the files below its folder",
-    }
-    return _written({**head, **msgspec.json.schema(project_type())})
-
-
-def _written(schema: dict[str, Any]) -> str:
-    return on_one_line(json.dumps(schema, indent=2)) + "\n"
+def _text(schema: Mapping[str, object]) -> str:
+    """JSON with every list of scalars on a line."""
+    document = json.dumps(schema, indent=2, ensure_ascii=False)
+    return _SCALARS.sub(lambda match: f"[{' '.join(match[1].split())}]", document) + "\n"
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
-    PROJECT.write_text(project_text(), encoding="utf-8")
+    for name, text in texts().items():
+        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")

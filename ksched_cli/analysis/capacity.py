@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from dataclasses import replace as replaced
 from itertools import count, islice
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
-from msgspec import structs
+from msgspec import field, structs
 
+from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
@@ -23,7 +27,6 @@ from ksched_cli.engine.queue import for_other_scheduler
 from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Focus, Simulation
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.status import Status
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
@@ -34,73 +37,82 @@ from ksched_cli.scenario.targets import Target
 LINEAR_MAX = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     """How many more copies of a pod fit.
 
-    count:      all of them
-    nodes:      node → how many, of the nodes that take any, by name
-    limited_by: why the first that does not fit does not, as kube-scheduler would say it
-    stopped_at: the maximum, where it was reached, else None
-    gated:      why the pod is not in the queue; its copies then came after all others
-    undecided:  a plugin's defect ended the attempt of a copy
-    workload:   of whose next replica they are copies, as "Deployment default/web", or ""
+    pod: the pod that is copied
+    workload: the workload whose next replica that is, as "Deployment default/web"; else null
+    count: how many more copies fit
+    nodes: node → how many, of the nodes that take any
+    limited_by: why the first copy that does not fit does not
+    stopped_at: --max, where it was reached
+    gated: what keeps the pod out of the queue; its copies then came after all others
+    undecided: a plugin's failure ended the attempt of a copy
     """
 
+    COMMAND: ClassVar = "capacity"
+
+    kind: Literal["CapacityResult"] = "CapacityResult"
     pod: str
+    workload: str | None = None
     profile: str
-    count: int = 0
-    nodes: Mapping[str, int] = field(default_factory=dict)
+    count: Count = 0
+    nodes: Mapping[str, Rank] = field(default_factory=dict)
     limited_by: str = ""
-    stopped_at: int | None = None
-    gated: Status | None = None
-    undecided: bool = False
-    workload: str = ""
+    stopped_at: Rank | None = None
+    gated: PluginStatus | None = None
+    undecided: Annotated[bool, HIDDEN] = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What a run with so many more nodes came to. evicted: pods that made room for others."""
+class Trial(Part, frozen=True):
+    """What a run with so many more nodes came to.
 
-    nodes: int
-    pending: int
-    evicted: int
+    nodes: how many copies of the node
+    evicted: pods that made room for others
+    """
+
+    nodes: Count
+    pending: Count
+    evicted: Count
 
 
-@dataclass(frozen=True, slots=True)
-class NodesNeeded:
+class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     """The fewest copies of a node with which every pod gets a node and none is evicted.
 
-    count:      None where no number helps
+    like: the node that is copied
+    nodes_needed: null where no number helps
     limited_by: then, why a pod that stays pending does
-    trials:     the runs made, in their order
-    undecided:  a plugin's defect left a pod undecided
+    runs: the runs made, in their order
+    undecided: a plugin's failure left a pod undecided
     """
 
+    COMMAND: ClassVar = "capacity --pending"
+
+    kind: Literal["CapacityResult"] = "CapacityResult"
     like: str
-    count: int | None
+    nodes_needed: Count | None
     limited_by: str = ""
-    trials: tuple[Trial, ...] = ()
-    undecided: bool = False
+    runs: tuple[Trial, ...] = ()
+    undecided: Annotated[bool, HIDDEN] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
     """What is to be copied. simulation: has not run yet; replicas, workload: as `capacity` and
-    Capacity have them"""
+    CapacityResult have them"""
 
     simulation: Simulation
     pod: Pod
     replicas: tuple[Pod, ...] = ()
     workload: str = ""
 
-    def answer(self, maximum: int, alone: bool = False) -> Capacity:
+    def answer(self, maximum: int, alone: bool = False) -> CapacityResult:
         """How many fit, up to the maximum. Raises UsageError, see `capacity`."""
         replicas = self.replicas if len(self.replicas) > 1 else ()
         answer = capacity(
             self.simulation, self.pod, maximum=maximum, alone=alone, replicas=replicas
         )
-        return replace(answer, workload=self.workload)
+        return structs.replace(answer, workload=self.workload or None)
 
 
 def copies_of(opener: Opener, run: Run, simulation: Simulation, name: str, maximum: int) -> Copies:
@@ -145,7 +157,7 @@ def capacity(
     maximum: int,
     alone: bool = False,
     replicas: Sequence[Pod] = (),
-) -> Capacity:
+) -> CapacityResult:
     """Runs the simulation, which must not have run before.
 
     pod:   one that waits in the state, whose turn the copies take; of any other, the copies come
@@ -160,11 +172,11 @@ def capacity(
     name = pod.spec.scheduler_name
     if name not in simulation.frameworks:
         why = f"the scheduler never looks at it: it is {for_other_scheduler(name)}"
-        return Capacity(pod.key, name, limited_by=why)
+        return CapacityResult(pod=pod.key, profile=name, limited_by=why)
     info = simulation.catalog.info(pod)
     if all(info.uid != pending.uid for pending in simulation.pending()):
         info = _add_newcomer(simulation, pod)
-    answer = Capacity(pod.key, name)
+    answer = CapacityResult(pod=pod.key, profile=name)
 
     def take_turn(turn: PodInfo) -> None:
         nonlocal answer
@@ -181,8 +193,10 @@ def capacity(
         gated = None
     simulation.focus = None
     if gated is not None:
-        answer = replace(_place_copies(simulation, info, maximum, replicas)[0], gated=gated)
-    return replace(answer, pod=pod.key)
+        answer = _place_copies(simulation, info, maximum, replicas)[0]
+    return structs.replace(
+        answer, pod=pod.key, gated=PluginStatus.of(gated) if gated is not None else None
+    )
 
 
 def _check_ungrouped(simulation: Simulation, pod: Pod) -> None:
@@ -238,7 +252,7 @@ def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
 
 def _place_copies(
     simulation: Simulation, pod: PodInfo, maximum: int, replicas: Sequence[Pod]
-) -> tuple[Capacity, bool]:
+) -> tuple[CapacityResult, bool]:
     """Places copies until one does not fit; and whether any took a node, be it for a time."""
     options, start = simulation.options, simulation.pipeline.search.next_start
     framework = simulation.frameworks[pod.spec.scheduler_name]
@@ -246,7 +260,7 @@ def _place_copies(
         framework.answer_cache.expect([pod, pod])
     keys: list[str] = []
     limited_by, undecided = "", False
-    simulation.options = replace(options, preempt=False)
+    simulation.options = replaced(options, preempt=False)
     for copy in islice(replicas or _copies(simulation, pod.pod), maximum):
         info = simulation.catalog.info(copy)
         attempt = simulation.outcomes(info)[-1].attempt
@@ -263,9 +277,9 @@ def _place_copies(
         limited_by = _end_waiting(simulation, keys) or limited_by
     nodes = Counter(simulation.placements[key] for key in keys if key in simulation.placements)
     placed = nodes.total()
-    answer = Capacity(
-        pod.key,
-        framework.profile.scheduler_name,
+    answer = CapacityResult(
+        pod=pod.key,
+        profile=framework.profile.scheduler_name,
         count=placed,
         nodes=dict(sorted(nodes.items())),
         limited_by=limited_by,
@@ -311,7 +325,13 @@ def nodes_needed(like: str, run_with: Callable[[int], RunRecord]) -> NodesNeeded
     if enough:
         record = run(enough)
     if record.pending or record.evicted:
-        return NodesNeeded(like, None, _why_pending(record), tuple(trials), failed)
+        return NodesNeeded(
+            like=like,
+            nodes_needed=None,
+            limited_by=_why_pending(record),
+            runs=tuple(trials),
+            undecided=failed,
+        )
     low = 0
     while enough - low > 1:
         middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
@@ -319,7 +339,7 @@ def nodes_needed(like: str, run_with: Callable[[int], RunRecord]) -> NodesNeeded
             enough = middle
         else:
             low = middle
-    return NodesNeeded(like, enough, "", tuple(trials), failed)
+    return NodesNeeded(like=like, nodes_needed=enough, runs=tuple(trials), undecided=failed)
 
 
 def _why_pending(record: RunRecord) -> str:

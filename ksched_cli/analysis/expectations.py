@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import structs
 
-from ksched_cli.analysis.capacity import Capacity, copies_of
+from ksched_cli.analysis.capacity import CapacityResult, copies_of
 from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
 from ksched_cli.cluster.state import ClusterState
@@ -49,7 +49,7 @@ class Outcome:
     node_labels: Mapping[str, Mapping[str, str]]
     nodes_used: int
     usage: Mapping[str, Utilization]
-    capacity: Callable[[str, int], Capacity]
+    capacity: Callable[[str, int], CapacityResult]
     waits: Mapping[str, int] | None = None
     node_hours: float | None = None
     undecided: bool = False
@@ -334,7 +334,7 @@ def outcome_of(opener: Opener, run: Run, simulation: Simulation) -> Outcome:
     for eviction in record.evicted:
         nodes.pop(eviction.pod, None)
 
-    def capacity(name: str, maximum: int) -> Capacity:
+    def capacity(name: str, maximum: int) -> CapacityResult:
         return copies_of(opener, run, opener.simulation(run), name, maximum).answer(maximum)
 
     return Outcome(
@@ -365,7 +365,7 @@ def outcome_of_replay(
     state, now = replay.state(), replay.clock.now
     at_end = structs.replace(run, timeline="", until="", autoscaler="", evict_at_once=False)
 
-    def capacity(name: str, maximum: int) -> Capacity:
+    def capacity(name: str, maximum: int) -> CapacityResult:
         simulation = opener.simulation(at_end, state=state)
         return copies_of(opener, at_end, simulation, name, maximum).answer(maximum)
 

@@ -7,17 +7,25 @@ The detail is of all nodes, and of all plugins, on the cluster as that attempt f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from msgspec import Struct, structs
-from msgspec import field as struct_field
+from msgspec import field
+from msgspec.structs import replace
 
-from ksched_cli.analysis.funnel import FilterStep, funnel
-from ksched_cli.analysis.reasons import FITTING, Distance, Reason, distances, reasons
+from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of
+from ksched_cli.analysis.reasons import (
+    FITTING,
+    Distance,
+    FilterStep,
+    Reason,
+    distances,
+    funnel,
+    reasons,
+)
 from ksched_cli.analysis.turn import take_turn
+from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find
@@ -26,86 +34,97 @@ from ksched_cli.engine.records import Attempt, NodeScore
 from ksched_cli.engine.scheduling_cycle import TieBreak, first_by_name
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.runtime import Framework
-from ksched_cli.framework.status import Code, Rejection, Status
+from ksched_cli.framework.status import Code
 
 NEVER_PREEMPTS = "Never"
 
 
-class NodeExplanation(Struct, frozen=True):
-    """rejections: empty where the node fits; then scores, total and rank (ties share one).
+class NodeExplanation(Part, frozen=True):
+    """What plugins answer about a node.
 
+    rejections: of every plugin that rejects it; empty where the node fits
+    total: the sum of its weighted scores; null where it does not fit
+    rank: among all nodes that fit; equal totals share one
     distance: how far the node is from fitting
     """
 
     node: str
-    rejections: tuple[Rejection, ...] = ()
-    scores: Mapping[str, NodeScore] = struct_field(default_factory=dict)
+    fits: bool
+    rejections: tuple[NodeRejection, ...] = ()
+    scores: Mapping[str, NodeScore] = field(default_factory=dict)
     total: int | None = None
-    rank: int | None = None
-    distance: Distance = FITTING
+    rank: Rank | None = None
+    distance: Annotated[Distance, HIDDEN] = FITTING
 
 
-class BestNode(NamedTuple):
-    """The node with the highest total of all that fit, and that total. Among equal ones it is the
-    one taken, else the first by name."""
+class BestNode(Part, frozen=True):
+    """The node with the highest total. Among equal ones it is the one taken, else the first by
+    name."""
 
     node: str
     score: int
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """node: the one taken, or ""; running_on: the node it runs on already, or "".
+class Explanation(StateAnswer, frozen=True, kw_only=True):
+    """Why a pod goes where it goes.
 
-    nodes:       all of them, or those selected; totals and ranks are among all that fit
-    requested:   the nodes that were asked about by name
-    node_count:  how many nodes the cluster has
-    evaluated:   how many nodes the attempt looked at, as kube-scheduler counts them
-    score:       the node's total among those, where nodes were scored
-    ties:        the nodes that had the same total, where more than one
-    margin:      by how much the node beats the next that is not tied with it; None without a next
-    best_of_all: a choice that might be made, had all nodes been looked at
-    feasible:    how many of all nodes fit
-    rank:        among them, of the node the pod runs on, else of the one taken
-    sampled:     how many fitting nodes are enough for an attempt
-    message:     kube-scheduler's, or what else ended the attempt
-    evicts:      pods evicted for it
-    evicted_by:  the pod for which it is evicted later in the run, or ""
-    gated:       why the pod is not in the queue at all
-    ignored:     why the scheduler never looks at it, in words that follow "it is", or ""
-    undecided:   a plugin's defect ended the attempt
-    may_preempt: evictions might make room: on some node no more is in the way than pods of lower
-                 priority might be
-    reasons:     why nodes do not fit, counted over all of them
-    funnel:      how many nodes each plugin leaves, in the order in which they are asked
+    node: the node to take; empty where none fits
+    running_on: the node the pod runs on already; empty where it does not
+    evaluated: how many nodes the attempt looked at
+    score: the node's total among them; null where nodes were not scored
+    best_of_all: the best of all nodes, had all been looked at; null where none fits
+    feasible: how many of all nodes fit
+    rank: among these, of the node the pod runs on, else of the one taken
+    ties: the nodes that had the same total, where more than one
+    margin: points ahead of the next node that is not tied
+    message: kube-scheduler's, or what else ended the attempt
+    gated: why the pod is not in the queue
+    ignored: why the scheduler never looks at the pod, in words that follow "it is"; empty where it
+             does
+    undecided: a plugin's failure ended the attempt
+    evicts: pods evicted for it
+    evicted_by: the pod for which it is evicted later in the run; empty where it is not
+    may_preempt: evicting pods of lower priority might make room
+    nodes_to_find: how many fitting nodes kube-scheduler would stop at
+    reasons: why nodes do not fit, counted over all of them; that of the node nearest to fitting
+             first
+    funnel: how many nodes the plugins leave, one after the other in the order in which they are
+            asked
+    nodes: by name: all nodes, or those that --node and --top select, with the one to take
+    requested: the nodes that were asked about by name
+    node_count: how many nodes the cluster has
     """
 
+    COMMAND: ClassVar = "explain"
+
+    kind: Literal["Explanation"] = "Explanation"
     pod: str
     profile: str
-    nodes: tuple[NodeExplanation, ...] = ()
-    requested: tuple[str, ...] = ()
     node: str = ""
     running_on: str = ""
-    node_count: int = 0
-    evaluated: int = 0
+    evaluated: Count = 0
     score: int | None = None
+    best_of_all: BestNode | None = None
+    feasible: Count = 0
+    rank: Rank | None = None
     ties: tuple[str, ...] = ()
     margin: int | None = None
-    best_of_all: BestNode | None = None
-    feasible: int = 0
-    rank: int | None = None
-    sampled: int = 0
     message: str = ""
     error: str = ""
-    evicts: tuple[str, ...] = ()
-    evicted_by: str = ""
-    pre_filter: Status | None = None
-    gated: Status | None = None
+    gated: PluginStatus | None = None
     ignored: str = ""
     undecided: bool = False
+    evicts: tuple[str, ...] = ()
+    evicted_by: str = ""
     may_preempt: bool = False
+    pre_filter: PluginStatus | None = None
+    nodes_to_find: Count = 0
     reasons: tuple[Reason, ...] = ()
     funnel: tuple[FilterStep, ...] = ()
+    nodes: tuple[NodeExplanation, ...] = ()
+    notes: tuple[str, ...] = ()
+    requested: Annotated[tuple[str, ...], HIDDEN] = ()
+    node_count: Annotated[int, HIDDEN] = 0
 
 
 def explain(
@@ -121,7 +140,9 @@ def explain(
     profile = pod.spec.scheduler_name
     ignored = why_ignored(pod.pod, simulation.frameworks)
     if ignored:
-        return Explanation(pod.key, profile, ignored=ignored, running_on=pod.pod.node_name)
+        return Explanation(
+            pod=pod.key, profile=profile, ignored=ignored, running_on=pod.pod.node_name
+        )
     if pod.pod.node_name:
         simulation.queue()
         with simulation.without_pod(pod) as (unplaced, _):
@@ -133,7 +154,7 @@ def explain(
     return replace(
         answer,
         node=attempt.node,
-        best_of_all=best._replace(node=attempt.node) if best and rank == 1 else best,
+        best_of_all=replace(best, node=attempt.node) if best and rank == 1 else best,
         evaluated=attempt.evaluated,
         score=attempt.score,
         ties=attempt.ties,
@@ -143,8 +164,8 @@ def explain(
         error=attempt.error,
         evicts=turn.evicts,
         evicted_by=turn.evicted_by,
-        pre_filter=attempt.pre_filter,
-        gated=turn.gated,
+        pre_filter=status_of(attempt.pre_filter),
+        gated=status_of(turn.gated),
         undecided=turn.failed,
         may_preempt=answer.may_preempt and not attempt.node,
     )
@@ -225,7 +246,7 @@ class _View:
         evaluation, nodes = self._evaluation, list(self.explanation.nodes)
         if evaluation is not None and nodes[row].scores:
             scores = evaluation.with_score_details(nodes[row].scores, row)
-            nodes[row] = structs.replace(nodes[row], scores=scores)
+            nodes[row] = replace(nodes[row], scores=scores)
             self.explanation = replace(self.explanation, nodes=tuple(nodes))
 
 
@@ -256,10 +277,10 @@ def _of_all_nodes(
         margin=best - int(below.max()) if fits and len(below) else None,
         best_of_all=BestNode(node, best) if fits else None,
         feasible=len(rows) if fits else 0,
-        sampled=feasible_nodes_to_find(percentage, len(names)),
+        nodes_to_find=feasible_nodes_to_find(percentage, len(names)),
         message="" if fits or evaluation.error else evaluation.fit_error(),
         error=evaluation.error,
-        pre_filter=evaluation.pre_filter,
+        pre_filter=status_of(evaluation.pre_filter),
         may_preempt=_may_preempt(evaluation),
         reasons=() if evaluation.error else reasons(evaluation),
         funnel=() if evaluation.error else funnel(evaluation),
@@ -292,9 +313,11 @@ def _nodes(evaluation: Evaluation, all_details: bool) -> tuple[NodeExplanation, 
     ranks = _ranks(totals)
     scores = evaluation.scores_by_node(None if all_details else ()) if totals else {}
     return tuple(
-        NodeExplanation(name, (), scores[name], totals[name], ranks[totals[name]])
+        NodeExplanation(name, True, (), scores[name], totals[name], ranks[totals[name]])
         if name in totals
-        else NodeExplanation(name, tuple(rejections[row]), distance=away.at(row))
+        else NodeExplanation(
+            name, False, tuple(map(NodeRejection.of_node, rejections[row])), distance=away.at(row)
+        )
         for row, name in enumerate(names)
     )
 

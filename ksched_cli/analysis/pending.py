@@ -6,9 +6,10 @@ look the same are evaluated once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from ksched_cli.analysis.reasons import Reason, reasons
+from ksched_cli.answers import Count, Part, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
@@ -19,39 +20,48 @@ HASH_LABEL = "pod-template-hash"
 POD = "Pod"
 
 
-@dataclass(frozen=True, slots=True)
-class PendingGroup:
+class PendingGroup(Part, frozen=True):
     """Pods of one owner that stay pending with the same message.
 
-    owner:     Kind/name of the controller, of a Deployment where its ReplicaSet is; Pod/name of a
-               pod that has none
-    pods:      their keys, in queue order
-    reasons:   of the first of them; empty where nodes fit, or the attempt broke
-    undecided: a plugin's defect ended the last attempt of one of them
+    owner: Kind/name of the controller, of a Deployment where its ReplicaSet is; Pod/name of a pod
+           that has none
+    pods: in queue order
+    undecided: a plugin's failure ended an attempt of one of them
+    reasons: of the first of them, that of the node nearest to fitting first; empty where nodes fit,
+             or the attempt broke
     """
 
     owner: str
     namespace: str
     pods: tuple[str, ...]
     message: str
-    reasons: tuple[Reason, ...] = ()
     undecided: bool = False
+    reasons: tuple[Reason, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PendingReport:
-    """groups: those of the most pods first. nodes: how many the cluster has; gated, ignored: how
-    many pods no attempt was made for, see RunRecord."""
+class PendingSummary(Part, frozen=True):
+    """Counts of pods, and of the cluster's nodes.
 
+    gated, ignored: no attempt was made for them
+    """
+
+    pending: Count
+    gated: Count
+    ignored: Count
+    nodes: Count
+
+
+class PendingReport(StateAnswer, frozen=True, kw_only=True):
+    """Why pods stay pending.
+
+    groups: pods of one owner that stay pending with the same message; those of the most pods first
+    """
+
+    COMMAND: ClassVar = "explain --pending"
+
+    kind: Literal["PendingReport"] = "PendingReport"
     groups: tuple[PendingGroup, ...]
-    nodes: int
-    gated: int = 0
-    ignored: int = 0
-
-    @property
-    def pending(self) -> int:
-        """How many pods stay pending."""
-        return sum(len(group.pods) for group in self.groups)
+    summary: PendingSummary
 
 
 def pending_report(simulation: Simulation) -> PendingReport:
@@ -73,9 +83,12 @@ def pending_report(simulation: Simulation) -> PendingReport:
             by_look[look] = _reasons(simulation, first)
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.failed for key in keys)
-        report.append(PendingGroup(name, namespace, keys, message, by_look[look], undecided))
+        report.append(PendingGroup(name, namespace, keys, message, undecided, by_look[look]))
     report.sort(key=lambda group: -len(group.pods))
-    return PendingReport(tuple(report), len(simulation.snapshot), len(run.gated), len(run.ignored))
+    summary = PendingSummary(
+        len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
+    )
+    return PendingReport(groups=tuple(report), summary=summary)
 
 
 def owner(pod: PodInfo) -> str:

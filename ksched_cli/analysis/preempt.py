@@ -8,10 +8,15 @@ the profile's PostFilter plugins, as in an attempt.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal
 
-from ksched_cli.analysis.shortfall import shortfalls
+from msgspec import field
+from msgspec.structs import replace
+
+from ksched_cli.analysis.attempts import CodeName, NodeRejection, PluginStatus, code_name, status_of
+from ksched_cli.analysis.reasons import shortfalls
 from ksched_cli.analysis.turn import take_turn
+from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.queue import why_ignored
@@ -19,101 +24,130 @@ from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,
-    CriterionStep,
     Preemption,
     PreemptionRequest,
     Victims,
 )
-from ksched_cli.framework.status import Code, Rejection, Status
+from ksched_cli.framework.status import Code, Rejection
 from ksched_cli.plugins.default_preemption.choice import ranked
 
 FITS = "it fits without evictions"
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A pod that would leave. started: "" where it has not; pdb_violated_by: the budgets violated;
-    rejection: why it could not come back, None where that is not recorded."""
+class Victim(Part, frozen=True):
+    """A pod that would leave.
+
+    start_time: empty where the pod has not started
+    violates: disruption budgets that the eviction violates
+    cannot_stay: what rejected the node when the pod was put back
+    """
 
     pod: str
     priority: int
-    started: str
-    pdb_violated_by: tuple[str, ...] = ()
-    rejection: Rejection | None = None
+    start_time: str
+    violates: tuple[str, ...] = ()
+    cannot_stay: NodeRejection | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateNode:
-    """A node to make room on. reprieved: pods of lower priority that may stay."""
+class CandidateNode(Part, frozen=True):
+    """A node to make room on.
+
+    victims: most important first
+    reprieved: pods of lower priority that may stay
+    """
 
     node: str
     victims: tuple[Victim, ...]
-    pdb_violations: int
+    pdb_violations: Count
     reprieved: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NonCandidateNode:
-    """A node where evictions do not help.
+class NonCandidateNode(Part, frozen=True, kw_only=True, omit_defaults=True):
+    """A node where evictions do not help, and what rejects it.
 
-    removed: without how many pods of lower priority the pod does not fit either; None where the
-             reason is none that pods could take with them
-    shortfall: the missing share of the resource that lacks most, its pods counted (shortfall.py)
+    pods_removed: how many pods of lower priority were tried without; null where no pod is the
+                  reason
+    plugin: missing where none is named, as of an extender
+    shortfall: the missing share of the resource that lacks most, its pods counted
     """
 
     node: str
-    rejection: Rejection
-    removed: int | None = None
-    shortfall: float = 0.0
+    pods_removed: Count | None
+    plugin: str = ""
+    code: CodeName
+    reasons: tuple[str, ...]
+    details: tuple[str, ...]
+    shortfall: Annotated[float, HIDDEN] = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionAnswer:
-    """What an attempt to preempt would come to.
+class Criterion(Part, frozen=True):
+    """A criterion as applied.
 
-    fits:       where the pod fits without evictions; then nothing else is asked
-    may:        whether the pod may preempt, else why_not
-    candidates: the one taken first, then the others, best first
-    unsearched: nodes not looked at, as there were candidates enough
-    num_candidates: how many candidates are enough
-    node:       the one taken, or ""; steps: the criteria asked, the last one decided
-    victims:    the pods that leave it; fewer than the candidate's where an extender spares some
-    lapsing:    pods of lower priority whose nomination to that node would lapse
-    nominated:  the node that the pod was promised before, or ""
-    running_on: the node the pod runs on and was taken off for the question, or ""
-    message:    what kube-scheduler would say of a pod that stays pending
-    error:      what broke
-    gated:      why the pod is not in the queue at all
-    goes_to:    the node that the pod has at the end of its last attempt, or ""
-    evaluated:  how many nodes the deciding attempt looked at, as kube-scheduler counts them
-    ignored:    why the scheduler never looks at the pod, in words that follow "it is", or ""
-    undecided:  a plugin's defect ended the attempt
+    best: the best value, as text
+    nodes_left: how many nodes have it
     """
 
+    criterion: str
+    best: str
+    nodes_left: Rank
+
+
+class PreemptionResult(StateAnswer, frozen=True, kw_only=True):
+    """What an attempt to preempt would come to.
+
+    running_on: the node the pod runs on and was taken off for the question; empty where it does not
+                run
+    nominated_node: the node that the pod was nominated to before; empty without
+    gated: why the pod is not in the queue
+    ignored: why the scheduler never looks at the pod, in words that follow "it is"; empty where it
+             does
+    undecided: a plugin's failure ended the attempt
+    goes_to: the node the pod has in the end; empty where it stays pending
+    evaluated: how many nodes the attempt looked at
+    fits: where the pod fits without evictions; then nothing else is asked
+    reason: why the pod may not preempt, or need not
+    node: the node to make room on; empty where there is none
+    victims: the pods that leave the node, most important first; fewer than the candidate's where an
+             extender spares some
+    criterion: what decided between the candidates
+    criteria: every criterion asked, in order; the last one decided
+    ties: equally good candidates, where more than one
+    lapsing_nominations: pods of lower priority that would lose their nomination to the node
+    candidates: the node taken first, then the others, best first
+    num_candidates: how many candidates are enough
+    not_candidates: nodes where evictions do not help, and why
+    not_searched: nodes not looked at, as there were candidates enough
+    message: what kube-scheduler says where the pod stays pending
+    """
+
+    COMMAND: ClassVar = "preempt"
+
+    kind: Literal["PreemptionResult"] = "PreemptionResult"
     pod: str
     profile: str
     priority: int
-    fits: tuple[str, ...] = ()
-    may: bool = True
-    why_not: str = ""
-    candidates: tuple[CandidateNode, ...] = ()
-    non_candidates: tuple[NonCandidateNode, ...] = ()
-    unsearched: tuple[str, ...] = ()
-    num_candidates: int = 0
-    node: str = ""
-    victims: tuple[str, ...] = ()
-    ties: tuple[str, ...] = ()
-    steps: tuple[CriterionStep, ...] = ()
-    lapsing: tuple[str, ...] = ()
-    nominated: str = ""
     running_on: str = ""
-    message: str = ""
-    error: str = ""
-    gated: Status | None = None
-    goes_to: str = ""
-    evaluated: int = 0
+    nominated_node: str = ""
+    gated: PluginStatus | None = None
     ignored: str = ""
     undecided: bool = False
+    goes_to: str = ""
+    evaluated: Count = 0
+    fits: tuple[str, ...] = ()
+    may_preempt: bool = True
+    reason: str = ""
+    node: str = ""
+    victims: tuple[str, ...] = ()
+    criterion: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    ties: tuple[str, ...] = ()
+    lapsing_nominations: tuple[str, ...] = ()
+    candidates: tuple[CandidateNode, ...] = ()
+    num_candidates: Count = field(default=0, name="candidatesWanted")
+    not_candidates: tuple[NonCandidateNode, ...] = ()
+    not_searched: tuple[str, ...] = ()
+    message: str = ""
+    error: str = ""
 
     @property
     def is_yes(self) -> bool:
@@ -123,19 +157,19 @@ class PreemptionAnswer:
 
 def preempt(
     simulation: Simulation, pod: PodInfo, *, everything: bool = False, alone: bool = False
-) -> PreemptionAnswer:
+) -> PreemptionResult:
     """Runs the simulation, which must not have run before.
 
     everything: look at all nodes, also where there are candidates enough
     alone:      leave the other pending pods out
     """
-    unasked = PreemptionAnswer(pod.key, pod.spec.scheduler_name, pod.priority)
+    unasked = PreemptionResult(pod=pod.key, profile=pod.spec.scheduler_name, priority=pod.priority)
     ignored = why_ignored(pod.pod, simulation.frameworks)
     if ignored:
         return replace(
             unasked,
-            may=False,
-            why_not=f"it is {ignored}",
+            may_preempt=False,
+            reason=f"it is {ignored}",
             ignored=ignored,
             running_on=pod.pod.node_name,
         )
@@ -151,12 +185,12 @@ def preempt(
     attempt, answer = turn.attempts[index], turn.answers[index]
     if attempt.node and not answer.fits:
         # A plugin failed on a node that the attempt did not come to.
-        answer = replace(answer, error="", why_not=FITS, fits=(attempt.node,))
+        answer = replace(answer, error="", reason=FITS, fits=(attempt.node,))
     return replace(
         answer,
         goes_to=turn.attempts[-1].node,
         evaluated=attempt.evaluated,
-        gated=turn.gated,
+        gated=status_of(turn.gated),
         error=answer.error or attempt.error,
         undecided=turn.failed,
     )
@@ -172,35 +206,35 @@ def _deciding(attempts: Sequence[Attempt]) -> int:
     return preempting[-1] if preempting else len(attempts) - 1
 
 
-def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionAnswer:
+def _of_running_pod(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
     defects = simulation.caller.noted
     answer = _as_it_stands(simulation, pod, everything)
     failed = bool(answer.error) and simulation.caller.noted > defects
     return replace(answer, evaluated=len(simulation.snapshot), undecided=failed)
 
 
-def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionAnswer:
+def _as_it_stands(simulation: Simulation, pod: PodInfo, everything: bool) -> PreemptionResult:
     """As if the pod came now."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     evaluation = simulation.pipeline.filter(framework, pod, Mode.ALL_NODES)
-    unsearched = PreemptionAnswer(
-        pod.key,
-        framework.profile.scheduler_name,
-        pod.priority,
-        nominated=simulation.nominator.node_of(pod),
+    unsearched = PreemptionResult(
+        pod=pod.key,
+        profile=framework.profile.scheduler_name,
+        priority=pod.priority,
+        nominated_node=simulation.nominator.node_of(pod),
     )
     if evaluation.error:
-        return replace(unsearched, may=False, error=evaluation.error)
+        return replace(unsearched, may_preempt=False, error=evaluation.error)
     if len(evaluation.feasible):
         fits = tuple(sorted(evaluation.feasible.names()))
-        return replace(unsearched, may=False, why_not=FITS, fits=fits)
+        return replace(unsearched, may_preempt=False, reason=FITS, fits=fits)
     evaluation.state.write(REQUEST_KEY, PreemptionRequest(detailed=True, everything=everything))
     return _search_victims(simulation, evaluation, unsearched)
 
 
 def _search_victims(
-    simulation: Simulation, evaluation: Evaluation, answer: PreemptionAnswer
-) -> PreemptionAnswer:
+    simulation: Simulation, evaluation: Evaluation, answer: PreemptionResult
+) -> PreemptionResult:
     """The answer completed by what the profile's PostFilter plugins find."""
     _, status, preemption = simulation.pipeline.post_filter(evaluation)
     failed = not status.is_success and not status.is_rejected
@@ -216,20 +250,30 @@ def _search_victims(
     nodes = sorted(ranked(preemption.candidates), key=lambda node: node != preemption.node)
     return replace(
         answer,
-        may=not why_not,
-        why_not=why_not,
+        may_preempt=not why_not,
+        reason=why_not,
         candidates=tuple(_candidate(node, preemption.candidates[node]) for node in nodes),
-        non_candidates=_non_candidates(evaluation, preemption),
-        unsearched=_unsearched(evaluation, preemption),
+        not_candidates=_non_candidates(evaluation, preemption),
+        not_searched=_unsearched(evaluation, preemption),
         num_candidates=preemption.num_candidates,
         node=preemption.node,
         victims=tuple(pod.key for pod in preemption.victims),
         ties=preemption.ties,
-        steps=preemption.steps,
-        lapsing=tuple(pod.key for pod in on_node if pod.priority < answer.priority),
+        criterion=_deciding_criterion(preemption),
+        criteria=tuple(
+            Criterion(step.criterion.value, step.best, step.left) for step in preemption.steps
+        ),
+        lapsing_nominations=tuple(pod.key for pod in on_node if pod.priority < answer.priority),
         message=evaluation.fit_error(status.message),
         error=status.message if failed else "",
     )
+
+
+def _deciding_criterion(preemption: Preemption) -> str:
+    """What decided, or "" where nothing is taken."""
+    if preemption.steps:
+        return preemption.steps[-1].criterion.value
+    return "only candidate" if preemption.node else ""
 
 
 def _candidate(node: str, victims: Victims) -> CandidateNode:
@@ -241,7 +285,9 @@ def _candidate(node: str, victims: Victims) -> CandidateNode:
                 pod.priority,
                 pod.pod.status.start_time,
                 victims.pdb_violated_by.get(pod.uid, ()),
-                victims.rejections.get(pod.uid),
+                NodeRejection.of_node(rejection)
+                if (rejection := victims.rejections.get(pod.uid))
+                else None,
             )
             for pod in victims.pods
         ),
@@ -261,11 +307,27 @@ def _non_candidates(evaluation: Evaluation, preemption: Preemption) -> tuple[Non
         status = evaluation.statuses.at(row)
         if rejection is not None:
             removed = sum(pod.priority < priority for pod in snapshot.pods[row])
-            nodes.append(NonCandidateNode(name, rejection, removed, missing[row]))
+            nodes.append(_non_candidate(name, rejection, removed, missing[row]))
         elif status.code != Code.UNSCHEDULABLE:
             details = evaluation.details(status.plugin, "filter", row)
-            nodes.append(NonCandidateNode(name, Rejection(status, details), None, missing[row]))
+            rejection = Rejection(status, details)
+            nodes.append(_non_candidate(name, rejection, None, missing[row]))
     return tuple(nodes)
+
+
+def _non_candidate(
+    node: str, rejection: Rejection, pods_removed: int | None, shortfall: float
+) -> NonCandidateNode:
+    status = rejection.status
+    return NonCandidateNode(
+        node=node,
+        pods_removed=pods_removed,
+        plugin=status.plugin,
+        code=code_name(status),
+        reasons=status.reasons,
+        details=rejection.details,
+        shortfall=shortfall,
+    )
 
 
 def _unsearched(evaluation: Evaluation, preemption: Preemption) -> tuple[str, ...]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.answers import HIDDEN, Count, Part
 from ksched_cli.cluster.objects import Taint
-from ksched_cli.cluster.snapshot import Rows
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.cluster.tolerations import COMPARISON_GATE, tolerated
 from ksched_cli.engine.evaluation import Evaluation, PluginVerdicts
 from ksched_cli.framework.results import Mask, Scores
@@ -26,7 +28,7 @@ class Distance(NamedTuple):
 
     obstacles:    how many reasons reject it
     unresolvable: how many of them no eviction can lift
-    shortfall:    the missing share of the resource that lacks most (shortfall.py)
+    shortfall:    the missing share of the resource that lacks most (`shortfalls`)
     """
 
     obstacles: int = 0
@@ -54,24 +56,45 @@ class Distances(Struct, frozen=True):
         return np.lexsort((self.shortfall, self.unresolvable, self.obstacles))
 
 
-class NearestNode(Struct, frozen=True):
-    """detail: the numbers and names that the plugin adds to its reason there, or "".
-    ties: the other nodes that are as near, by name."""
+class NearestNode(Part, frozen=True):
+    """The node nearest to fitting, the first by name.
+
+    detail: the numbers and names that the plugin adds to its reason there
+    ties: how many other nodes are as near
+    tied_nodes: those, by name
+    """
 
     node: str
     detail: str = ""
-    ties: tuple[str, ...] = ()
+    ties: Count = 0
+    tied_nodes: Annotated[tuple[str, ...], HIDDEN] = ()
 
 
-class Reason(Struct, frozen=True):
-    """nodes: how many have the reason, be it beside others; alone: how many have no other.
-    nearest: of these the node nearest to fitting, the first by name."""
+class Reason(Part, frozen=True):
+    """A reason why nodes do not fit.
+
+    nodes: how many have the reason, be it beside others
+    alone: how many of them have no other reason
+    nearest: the one of these that is nearest to fitting, and the numbers behind the reason there
+    """
 
     plugin: str
     reason: str
-    nodes: int
+    nodes: Count
+    alone: Count = 0
     nearest: NearestNode | None = None
-    alone: int = 0
+
+
+class FilterStep(Part, frozen=True):
+    """How many nodes a plugin leaves.
+
+    rejects: how many of all nodes this plugin rejects
+    left: how many nodes no plugin up to this one rejects
+    """
+
+    plugin: str
+    rejects: Count
+    left: Count
 
 
 def independent_verdicts(evaluation: Evaluation) -> list[PluginVerdicts]:
@@ -171,9 +194,10 @@ def _count(evaluation: Evaluation, plugin: str, reason: str, rows: Rows, away: D
         & (away.shortfall[rows] == away.shortfall[first])
     )
     ties = tuple(names[row] for row in rows[is_tied].tolist()[1:])
-    nearest = NearestNode(names[first], _detail(evaluation, plugin, reason, first), ties)
+    detail = _detail(evaluation, plugin, reason, first)
+    nearest = NearestNode(names[first], detail, len(ties), ties)
     alone = int(np.count_nonzero(away.obstacles[rows] == 1))
-    return Reason(plugin, reason, len(rows), nearest, alone)
+    return Reason(plugin, reason, len(rows), alone, nearest)
 
 
 def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
@@ -186,3 +210,34 @@ def _detail(evaluation: Evaluation, plugin: str, reason: str, row: int) -> str:
                 return lines[reasons_there.index(reason)]
             return "; ".join(lines)
     return ""
+
+
+def funnel(evaluation: Evaluation) -> tuple[FilterStep, ...]:
+    """Of an evaluation in EXHAUSTIVE or REASONS mode; the plugins that were asked about nodes, in
+    their order, then the extenders."""
+    count = len(evaluation.statuses.snapshot)
+    if evaluation.pre_filter is not None:
+        return (FilterStep(evaluation.pre_filter.plugin, count, 0),)
+    passing = np.ones(count, dtype=np.bool_)
+    rejected: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
+    left: dict[str, int] = {}
+    for plugin, verdicts, _ in evaluation.verdicts:
+        rejects = verdicts.ids != 0
+        passing &= ~rejects
+        rejected[plugin] = rejected[plugin] | rejects if plugin in rejected else rejects
+        left[plugin] = int(passing.sum())
+    return tuple(
+        FilterStep(plugin, int(rejects.sum()), left[plugin]) for plugin, rejects in rejected.items()
+    )
+
+
+def shortfalls(snapshot: Snapshot, pod: PodInfo) -> NDArray[np.float64]:
+    """Per row, of the resource that lacks most, what is missing as a share of what the pod
+    requests; 0 where there is room. A node without a place for one more pod lacks 1."""
+    full = snapshot.pod_count >= snapshot.allocatable(PODS)
+    missing = full.astype(np.float64)
+    for resource, amount in pod.resources.requests.items():
+        if amount > 0:
+            free = snapshot.allocatable(resource) - snapshot.requested(resource)
+            np.maximum(missing, (amount - free) / amount, out=missing)
+    return missing

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.node_columns import COUNTABLE
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.kube.format_quantity import amount_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,36 @@ class NodeUsage:
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: int
+
+
+class NodeResources(Part, frozen=True):
+    """A node's allocatable, and what the pods on it request, as Kubernetes quantities, bytes in
+    full.
+
+    allocatable: resource → quantity
+    requested: resource → quantity
+    """
+
+    name: str
+    allocatable: Mapping[str, str]
+    requested: Mapping[str, str]
+    pods: Count
+
+
+def resources_of(usages: Sequence[NodeUsage]) -> tuple[NodeResources, ...]:
+    return tuple(
+        NodeResources(
+            usage.name,
+            {key: _quantity(key, value) for key, value in usage.allocatable.items()},
+            {key: _quantity(key, value) for key, value in usage.requested.items()},
+            usage.pods,
+        )
+        for usage in usages
+    )
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return amount_text(resource, amount) if resource == "cpu" else str(amount)
 
 
 def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:

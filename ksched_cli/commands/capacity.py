@@ -15,7 +15,7 @@ from ksched_cli.commands.options import POD_HELP, Alone, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.capacity import Capacity, NodesNeeded
+    from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
     from ksched_cli.engine.simulation import Simulation
 
 MAXIMUM, MAX_COPIES = 10_000, 1_000_000_000
@@ -141,21 +141,22 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
     _show(simulation, options, answer)
     if answer.undecided:
         return ExitCode.DEFECT
-    return ExitCode.NO if answer.count is None else ExitCode.YES
+    return ExitCode.NO if answer.nodes_needed is None else ExitCode.YES
 
 
-def _show(simulation: Simulation, options: StateOptions, answer: Capacity | NodesNeeded) -> None:
+def _show(
+    simulation: Simulation, options: StateOptions, answer: CapacityResult | NodesNeeded
+) -> None:
     from ksched_cli.analysis.capacity import NodesNeeded
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import capacity as renderer
     from ksched_cli.report.forms import Form, Report
 
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: answer,
         table=lambda: renderer.table(
             answer, limit(options.everything), wide=options.output is Form.WIDE
         ),
         names=lambda: () if isinstance(answer, NodesNeeded) else tuple(answer.nodes),
-        headline=lambda: renderer.headline(answer),
     )
     show_of_state(report, options, simulation.state.changes)

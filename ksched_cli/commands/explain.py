@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from ksched_cli.commands.options import Alone, OptionalPodName, StateOptions
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from ksched_cli.answers import StateAnswer
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.report.table import Limit
 
@@ -76,7 +77,6 @@ def _explain_pod(
     from ksched_cli.commands import runs
     from ksched_cli.report import explanation as renderer
     from ksched_cli.report.forms import Form
-    from ksched_cli.report.table import PAGE
 
     simulation = runs.open_simulation(runs.run_of(options))
     pod = runs.find_pod(simulation, name, options.namespace)
@@ -89,10 +89,9 @@ def _explain_pod(
     _show(
         options,
         simulation,
-        lambda: renderer.document(explanation),
+        explanation,
         lambda limit: renderer.table(explanation, limit),
         lambda: renderer.names(explanation),
-        lambda: renderer.headline(explanation, PAGE),
     )
     if explanation.undecided:
         return ExitCode.DEFECT
@@ -109,10 +108,9 @@ def _explain_pending(options: StateOptions) -> ExitCode:
     _show(
         options,
         simulation,
-        lambda: renderer.document(report),
+        report,
         lambda limit: renderer.table(report, limit),
         lambda: [pod for group in report.groups for pod in group.pods],
-        str,
     )
     if any(group.undecided for group in report.groups):
         return ExitCode.DEFECT
@@ -122,10 +120,9 @@ def _explain_pending(options: StateOptions) -> ExitCode:
 def _show(
     options: StateOptions,
     simulation: Simulation,
-    document: Callable[[], Mapping[str, Any]],
+    answer: StateAnswer,
     table: Callable[[Limit], str],
     names: Callable[[], Sequence[str]],
-    headline: Callable[[], str],
 ) -> None:
     """Warns of plugins that failed, and prints the result."""
     from ksched_cli.commands import runs
@@ -134,5 +131,5 @@ def _show(
 
     runs.report_defects(simulation, options.debug)
     shown = limit(options.everything)
-    report = Report(document, lambda: table(shown), names, headline)
+    report = Report(lambda: answer, lambda: table(shown), names)
     show_of_state(report, options, simulation.state.changes)

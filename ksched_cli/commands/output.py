@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ksched_cli.commands.browser import show_page
 from ksched_cli.errors import OutputError, ReaderGoneError, shortened_lines
 from ksched_cli.kube.versions import Release, release_of
-from ksched_cli.report.envelope import with_envelope
 from ksched_cli.report.forms import Form, Report, render
 from ksched_cli.report.table import (
     MIN_WIDTH,
@@ -29,6 +28,7 @@ from ksched_cli.report.table import (
 )
 
 if TYPE_CHECKING:
+    from ksched_cli.answers import Answer
     from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.commands.options import ReplayableOptions
 
@@ -114,7 +114,9 @@ def _page(text: str) -> None:
     )
 
 
-def _whole(document: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(document: Answer | Mapping[str, Any]) -> Answer | dict[str, Any]:
+    from ksched_cli.report.envelope import with_envelope
+
     release = _release.get() or release_of()
     return with_envelope(document, release, _warnings.get() or ())
 

@@ -42,7 +42,6 @@ def preempt(
     from ksched_cli.commands.output import limit, show_of_state, warn
     from ksched_cli.report import preemption as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
 
     simulation = runs.open_simulation(runs.run_of(options))
     info = runs.find_pod(simulation, pod, options.namespace)
@@ -56,10 +55,9 @@ def preempt(
     for line in budget_warnings(simulation.state) if answer.victims else ():
         warn(line)
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
         names=lambda: answer.victims,
-        headline=lambda: renderer.headline(answer, PAGE),
     )
     show_of_state(report, options, simulation.state.changes)
     if answer.undecided:

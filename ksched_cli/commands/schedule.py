@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -62,7 +62,7 @@ def schedule(
         traced_pods = named_objects.find_pods(simulation, traced or (), options.namespace)
         if traced_pods:
             simulation.focus = Focus(traced_pods)
-        before = node_usages(simulation.snapshot) if options.output is Form.HTML else ()
+        before = node_usages(simulation.snapshot) if options.output is Form.HTML else None
         run = simulation.run()
     runs.report_defects(simulation, options.debug)
     report = _report(simulation, run, options, traced_pods, before)
@@ -88,10 +88,12 @@ def _report(
     run: RunRecord,
     options: ScheduleOptions,
     traced: frozenset[str],
-    before: Sequence[NodeUsage],
+    before: Sequence[NodeUsage] | None,
 ) -> Report:
     """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
     from ksched_cli.analysis import named_objects
+    from ksched_cli.analysis.cluster_map import cluster_map
+    from ksched_cli.analysis.schedule import schedule_result
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands.output import limit
     from ksched_cli.report import schedule as renderer
@@ -103,22 +105,14 @@ def _report(
         return renderer.Shown(usages, owners, options.output is Form.WIDE, options.nodes)
 
     return Report(
-        document=lambda: renderer.document(
+        document=lambda: schedule_result(
             run,
             trace=options.trace,
             traced=traced,
             usages=node_usages(simulation.snapshot),
             defects=simulation.caller.defects.values(),
+            cluster_map=cluster_map(simulation, run, before) if before is not None else None,
         ),
         table=lambda: renderer.table(run, limit(options.everything), shown()),
         names=lambda: run.pending,
-        figures=lambda: _figures(simulation, run, before),
     )
-
-
-def _figures(simulation: Simulation, run: RunRecord, before: Sequence[NodeUsage]) -> dict[str, Any]:
-    """What the page shows besides: the nodes before and after the run, and the pods on them."""
-    from ksched_cli.analysis.cluster_map import cluster_map
-    from ksched_cli.report.html import cluster_map as columns
-
-    return columns.figures(cluster_map(simulation, run, before))

@@ -194,7 +194,7 @@ class ExtenderRunner:
                         continue
                     error = str(failure)
             request = msgspec.json.decode(call.body, type=dict[str, str])
-            return ExtenderBinding(extender.name, call.url, request, self._sends_bindings, error)
+            return ExtenderBinding(extender.name, call.url, self._sends_bindings, request, error)
         return None
 
 

@@ -33,9 +33,10 @@ class PostFilterRecord(Struct, frozen=True):
 class NodeScore(Struct, frozen=True):
     """One plugin's (or extender's) score of one node.
 
-    raw, normalized: before and after normalising
+    raw: before normalising
+    normalized: 0 to 100; of an extender ten times its score, whatever that is
     weighted: as it counts in the node's total
-    details:  the numbers and names behind it, where a plugin explains itself and that was asked for
+    details: the numbers and names behind it, where a plugin explains itself and that was asked for
     """
 
     raw: int
@@ -65,17 +66,19 @@ class Detail(Struct, frozen=True):
 NO_DETAIL = Detail()
 
 
-class ExtenderBinding(Struct, frozen=True):
+class ExtenderBinding(Struct, frozen=True, omit_defaults=True):
     """A call to an extender that binds the pod in place of the Bind plugins.
 
+    extender: the URL prefix
+    sent: whether it was really made
     request: PodName, PodNamespace, PodUID, Node
-    sent:    whether it was really made; error: why it failed then, or ""
+    error: why the call failed; missing where it did not
     """
 
     extender: str
     url: str
-    request: Mapping[str, str]
     sent: bool
+    request: Mapping[str, str]
     error: str = ""
 
 

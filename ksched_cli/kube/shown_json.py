@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+import msgspec
+
 # What JSON need not escape, and terminals and encodings take amiss: DEL, which jq escapes too, the
 # control characters from U+0080 on, and halves of surrogate pairs.
 _UNPRINTED = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
@@ -13,7 +15,10 @@ _UNPRINTED = re.compile(r"[\x7f-\x9f\ud800-\udfff]")
 
 def shown_json(data: Any) -> str:
     """Indented, with letters as they are and every control character escaped."""
-    text = json.dumps(data, indent=2, ensure_ascii=False)
+    try:
+        text = msgspec.json.format(json.dumps(data, ensure_ascii=False), indent=2)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        text = json.dumps(data, indent=2, ensure_ascii=False)
     if text.isascii() and "\x7f" not in text:
         return text
     return _UNPRINTED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ksched_cli.analysis.capacity import Capacity, NodesNeeded
-from ksched_cli.report.attempts import status
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
 
 
-def document(answer: Capacity | NodesNeeded) -> dict[str, Any]:
-    """kind CapacityResult."""
-    if isinstance(answer, NodesNeeded):
-        return _nodes_needed_document(answer)
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "CapacityResult",
-        "pod": answer.pod,
-        "workload": answer.workload or None,
-        "profile": answer.profile,
-        "count": answer.count,
-        "nodes": dict(answer.nodes),
-        "limitedBy": answer.limited_by,
-        "stoppedAt": answer.stopped_at,
-        "gated": answer.gated and status(answer.gated),
-    }
-
-
-def table(answer: Capacity | NodesNeeded, limit: Limit, *, wide: bool = False) -> str:
+def table(answer: CapacityResult | NodesNeeded, limit: Limit, *, wide: bool = False) -> str:
     """The verdict, the nodes by how many they take, and why the next copy does not fit; or the runs
     with more nodes. wide: a row per node"""
     if isinstance(answer, NodesNeeded):
@@ -41,12 +20,12 @@ def table(answer: Capacity | NodesNeeded, limit: Limit, *, wide: bool = False) -
     return "\n\n".join(part for part in parts if part)
 
 
-def headline(answer: Capacity | NodesNeeded) -> str:
+def headline(answer: CapacityResult | NodesNeeded) -> str:
     """The verdict, and why where it is no."""
     return _needed(answer) if isinstance(answer, NodesNeeded) else _fitting(answer)
 
 
-def _fitting(answer: Capacity) -> str:
+def _fitting(answer: CapacityResult) -> str:
     lines = []
     if answer.gated:
         lines.append(
@@ -65,14 +44,14 @@ def _fitting(answer: Capacity) -> str:
     return "\n".join(lines)
 
 
-def _nodes_apart(answer: Capacity, limit: Limit) -> str:
+def _nodes_apart(answer: CapacityResult, limit: Limit) -> str:
     """Those that take the most first."""
     rows = sorted(answer.nodes.items(), key=lambda item: (-item[1], item[0]))
     counts = [(node, f"{copies:,}") for node, copies in rows]
     return columns(("NODE", "COPIES"), counts, Limit(limit.width)) if rows else ""
 
 
-def _nodes(answer: Capacity, limit: Limit) -> str:
+def _nodes(answer: CapacityResult, limit: Limit) -> str:
     """Nodes that take as many share a row."""
     if not answer.nodes:
         return ""
@@ -86,35 +65,21 @@ def _nodes(answer: Capacity, limit: Limit) -> str:
     return cut_columns(("COPIES EACH", "NODES", "NAMES"), rows, limit)
 
 
-def _nodes_needed_document(answer: NodesNeeded) -> dict[str, Any]:
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "CapacityResult",
-        "like": answer.like,
-        "nodesNeeded": answer.count,
-        "limitedBy": answer.limited_by,
-        "runs": [
-            {"nodes": trial.nodes, "pending": trial.pending, "evicted": trial.evicted}
-            for trial in answer.trials
-        ],
-    }
-
-
 def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
     """The verdict, and the runs it rests on, by number of nodes."""
     rows = [
         (f"{trial.nodes:,}", f"{trial.pending:,}", f"{trial.evicted:,}")
-        for trial in sorted(answer.trials, key=lambda trial: trial.nodes)
+        for trial in sorted(answer.runs, key=lambda trial: trial.nodes)
     ]
     runs = cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit)
     return f"{paragraph(headline(answer), limit)}\n\n{runs}"
 
 
 def _needed(answer: NodesNeeded) -> str:
-    if answer.count is None:
+    if answer.nodes_needed is None:
         return f"no number of nodes like {answer.like} helps:\n{answer.limited_by}"
-    if not answer.count:
+    if not answer.nodes_needed:
         return "no more nodes are needed: every pod gets one, and none is evicted"
-    copies = "1 more node" if answer.count == 1 else f"{answer.count:,} more nodes"
-    verb = "is" if answer.count == 1 else "are"
+    copies = counted(answer.nodes_needed, "more node")
+    verb = "is" if answer.nodes_needed == 1 else "are"
     return f"{copies} like {answer.like} {verb} needed"

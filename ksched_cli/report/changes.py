@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
+from ksched_cli.answers import Answer, AppliedChange, StateAnswer
 from ksched_cli.cluster.change_record import ChangeRecord
 from ksched_cli.report.forms import Report
 from ksched_cli.report.table import Limit, cut_columns, listed
@@ -37,8 +40,13 @@ def table(records: Sequence[ChangeRecord], limit: Limit) -> str:
 def with_changes(report: Report, records: Sequence[ChangeRecord], limit: Limit) -> Report:
     """The report with what changes did: the field `changes`, and a table before its own."""
 
-    def whole_document() -> dict[str, Any]:
-        return {**report.document(), "changes": document(records)}
+    def whole_document() -> Answer | dict[str, Any]:
+        answer = report.document()
+        if isinstance(answer, StateAnswer):
+            changes = tuple(AppliedChange(record.text, record.did) for record in records)
+            return structs.replace(answer, changes=changes)
+        assert not isinstance(answer, Answer)
+        return {**answer, "changes": document(records)}
 
     def whole_table() -> str:
         return "\n\n".join(part for part in (table(records, limit), report.table()) if part)

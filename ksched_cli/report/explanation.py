@@ -6,13 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
-from ksched_cli.engine.records import NodeScore
 from ksched_cli.plugins import short_names
-from ksched_cli.report.attempts import status
-from ksched_cli.report.reasons import APART_MAX, reason_fields, rejected_table
+from ksched_cli.report.reasons import APART_MAX, rejected_table
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -32,67 +29,6 @@ SHORT_NAMES = short_names()
 LONGEST_NAME = 9
 BEST_NODES = 10
 BEST_NODES_OF_RUNNING = 5
-
-
-def document(explanation: Explanation) -> dict[str, Any]:
-    """kind Explanation."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "Explanation",
-        "pod": explanation.pod,
-        "profile": explanation.profile,
-        "node": explanation.node,
-        "runningOn": explanation.running_on,
-        "evaluated": explanation.evaluated,
-        "score": explanation.score,
-        "bestOfAll": explanation.best_of_all and explanation.best_of_all._asdict(),
-        "feasible": explanation.feasible,
-        "rank": explanation.rank,
-        "ties": list(explanation.ties),
-        "margin": explanation.margin,
-        "message": explanation.message,
-        "error": explanation.error,
-        "gated": explanation.gated and status(explanation.gated),
-        "ignored": explanation.ignored,
-        "undecided": explanation.undecided,
-        "evicts": list(explanation.evicts),
-        "evictedBy": explanation.evicted_by,
-        "mayPreempt": explanation.may_preempt,
-        "preFilter": explanation.pre_filter and status(explanation.pre_filter),
-        "nodesToFind": explanation.sampled,
-        "reasons": [reason_fields(reason) for reason in explanation.reasons],
-        "funnel": [step._asdict() for step in explanation.funnel],
-        "nodes": [_node(node) for node in explanation.nodes],
-        "notes": [],
-    }
-
-
-def _node(node: NodeExplanation) -> dict[str, Any]:
-    return {
-        "node": node.node,
-        "fits": fits(node),
-        "rejections": [
-            status(rejection.status) | {"details": list(rejection.details)}
-            for rejection in node.rejections
-        ],
-        "scores": {plugin: _score(score) for plugin, score in node.scores.items()},
-        "total": node.total,
-        "rank": node.rank,
-    }
-
-
-def _score(score: NodeScore) -> dict[str, Any]:
-    return {
-        "raw": score.raw,
-        "normalized": score.normalized,
-        "weight": score.weight,
-        "weighted": score.weighted,
-        "details": list(score.details),
-    }
-
-
-def fits(node: NodeExplanation) -> bool:
-    return node.total is not None
 
 
 def names(explanation: Explanation) -> list[str]:

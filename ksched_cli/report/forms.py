@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ksched_cli.kube import job_commands
-from ksched_cli.kube.shown_json import shown_json
+
+if TYPE_CHECKING:
+    from ksched_cli.answers import Answer
 
 _UNFOLDED = 2**30  # libyaml folds longer lines, and takes no infinity
 
@@ -43,7 +45,7 @@ class Report:
     texts:    the forms that are of this result alone
     """
 
-    document: Callable[[], Mapping[str, Any]]
+    document: Callable[[], Answer | Mapping[str, Any]]
     table: Callable[[], str]
     names: Callable[[], Sequence[str]] = tuple
     headline: Callable[[], str] = str
@@ -51,12 +53,21 @@ class Report:
     texts: Mapping[Form, Callable[[], str]] = field(default_factory=dict)
 
 
+def _document(report: Report) -> Mapping[str, Any]:
+    from ksched_cli.answers import Answer, document_of
+
+    answer = report.document()
+    return document_of(answer) if isinstance(answer, Answer) else answer
+
+
 def _table(report: Report) -> str:
     return report.table()
 
 
 def _json(report: Report) -> str:
-    return shown_json(report.document())
+    from ksched_cli.kube.shown_json import shown_json
+
+    return shown_json(_document(report))
 
 
 def _yaml(report: Report) -> str:
@@ -72,7 +83,7 @@ def _yaml(report: Report) -> str:
     if job_commands.is_job():
         Dumper.add_representer(str, quoted)
     text: str = yaml.dump(
-        report.document(),
+        _document(report),
         Dumper=Dumper,
         sort_keys=False,
         allow_unicode=True,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+
+from msgspec.structs import replace
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.reasons import brief_reasons_table, reason_fields
+from ksched_cli.report.reasons import brief_reasons_table
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -27,35 +27,9 @@ SHOWN_REASONS = 12
 SHOWN_REASONS_OF_GROUP = 4
 
 
-def document(report: PendingReport) -> dict[str, Any]:
-    """kind PendingReport."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "PendingReport",
-        "groups": [_group(group) for group in report.groups],
-        "summary": {
-            "pending": report.pending,
-            "gated": report.gated,
-            "ignored": report.ignored,
-            "nodes": report.nodes,
-        },
-    }
-
-
-def _group(group: PendingGroup) -> dict[str, Any]:
-    return {
-        "owner": group.owner,
-        "namespace": group.namespace,
-        "pods": list(group.pods),
-        "message": group.message,
-        "undecided": group.undecided,
-        "reasons": [reason_fields(reason) for reason in group.reasons],
-    }
-
-
 def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
-    groups = _merged(report.groups)
+    groups, summary = merged(report.groups), report.summary
     shown = groups if limit.rows is None else groups[:SHOWN_GROUPS]
     most = min(SHOWN_REASONS // max(len(shown), 1), SHOWN_REASONS_OF_GROUP)
     parts = [_block(group, most, limit) for group in shown]
@@ -63,12 +37,12 @@ def table(report: PendingReport, limit: Limit) -> str:
     if rest:
         pods = counted(sum(len(group.pods) for group in rest), "pod")
         parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
-    counts = f"{report.pending:,} pending, {report.gated:,} gated, {report.ignored:,} left out"
+    counts = f"{summary.pending:,} pending, {summary.gated:,} gated, {summary.ignored:,} left out"
     parts.append(verdict(counts, YELLOW if report.groups else GREEN, limit))
     return "\n\n".join(parts)
 
 
-def _merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
+def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
     """Pods of one namespace without a controller that stay pending with the same message are a
     group, with the reasons of the first; those of the most pods first."""
     merged: dict[object, PendingGroup] = {}

@@ -4,14 +4,12 @@ grouped by reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionAnswer, Victim
-from ksched_cli.framework.status import Rejection
+from ksched_cli.analysis.attempts import NodeRejection
+from ksched_cli.analysis.preempt import CandidateNode, NonCandidateNode, PreemptionResult
 from ksched_cli.plugins import short_names
-from ksched_cli.report.attempts import status
 from ksched_cli.report.reasons import nearest_text
 from ksched_cli.report.table import (
     ALL_HINT,
@@ -37,70 +35,7 @@ SHORT_NAMES = short_names()
 MAX_NAMED_NODES = 3  # are named, not counted
 
 
-def document(answer: PreemptionAnswer) -> dict[str, Any]:
-    """kind PreemptionResult."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "PreemptionResult",
-        "pod": answer.pod,
-        "profile": answer.profile,
-        "priority": answer.priority,
-        "runningOn": answer.running_on,
-        "nominatedNode": answer.nominated,
-        "gated": answer.gated and status(answer.gated),
-        "ignored": answer.ignored,
-        "undecided": answer.undecided,
-        "goesTo": answer.goes_to,
-        "evaluated": answer.evaluated,
-        "fits": list(answer.fits),
-        "mayPreempt": answer.may,
-        "reason": answer.why_not,
-        "node": answer.node,
-        "victims": list(answer.victims),
-        "criterion": _criterion(answer),
-        "criteria": [
-            {"criterion": step.criterion.value, "best": step.best, "nodesLeft": step.left}
-            for step in answer.steps
-        ],
-        "ties": list(answer.ties),
-        "lapsingNominations": list(answer.lapsing),
-        "candidates": [_candidate(candidate) for candidate in answer.candidates],
-        "candidatesWanted": answer.num_candidates,
-        "notCandidates": [_non_candidate(node) for node in answer.non_candidates],
-        "notSearched": list(answer.unsearched),
-        "message": answer.message,
-        "error": answer.error,
-    }
-
-
-def _candidate(candidate: CandidateNode) -> dict[str, Any]:
-    return {
-        "node": candidate.node,
-        "victims": [_victim(victim) for victim in candidate.victims],
-        "pdbViolations": candidate.pdb_violations,
-        "reprieved": list(candidate.reprieved),
-    }
-
-
-def _victim(victim: Victim) -> dict[str, Any]:
-    return {
-        "pod": victim.pod,
-        "priority": victim.priority,
-        "startTime": victim.started,
-        "violates": list(victim.pdb_violated_by),
-        "cannotStay": _rejection(victim.rejection) if victim.rejection else None,
-    }
-
-
-def _non_candidate(node: NonCandidateNode) -> dict[str, Any]:
-    return {"node": node.node, "podsRemoved": node.removed} | _rejection(node.rejection)
-
-
-def _rejection(rejection: Rejection) -> dict[str, Any]:
-    return status(rejection.status) | {"details": list(rejection.details)}
-
-
-def table(answer: PreemptionAnswer, limit: Limit) -> str:
+def table(answer: PreemptionResult, limit: Limit) -> str:
     """The verdict, how the node was chosen, the candidates best first, the nodes that are none."""
     parts = (
         headline(answer, limit),
@@ -112,7 +47,7 @@ def table(answer: PreemptionAnswer, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def headline(answer: PreemptionAnswer, limit: Limit) -> str:
+def headline(answer: PreemptionResult, limit: Limit) -> str:
     """The pod, then the verdict and what is behind it."""
     heading = f"{answer.pod} (profile {answer.profile}, priority {answer.priority})"
     lines = [paragraph(heading, limit)]
@@ -135,14 +70,14 @@ def headline(answer: PreemptionAnswer, limit: Limit) -> str:
     return "\n".join(lines)
 
 
-def _verdict(answer: PreemptionAnswer, limit: Limit) -> tuple[str, str]:
+def _verdict(answer: PreemptionResult, limit: Limit) -> tuple[str, str]:
     """The answer in a sentence, and its colour."""
     if answer.fits:
         return f"needs no preemption: it fits on {listed(answer.fits, limit)}", GREEN
     if answer.undecided:
         return f"cannot be decided: {answer.error or answer.message}", RED
-    if answer.why_not:
-        return f"may not preempt: {answer.why_not}", RED
+    if answer.reason:
+        return f"may not preempt: {answer.reason}", RED
     if answer.error:
         return f"cannot be scheduled: {answer.error}", RED
     if answer.node:
@@ -151,37 +86,30 @@ def _verdict(answer: PreemptionAnswer, limit: Limit) -> tuple[str, str]:
     return "may preempt, but no eviction makes room for it", RED
 
 
-def _consequences(answer: PreemptionAnswer, limit: Limit) -> list[str]:
+def _consequences(answer: PreemptionResult, limit: Limit) -> list[str]:
     lines = []
     if answer.ties:
         others = [name for name in answer.ties if name != answer.node]
         lines.append(f"equally good: {listed(others, limit)}")
-    if answer.lapsing:
-        lines.append(f"no longer nominated there: {listed(answer.lapsing, limit)}")
+    if answer.lapsing_nominations:
+        lines.append(f"no longer nominated there: {listed(answer.lapsing_nominations, limit)}")
     return lines
 
 
-def _why_there(answer: PreemptionAnswer) -> str:
-    others = f" among {len(answer.candidates):,} candidates" if answer.steps else ""
-    return f"{_criterion(answer)}{others}"
+def _why_there(answer: PreemptionResult) -> str:
+    others = f" among {len(answer.candidates):,} candidates" if answer.criteria else ""
+    return f"{answer.criterion}{others}"
 
 
-def _criterion(answer: PreemptionAnswer) -> str:
-    """What decided, or "" where nothing is taken."""
-    if answer.steps:
-        return answer.steps[-1].criterion.value
-    return "only candidate" if answer.node else ""
-
-
-def _criteria(answer: PreemptionAnswer, limit: Limit) -> str:
+def _criteria(answer: PreemptionResult, limit: Limit) -> str:
     rows = [
-        (step.criterion.value, "" if step.best == answer.node else step.best, f"{step.left:,}")
-        for step in answer.steps
+        (step.criterion, "" if step.best == answer.node else step.best, f"{step.nodes_left:,}")
+        for step in answer.criteria
     ]
     return columns(("CRITERION", "BEST", "NODES LEFT"), rows, limit) if rows else ""
 
 
-def _candidates(answer: PreemptionAnswer, limit: Limit) -> str:
+def _candidates(answer: PreemptionResult, limit: Limit) -> str:
     """The one taken and the best of the others. Where it would be too wide, of the rejections only
     the plugins."""
     shown = answer.candidates if limit.rows is None else answer.candidates[:BEST_CANDIDATES]
@@ -203,7 +131,7 @@ def _candidate_rows(
     taken: str,
     candidates: Sequence[CandidateNode],
     limit: Limit,
-    why: Callable[[Rejection], str],
+    why: Callable[[NodeRejection], str],
 ) -> list[tuple[object, ...]]:
     """Of each, a row for each victim, and one for the pods that may stay."""
     return [
@@ -214,16 +142,16 @@ def _candidate_rows(
 
 
 def _victim_rows(
-    heading: str, candidate: CandidateNode, limit: Limit, why: Callable[[Rejection], str]
+    heading: str, candidate: CandidateNode, limit: Limit, why: Callable[[NodeRejection], str]
 ) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     shown = candidate.victims if limit.rows is None else candidate.victims[:SHOWN_VICTIMS]
     for victim in shown:
         where = "" if rows else heading
-        parts = [why(victim.rejection)] if victim.rejection else []
-        if victim.pdb_violated_by:
-            parts.append(f"violates {', '.join(victim.pdb_violated_by)}")
-        rows.append((where, victim.pod, victim.priority, victim.started, "; ".join(parts)))
+        parts = [why(victim.cannot_stay)] if victim.cannot_stay else []
+        if victim.violates:
+            parts.append(f"violates {', '.join(victim.violates)}")
+        rows.append((where, victim.pod, victim.priority, victim.start_time, "; ".join(parts)))
     rest = len(candidate.victims) - len(shown)
     if rest:
         rows.append(("", f"and {rest:,} more", "", "", ""))
@@ -233,27 +161,32 @@ def _victim_rows(
     return rows
 
 
-def _plugin(rejection: Rejection) -> str:
-    return SHORT_NAMES.get(rejection.status.plugin, rejection.status.plugin)
+def _plugin(rejection: NodeRejection) -> str:
+    return SHORT_NAMES.get(rejection.plugin, rejection.plugin)
 
 
-def _why(rejection: Rejection) -> str:
-    reasons = "; ".join((*rejection.status.reasons, *rejection.details))
-    return f"{rejection.status.plugin}: {reasons}" if rejection.status.plugin else reasons
+def _why(rejection: NodeRejection) -> str:
+    return why_not(rejection.plugin, (*rejection.reasons, *rejection.details))
 
 
-def _others(answer: PreemptionAnswer, limit: Limit) -> str:
+def why_not(plugin: str, reasons: Iterable[str]) -> str:
+    text = "; ".join(reasons)
+    return f"{plugin}: {text}" if plugin else text
+
+
+def _others(answer: PreemptionResult, limit: Limit) -> str:
     """Nodes with the same reason share a row, those nearest to fitting first; without a limit of
     rows, a row per node."""
-    nodes = sorted(answer.non_candidates, key=lambda node: (node.shortfall, node.node))
+    nodes = sorted(answer.not_candidates, key=lambda node: (node.shortfall, node.node))
     groups: dict[object, list[NonCandidateNode]] = {}
     for node in nodes:
-        rejection = node.rejection.status
-        reason = (_pods_removed(node), rejection.plugin, rejection.reasons)
+        reason = (_pods_removed(node), node.plugin, node.reasons)
         groups.setdefault(node.node if limit.rows is None else reason, []).append(node)
     if not groups:
         return ""
-    ordered = sorted(groups.values(), key=lambda group: (group[0].removed is None, -len(group)))
+    ordered = sorted(
+        groups.values(), key=lambda group: (group[0].pods_removed is None, -len(group))
+    )
     shown = ordered if limit.rows is None else ordered[:SHOWN_GROUPS]
     rows = [_other_row(group, limit) for group in shown]
     text = _others_columns(rows, limit)
@@ -277,9 +210,9 @@ def _others_columns(rows: Sequence[tuple[str, str, str]], limit: Limit) -> str:
 
 
 def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, str]:
-    why = _why(Rejection(group[0].rejection.status))
+    why = why_not(group[0].plugin, group[0].reasons)
     names = [node.node for node in group]
-    details = [node.rejection.details for node in group]
+    details = [node.details for node in group]
     if len(group) <= MAX_NAMED_NODES and len(set(details)) == 1:
         text = "; ".join((why, *details[0]))
         return ", ".join(names), _pods_removed(group[0]), text
@@ -289,19 +222,19 @@ def _other_row(group: list[NonCandidateNode], limit: Limit) -> tuple[str, str, s
 
 
 def _pods_removed(node: NonCandidateNode) -> str:
-    if node.removed is None:
+    if node.pods_removed is None:
         return "any pod"
-    if node.removed == 0:
+    if node.pods_removed == 0:
         return ""
-    return f"{counted(node.removed, 'pod')} of lower priority"
+    return f"{counted(node.pods_removed, 'pod')} of lower priority"
 
 
-def _unsearched(answer: PreemptionAnswer, limit: Limit) -> str:
-    if not answer.unsearched:
+def _unsearched(answer: PreemptionResult, limit: Limit) -> str:
+    if not answer.not_searched:
         return ""
     text = (
-        f"{counted(len(answer.unsearched), 'node')} were not looked at, "
+        f"{counted(len(answer.not_searched), 'node')} were not looked at, "
         f"{answer.num_candidates:,} candidates are enough (--all-candidates looks at all): "
-        f"{listed(answer.unsearched, limit)}"
+        f"{listed(answer.not_searched, limit)}"
     )
     return paragraph(text, limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
@@ -19,19 +18,6 @@ from ksched_cli.report.table import (
 SHOWN_REASONS = 8
 # Up to so many nodes have a row each.
 APART_MAX = 10
-
-
-def reason_fields(reason: Reason) -> dict[str, Any]:
-    """A reason in JSON."""
-    nearest = reason.nearest
-    return {
-        "plugin": reason.plugin,
-        "reason": reason.reason,
-        "nodes": reason.nodes,
-        "alone": reason.alone,
-        "nearest": nearest
-        and {"node": nearest.node, "detail": nearest.detail, "ties": len(nearest.ties)},
-    }
 
 
 def rejected_table(
@@ -73,7 +59,7 @@ def _row(reason: Reason, limit: Limit) -> tuple[str, str]:
     alone = "" if reason.alone == reason.nodes else f" ({reason.alone:,} for this alone)"
     why, nearest = f"{_name(reason)}{alone}", reason.nearest
     if nearest is not None:
-        why += f"\n{nearest_text((nearest.node, *nearest.ties), nearest.detail, limit)}"
+        why += f"\n{nearest_text((nearest.node, *nearest.tied_nodes), nearest.detail, limit)}"
     return counted(reason.nodes, "node"), why
 
 
@@ -100,8 +86,8 @@ def _apart(nodes: Sequence[NodeExplanation], limit: Limit) -> str:
     for group in groups.values():
         where = ", ".join(node.node for node in group)
         for rejection in group[0].rejections:
-            why = "; ".join((*rejection.status.reasons, *rejection.details))
-            plugin = rejection.status.plugin
+            why = "; ".join((*rejection.reasons, *rejection.details))
+            plugin = rejection.plugin
             rows.append((where, f"{plugin}: {why}" if plugin else why))
             where = ""
     return cut_columns(("NOT ON", "WHY"), rows, limit)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ksched_cli.analysis.pending import POD
+from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
-from ksched_cli.framework.status import Defect
 from ksched_cli.report import usage
-from ksched_cli.report.attempts import attempt
 from ksched_cli.report.owners import NO_CONTROLLER, group_name, shared_owner
 from ksched_cli.report.table import (
     ALL_HINT,
@@ -32,87 +30,6 @@ MAX_POD_ROWS = 20  # have a row each
 MAX_WAITING_ROWS = 5
 SHOWN_OWNERS = 8
 SHOWN_ROWS = 10
-
-
-def document(
-    run: RunRecord,
-    *,
-    trace: bool,
-    traced: Collection[str] = (),
-    usages: Sequence[NodeUsage] = (),
-    defects: Iterable[Defect] = (),
-) -> dict[str, Any]:
-    """kind ScheduleResult. traced: the pods whose attempts are in it; where empty, all are.
-    usages: of the nodes after the run. defects: of plugins"""
-    result = _outcomes(run, usages, defects)
-    notes = {pod: run.last[pod].notes for pod in result["placements"]}
-    if any(notes.values()):
-        result["notes"] = {pod: dict(noted) for pod, noted in notes.items() if noted}
-    if run.extender_bindings:
-        result["extenderBindings"] = [_binding(call) for call in run.extender_bindings]
-    if trace:
-        result["attempts"] = [
-            attempt(record) for record in run.attempts if not traced or record.pod in traced
-        ]
-    return result
-
-
-def _outcomes(
-    run: RunRecord, usages: Sequence[NodeUsage], defects: Iterable[Defect]
-) -> dict[str, Any]:
-    """What every result has."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "ScheduleResult",
-        "placements": dict(sorted(run.placements.items())),
-        "pending": sorted(run.pending),
-        "gated": list(run.gated),
-        "undecided": list(run.failed),
-        "defects": [
-            {
-                "plugin": defect.plugin,
-                "point": defect.point,
-                "problem": defect.problem,
-                "pods": list(defect.pods),
-            }
-            for defect in defects
-        ],
-        "ignored": [{"pod": pod.pod, "reason": pod.reason} for pod in run.ignored],
-        "evicted": [eviction.pod for eviction in run.evicted],
-        "evictions": [
-            {"pod": eviction.pod, "node": eviction.node, "preemptor": eviction.preemptor}
-            for eviction in run.evicted
-        ],
-        "messages": {
-            **{pod: run.last[pod].why_not for pod in sorted(run.pending)},
-            **{pod: status.message for pod, status in run.gated.items()},
-        },
-        "summary": summary(run),
-        "nodes": usage.document(usages),
-    }
-
-
-def _binding(call: ExtenderBinding) -> dict[str, Any]:
-    """The request as it goes over the wire; error is left out where there was none."""
-    fields = {
-        "extender": call.extender,
-        "url": call.url,
-        "sent": call.sent,
-        "request": dict(call.request),
-    }
-    return fields | ({"error": call.error} if call.error else {})
-
-
-def summary(run: RunRecord) -> dict[str, int]:
-    return {
-        "placed": len(run.placements),
-        "pending": len(run.pending),
-        "gated": len(run.gated),
-        "evicted": len(run.evicted),
-        "attempts": len(run.attempts),
-        "ignored": len(run.ignored),
-        "undecided": len(run.failed),
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,12 +153,12 @@ def _evictions(run: RunRecord, limit: Limit) -> str:
 
 def _counts(run: RunRecord, limit: Limit) -> str:
     """A line, and another of the pods left out, where there are any."""
-    counts = summary(run)
-    line = ", ".join(f"{counts[key]:,} {key}" for key in ("placed", "pending", "gated"))
-    if counts["evicted"]:
-        line += f", {counts['evicted']:,} evicted"
-    if counts["undecided"]:
-        line += f"; of the pending {counts['undecided']:,} cannot be decided, as a plugin failed"
+    counts = summary_of(run)
+    line = f"{counts.placed:,} placed, {counts.pending:,} pending, {counts.gated:,} gated"
+    if counts.evicted:
+        line += f", {counts.evicted:,} evicted"
+    if counts.undecided:
+        line += f"; of the pending {counts.undecided:,} cannot be decided, as a plugin failed"
     colour = RED if run.failed else YELLOW if run.pending else GREEN
     line = verdict(paragraph(line, limit), colour, limit)
     reasons = Counter(pod.reason for pod in run.ignored)

@@ -1,9 +1,8 @@
-"""How full the cluster is: as table text and as plain data."""
+"""How full the cluster is, as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.kube.format_quantity import amount_text
@@ -11,23 +10,6 @@ from ksched_cli.report.table import Limit, columns, counted, fits_width, listed,
 
 PODS = "pods"
 HEADERS = ("RESOURCE", "REQUESTED", "ALLOCATABLE", "USED", "FULLEST", "EMPTIEST")
-
-
-def document(usages: Sequence[NodeUsage]) -> list[dict[str, Any]]:
-    """Amounts as Kubernetes quantities, bytes in full."""
-    return [
-        {
-            "name": usage.name,
-            "allocatable": {key: _quantity(key, value) for key, value in usage.allocatable.items()},
-            "requested": {key: _quantity(key, value) for key, value in usage.requested.items()},
-            "pods": usage.pods,
-        }
-        for usage in usages
-    ]
-
-
-def _quantity(resource: str, amount: int) -> str:
-    return amount_text(resource, amount) if resource == "cpu" else str(amount)
 
 
 def table(usages: Sequence[NodeUsage], limit: Limit) -> str:

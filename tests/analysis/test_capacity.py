@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from ksched_cli.analysis.capacity import LINEAR_MAX, Capacity, NodesNeeded, capacity, nodes_needed
+from ksched_cli.analysis.capacity import (
+    LINEAR_MAX,
+    CapacityResult,
+    NodesNeeded,
+    capacity,
+    nodes_needed,
+)
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -31,7 +37,7 @@ def answer_for(
     alone: bool = False,
     config: dict[str, Any] | None = None,
     plugins: Sequence[type[Plugin]] = (),
-) -> Capacity:
+) -> CapacityResult:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config, plugins=plugins)
     answer = capacity(run, find(run, "p").pod, maximum=maximum, alone=alone)
@@ -237,17 +243,17 @@ def test_a_copy_goes_where_schedule_sends_the_pod_with_the_same_seed() -> None:
 
 def test_no_more_nodes_are_needed_where_all_pods_fit() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=1))
-    assert (answer.count, len(answer.trials)) == (0, 1)
+    assert (answer.nodes_needed, len(answer.runs)) == (0, 1)
 
 
 @pytest.mark.parametrize("pending", [2, 7, 2 * LINEAR_MAX, 3 * LINEAR_MAX + 1])
 def test_the_fewest_nodes_and_one_less_were_run(pending: int) -> None:
     waiting = [pod(f"p{number}", cpu=2) for number in range(pending)]
     answer = needed(node("a", cpu=5), pod("here", cpu=5, node="a"), *waiting)
-    assert answer.count == -(-pending // 2)
-    runs = {trial.nodes: trial.pending for trial in answer.trials}
-    assert runs[answer.count] == 0
-    assert runs[answer.count - 1] > 0
+    assert answer.nodes_needed == -(-pending // 2)
+    runs = {trial.nodes: trial.pending for trial in answer.runs}
+    assert runs[answer.nodes_needed] == 0
+    assert runs[answer.nodes_needed - 1] > 0
 
 
 def test_pods_that_stay_apart_need_a_node_each() -> None:
@@ -257,12 +263,12 @@ def test_pods_that_stay_apart_need_a_node_each() -> None:
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     waiting = [pod(f"p{n}", labels={"app": "web"}, affinity=apart) for n in range(4)]
     answer = needed(node("a", labels={"kubernetes.io/hostname": "a"}), *waiting)
-    assert answer.count == 3
+    assert answer.nodes_needed == 3
 
 
 def test_where_no_number_helps_a_pending_pod_says_why() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=2))
-    assert answer.count is None
+    assert answer.nodes_needed is None
     assert answer.limited_by.startswith("default/p: 0/2 nodes are available: 2 Insufficient cpu.")
 
 
@@ -270,8 +276,8 @@ def test_evicting_somebody_is_not_enough() -> None:
     answer = needed(
         node("a", cpu=1), pod("low", cpu=1, node="a", priority=1), pod("p", cpu=1, priority=9)
     )
-    assert answer.count == 1
-    assert answer.trials[0].evicted == 1
+    assert answer.nodes_needed == 1
+    assert answer.runs[0].evicted == 1
 
 
 def test_a_pod_of_a_group_is_not_copied() -> None:

@@ -178,7 +178,7 @@ def agree_with_explain(state: ClusterState, plugins: Sequence[type[Plugin]] = ()
             None,
         )
         assert pod_drift.best_score == best
-        plugin = here.rejections[0].status.plugin if here.rejections else ""
+        plugin = here.rejections[0].plugin if here.rejections else ""
         assert pod_drift.rejected_by == plugin
         assert (pod_drift.verdict is Verdict.TIED) == (pod_drift.rank == 1 and bool(explained.ties))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.analysis.capacity import Capacity
+from ksched_cli.analysis.capacity import CapacityResult
 from ksched_cli.analysis.expectations import (
     EvictedCount,
     Expectation,
@@ -33,7 +33,9 @@ OUTCOME = Outcome(
     node_labels=ZONES,
     nodes_used=2,
     usage={"cpu": Utilization(0.5, 0.75, 0.25, 0.4)},
-    capacity=lambda name, maximum: Capacity(name, "p", min(3, maximum), limited_by=SHORT),
+    capacity=lambda name, maximum: CapacityResult(
+        pod=name, profile="p", count=min(3, maximum), limited_by=SHORT
+    ),
     waits={"x/web-1": 0, "x/web-2": 90_000_000, "y/big": 3_600_000_000},
     node_hours=12.5,
 )  # fmt: skip

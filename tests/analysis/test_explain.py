@@ -1,9 +1,8 @@
 """Explanations: every plugin's word on every node, and how they compare to the decision."""
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ksched_cli.analysis.explain import explain, ranking, select
 from ksched_cli.cluster.state import ClusterState
@@ -18,7 +17,7 @@ def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first() -> None:
         node("a", cpu="1", taints=["k=v:NoSchedule"], unschedulable=True), pod("p", cpu="2")
     )
     (explained,) = explanation(state).nodes
-    assert [rejection.status.plugin for rejection in explained.rejections] == [
+    assert [rejection.plugin for rejection in explained.rejections] == [
         "NodeUnschedulable",
         "TaintToleration",
         "NodeResourcesFit",
@@ -29,7 +28,7 @@ def test_every_plugin_that_rejects_a_node_is_heard_not_only_the_first() -> None:
 def test_numbers_stand_behind_the_reasons() -> None:
     state = cluster(node("a", cpu="1"), pod("there", node="a", cpu="600m"), pod("p", cpu="500m"))
     (rejection,) = explanation(state).nodes[0].rejections
-    assert rejection.status.reasons == ("Insufficient cpu",)
+    assert rejection.reasons == ("Insufficient cpu",)
     assert rejection.details == ("cpu: wants 500m, 400m free of 1",)
 
 
@@ -57,7 +56,8 @@ def test_the_node_taken_comes_first_and_is_in_every_selection() -> None:
     run = broken_by(lambda ties: int(ties.max()))
     answer = explain(run, find(run, "p0"))
     assert answer.node == "n11"
-    assert answer.best_of_all == ("n11", answer.score)
+    assert present(answer.best_of_all).node == "n11"
+    assert present(answer.best_of_all).score == answer.score
     assert [node.node for node in ranking(answer)[:3]] == ["n11", "n00", "n01"]
     for names, top, selected in (
         ((), 3, ["n00", "n01", "n11"]),
@@ -129,7 +129,7 @@ def test_nodes_left_out_by_prefilter_say_by_whom() -> None:
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     answer = explanation(cluster(node("a"), node("b"), pod("p", affinity=rules)))
     assert answer.node == "b"
-    assert answer.nodes[0].rejections[0].status.plugin == "NodeAffinity"
+    assert answer.nodes[0].rejections[0].plugin == "NodeAffinity"
 
 
 def test_a_rejection_in_prefilter_is_the_whole_answer() -> None:
@@ -186,7 +186,7 @@ def test_what_is_explained_is_what_is_decided(state: ClusterState) -> None:
         assert fitting == (set(attempt.detail.feasible) if not attempt.error else set())
         for name, status in attempt.detail.filter.items():
             explained = next(n for n in answer.nodes if n.node == name)
-            assert explained.rejections[0].status == status
+            assert explained.rejections[0].reasons == status.reasons
         for name, total in attempt.detail.totals.items():
             assert next(n for n in answer.nodes if n.node == name).total == total
 

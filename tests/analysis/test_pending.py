@@ -56,7 +56,7 @@ def test_pods_of_one_owner_and_message_are_a_group() -> None:
         ("Pod/alone", "default", ("default/alone",)),
         ("StatefulSet/db", "default", ("default/z",)),
     ]
-    assert (report.pending, report.nodes) == (5, 1)
+    assert (report.summary.pending, report.summary.nodes) == (5, 1)
     assert report.groups[2].reasons[0].reason == "Insufficient memory"
 
 
@@ -78,7 +78,8 @@ def test_gated_and_ignored_pods_are_counted_and_in_no_group() -> None:
     report = report_of(
         node("a"), pod("held", gates=["example.com/g"]), pod("other", profile="mine"), pod("p")
     )
-    assert (report.groups, report.gated, report.ignored) == ((), 1, 1)
+    assert report.groups == ()
+    assert (report.summary.gated, report.summary.ignored) == (1, 1)
 
 
 class Failing(FilterPlugin):

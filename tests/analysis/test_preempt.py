@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import given
 
-from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
+from ksched_cli.analysis.preempt import PreemptionResult, preempt
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.preemption import Criterion
 from ksched_cli.testing import check, cluster, find, node, simulate, simulation
@@ -19,7 +19,7 @@ def answer_for(
     config: dict[str, Any] | None = None,
     everything: bool = False,
     alone: bool = False,
-) -> PreemptionAnswer:
+) -> PreemptionResult:
     """The answer about the pod p."""
     run = simulation(cluster(*objects), config, kubernetes_version="1.34")
     answer = preempt(run, find(run, "p"), everything=everything, alone=alone)
@@ -41,8 +41,8 @@ def crowd() -> tuple[dict[str, Any], ...]:
 def test_every_victim_has_the_reason_why_it_cannot_stay() -> None:
     (candidate,) = answer_for(*crowd()).candidates
     assert [victim.pod for victim in candidate.victims] == ["default/middle"]
-    rejection = present(candidate.victims[0].rejection)
-    assert (rejection.status.plugin, rejection.status.reasons) == (
+    rejection = present(candidate.victims[0].cannot_stay)
+    assert (rejection.plugin, rejection.reasons) == (
         "NodeResourcesFit",
         ("Insufficient cpu",),
     )
@@ -56,7 +56,7 @@ def test_those_that_may_stay_are_told_too() -> None:
 
 def test_the_only_candidate_needs_no_criterion() -> None:
     answer = answer_for(*crowd())
-    assert (answer.node, answer.steps, answer.is_yes) == ("a", (), True)
+    assert (answer.node, answer.criteria, answer.is_yes) == ("a", (), True)
 
 
 def test_where_the_pod_goes_is_what_schedule_draws_with_the_same_seed() -> None:
@@ -103,9 +103,9 @@ def test_criteria_are_told_as_far_as_they_were_asked() -> None:
         preemption_pod("on-b", prio=3, node="b", cpu=1, start=1),
         preemption_pod(cpu=1),
     )
-    assert [(step.criterion, step.best, step.left) for step in answer.steps] == [
-        (Criterion.FEWEST_VIOLATIONS, "0", 2),
-        (Criterion.LOWEST_VICTIM, "3", 1),
+    assert [(step.criterion, step.best, step.nodes_left) for step in answer.criteria] == [
+        (Criterion.FEWEST_VIOLATIONS.value, "0", 2),
+        (Criterion.LOWEST_VICTIM.value, "3", 1),
     ]
     assert [candidate.node for candidate in answer.candidates] == ["b", "a"]
 
@@ -119,7 +119,7 @@ def test_budgets_stand_beside_the_victims_that_violate_them() -> None:
         preemption_pod(cpu=2),
     )
     (candidate,) = answer.candidates
-    assert {victim.pod: victim.pdb_violated_by for victim in candidate.victims} == {
+    assert {victim.pod: victim.violates for victim in candidate.victims} == {
         "default/guarded": ("default/budget-0",),
         "default/free": (),
     }
@@ -136,15 +136,14 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help() -> Non
         preemption_pod(cpu=2),
     )
     reasons = {
-        entry.node: (entry.removed, entry.rejection.status.reasons[0])
-        for entry in answer.non_candidates
+        entry.node: (entry.pods_removed, entry.reasons[0]) for entry in answer.not_candidates
     }
     assert reasons == {
         "hard": (None, "node(s) had untolerated taint {k: v}"),
         "empty": (None, "Insufficient cpu"),
         "mighty": (1, "Insufficient cpu"),
     }
-    details = {entry.node: entry.rejection.details for entry in answer.non_candidates}
+    details = {entry.node: entry.details for entry in answer.not_candidates}
     assert details["hard"] == ("not tolerated: k=v:NoSchedule",)
     assert details["mighty"] == ("cpu: wants 2, 1 free of 4",)
     assert not answer.is_yes
@@ -153,22 +152,26 @@ def test_of_every_other_node_it_is_told_why_evictions_there_do_not_help() -> Non
 def test_a_pod_that_fits_is_told_so_and_nothing_else_is_asked() -> None:
     answer = answer_for(node("a"), node("b"), node("c", cpu=1), preemption_pod(cpu=2))
     assert answer.fits == ("a", "b")
-    assert (answer.may, answer.why_not, answer.is_yes) == (False, "it fits without evictions", True)
-    assert (answer.candidates, answer.non_candidates) == ((), ())
+    assert (answer.may_preempt, answer.reason, answer.is_yes) == (
+        False,
+        "it fits without evictions",
+        True,
+    )
+    assert (answer.candidates, answer.not_candidates) == ((), ())
 
 
 def test_a_pod_that_may_not_preempt_is_told_why() -> None:
     answer = answer_for(
         *crowd()[:-1], preemption_pod(cpu="1500m", spec={"preemptionPolicy": "Never"})
     )
-    assert (answer.may, answer.is_yes) == (False, False)
-    assert answer.why_not == "not eligible due to preemptionPolicy=Never."
+    assert (answer.may_preempt, answer.is_yes) == (False, False)
+    assert answer.reason == "not eligible due to preemptionPolicy=Never."
 
 
 def test_without_a_plugin_that_preempts_nobody_is_evicted() -> None:
     off = {"postFilter": {"disabled": [{"name": "*"}]}}
     answer = answer_for(*crowd(), config={"profiles": [{"plugins": off}]})
-    assert (answer.may, answer.why_not) == (False, "no plugin of default-scheduler preempts")
+    assert (answer.may_preempt, answer.reason) == (False, "no plugin of default-scheduler preempts")
 
 
 def many() -> tuple[dict[str, Any], ...]:
@@ -196,18 +199,18 @@ SINGLE_IS_ENOUGH = {
 def test_nodes_that_were_not_looked_at_are_named() -> None:
     answer = answer_for(*many(), config=SINGLE_IS_ENOUGH)
     assert [candidate.node for candidate in answer.candidates] == ["a"]
-    assert (answer.unsearched, answer.num_candidates) == (("b", "c"), 1)
+    assert (answer.not_searched, answer.num_candidates) == (("b", "c"), 1)
 
 
 def test_the_limit_can_be_lifted() -> None:
     answer = answer_for(*many(), config=SINGLE_IS_ENOUGH, everything=True)
     assert [candidate.node for candidate in answer.candidates] == ["a", "b", "c"]
-    assert answer.unsearched == ()
+    assert answer.not_searched == ()
 
 
 def test_nominations_of_lesser_pods_on_the_node_would_lapse() -> None:
     answer = answer_for(*crowd(), preemption_pod("lesser", prio=4, cpu="100m", nominated="a"))
-    assert answer.lapsing == ("default/lesser",)
+    assert answer.lapsing_nominations == ("default/lesser",)
 
 
 def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
@@ -218,8 +221,8 @@ def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
         preemption_pod(cpu=1),
         alone=True,
     )
-    (non_candidate,) = answer.non_candidates
-    assert non_candidate.rejection.details == ("with the nominated pods counted: default/rival",)
+    (non_candidate,) = answer.not_candidates
+    assert non_candidate.details == ("with the nominated pods counted: default/rival",)
 
 
 def test_a_running_pod_is_taken_off_its_node_for_the_question_and_put_back() -> None:
@@ -247,10 +250,10 @@ def test_where_prefilter_rejects_the_pod_no_eviction_helps() -> None:
     ]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     answer = answer_for(node("a"), node("b"), preemption_pod(affinity={"nodeAffinity": required}))
-    assert [entry.node for entry in answer.non_candidates] == ["a", "b"]
+    assert [entry.node for entry in answer.not_candidates] == ["a", "b"]
     assert not answer.is_yes
     # DynamicResources misses what its PreFilter had no turn to write.
-    assert answer.why_not == "DynamicResources fails before any plugin that preempts"
+    assert answer.reason == "DynamicResources fails before any plugin that preempts"
 
 
 @given(crowded())
@@ -283,6 +286,6 @@ def test_the_answer_is_what_a_run_does(state: ClusterState) -> None:
     )
     assert set(done.candidates) == {candidate.node for candidate in answer.candidates}
     assert attempt.message == answer.message
-    entries: list[Any] = [*answer.candidates, *answer.non_candidates]
-    seen = {entry.node for entry in entries} | set(answer.unsearched)
-    assert not answer.may or seen == {node.name for node in state.nodes}
+    entries: list[Any] = [*answer.candidates, *answer.not_candidates]
+    seen = {entry.node for entry in entries} | set(answer.not_searched)
+    assert not answer.may_preempt or seen == {node.name for node in state.nodes}

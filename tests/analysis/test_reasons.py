@@ -39,7 +39,7 @@ def test_the_nearest_node_lacks_the_least_of_the_request() -> None:
         pod("p", cpu=12),
     )
     nearest = NearestNode("c", "cpu: wants 12, 8 free of 8")
-    assert reason == Reason(*CPU, 3, nearest, alone=3)
+    assert reason == Reason(*CPU, 3, 3, nearest)
 
 
 def test_a_node_with_fewer_reasons_is_nearer_than_one_that_lacks_less() -> None:
@@ -68,7 +68,7 @@ def test_what_an_eviction_may_lift_is_nearer_than_what_none_can() -> None:
         pod("there", node="c", cpu=8),
         pod("p", cpu=2),
     )
-    assert [(reason.nearest.node, reason.nearest.ties) for reason in counted] == [
+    assert [(reason.nearest.node, reason.nearest.tied_nodes) for reason in counted] == [
         ("c", ()),
         ("a", ("b",)),
     ]
@@ -100,7 +100,7 @@ def test_nominated_pods_add_reasons_to_a_node_that_is_rejected_without_them_too(
         "Insufficient cpu": "cpu: wants 3, 2 free of 2",
         "Insufficient memory": "with the nominated pods counted: default/rival",
     }
-    assert [rejection.status.reasons for rejection in answer.nodes[0].rejections] == [
+    assert [rejection.reasons for rejection in answer.nodes[0].rejections] == [
         ("Insufficient cpu",),
         ("Insufficient memory",),
     ]

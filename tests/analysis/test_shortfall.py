@@ -1,6 +1,6 @@
 """How far nodes are from having room."""
 
-from ksched_cli.analysis.shortfall import shortfalls
+from ksched_cli.analysis.reasons import shortfalls
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 

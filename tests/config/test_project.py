@@ -6,7 +6,6 @@ import pytest
 
 from ksched_cli.config.project import FILE, Projects, read_project
 from ksched_cli.errors import InputError
-from ksched_cli.schemas.generate import PROJECT, project_text
 
 
 def write(folder: Path, text: str) -> Path:
@@ -97,7 +96,3 @@ def test_all_problems_are_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         read_project(str(write(tmp_path, text)))
     assert len(str(raised.value).splitlines()) == 3
-
-
-def test_the_schema_is_that_of_the_type() -> None:
-    assert PROJECT.read_text() == project_text(), "run python -m ksched_cli.schemas.generate"

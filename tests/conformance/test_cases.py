@@ -13,13 +13,14 @@ import pytest
 from _pytest.mark import ParameterSet
 from cases import GATES_FILE, differs, expected_file
 
+from ksched_cli.analysis.schedule import schedule_result
+from ksched_cli.answers import document_of
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
 from ksched_cli.engine.simulation import Options, Simulation
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
-from ksched_cli.report import schedule
 from ksched_cli.testing import check
 
 HERE = Path(__file__).parent
@@ -74,7 +75,7 @@ def decide(case: Path, minor: str) -> dict[str, Any]:
     configuration = load_configuration(text, "config.yaml", registry)
     state = load_state([str(case / "state.yaml")], reads=POD_GROUP_KINDS)
     simulation = Simulation(state, configuration, registry, Options(detailed=True))
-    document = schedule.document(simulation.run(), trace=True)
+    document = document_of(schedule_result(simulation.run(), trace=True))
     check(simulation)
     decision: dict[str, Any] = json.loads(json.dumps(document))
     return decision

@@ -367,10 +367,10 @@ def test_explain_shows_what_each_said_per_node(serve: Serve, extended: Extended)
     )
     answer = explain(run, find(run))
     a, b, c, d = answer.nodes
-    assert [(rejection.status.plugin, rejection.status.reasons) for rejection in a.rejections] == [
+    assert [(rejection.plugin, rejection.reasons) for rejection in a.rejections] == [
         (f"{server.url}/1", ("no licence",))
     ]
-    assert b.rejections[0].status.plugin == f"{server.url}/2"
+    assert b.rejections[0].plugin == f"{server.url}/2"
     assert b.rejections[0].details == ("left out without a reason",)
     mine = d.scores[f"{server.url}/3"]
     assert (mine.raw, mine.normalized, mine.weight, mine.weighted) == (4, 40, 5, 200)

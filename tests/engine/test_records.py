@@ -19,7 +19,7 @@ def test_records_are_frozen_and_compare_by_value() -> None:
 
 
 def test_the_bindings_of_extenders_are_those_of_the_attempts_in_their_order() -> None:
-    calls = [ExtenderBinding("e", "http://e/bind", {"Node": name}, False) for name in "ab"]
+    calls = [ExtenderBinding("e", "http://e/bind", False, {"Node": name}) for name in "ab"]
     attempts = (
         Attempt("default/p", "s", extender_binding=calls[0]),
         Attempt("default/q", "s"),

@@ -7,6 +7,8 @@ from typing import Any
 
 import jsonschema
 
+from ksched_cli.answers import Answer, document_of
+
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
 
@@ -17,9 +19,10 @@ def validator(name: str) -> Any:
     return jsonschema.Draft202012Validator(schema)
 
 
-def conforms(document: dict[str, Any], name: str) -> dict[str, Any]:
+def conforms(document: Answer | dict[str, Any], name: str) -> dict[str, Any]:
     """Gives the document as it is read back."""
-    read_back = json.loads(json.dumps(document))
+    data = document_of(document) if isinstance(document, Answer) else document
+    read_back: dict[str, Any] = json.loads(json.dumps(data))
     validator(name).validate(read_back)
     return read_back
 

@@ -2,23 +2,42 @@
 
 import pytest
 
-from ksched_cli.analysis.capacity import Capacity, NodesNeeded, Trial
-from ksched_cli.framework.status import Status
+from ksched_cli.analysis.attempts import PluginStatus
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded, Trial
 from ksched_cli.report import capacity
 from ksched_cli.report.table import EVERYTHING
 from tests.report.schemas import conforms, squeezed
 
-GATED = Status.unresolvable("waiting for a gate").by("SchedulingGates")
-SOME = Capacity("default/p", "x", 7, {"a": 3, "b": 1, "c": 3}, "0/3 nodes are available: full.")
-NONE = Capacity("default/p", "x", limited_by="0/3 nodes are available: full.", gated=GATED)
-STOPPED = Capacity("default/p", "x", 1, {"a": 1}, stopped_at=1)
-NEEDED = NodesNeeded("a", 1, trials=(Trial(0, 2, 0), Trial(2, 0, 0), Trial(1, 0, 0)))
-HOPELESS = NodesNeeded("a", None, "default/p: it never fits", (Trial(0, 1, 0), Trial(1, 1, 0)))
+GATED = PluginStatus(
+    plugin="SchedulingGates",
+    code="UnschedulableAndUnresolvable",
+    reasons=("waiting for a gate",),
+)
+SOME = CapacityResult(
+    pod="default/p",
+    profile="x",
+    count=7,
+    nodes={"a": 3, "b": 1, "c": 3},
+    limited_by="0/3 nodes are available: full.",
+)
+NONE = CapacityResult(
+    pod="default/p", profile="x", limited_by="0/3 nodes are available: full.", gated=GATED
+)
+STOPPED = CapacityResult(pod="default/p", profile="x", count=1, nodes={"a": 1}, stopped_at=1)
+NEEDED = NodesNeeded(
+    like="a", nodes_needed=1, runs=(Trial(0, 2, 0), Trial(2, 0, 0), Trial(1, 0, 0))
+)
+HOPELESS = NodesNeeded(
+    like="a",
+    nodes_needed=None,
+    limited_by="default/p: it never fits",
+    runs=(Trial(0, 1, 0), Trial(1, 1, 0)),
+)
 
 
 @pytest.mark.parametrize("answer", [SOME, NONE, STOPPED, NEEDED, HOPELESS])
-def test_answers_are_as_their_schema_says(answer: Capacity | NodesNeeded) -> None:
-    conforms(capacity.document(answer), "capacity_result")
+def test_answers_are_as_their_schema_says(answer: CapacityResult | NodesNeeded) -> None:
+    conforms(answer, "capacity_result")
 
 
 def test_nodes_that_take_as_many_share_a_row() -> None:

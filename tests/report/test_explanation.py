@@ -18,7 +18,7 @@ from tests.report.schemas import conforms, squeezed
 def test_explanations_are_as_their_schema_says(state: ClusterState) -> None:
     run = simulation(state)
     for pending in run.pending()[:2]:
-        document = conforms(explanations.document(explain(run, pending)), "explanation")
+        document = conforms(explain(run, pending), "explanation")
         fitting = [entry for entry in document["nodes"] if entry["fits"]]
         assert (document["node"] == "") == (not fitting)
         assert all(entry["rejections"] for entry in document["nodes"] if not entry["fits"])

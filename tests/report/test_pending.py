@@ -6,7 +6,7 @@ from hypothesis import given
 
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.report.pending import document, table
+from ksched_cli.report.pending import table
 from ksched_cli.report.table import EVERYTHING, TERMINAL
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.clusters import states
@@ -55,4 +55,4 @@ def test_pods_without_a_controller_share_a_block_where_their_message_is_one() ->
 
 @given(states())
 def test_reports_are_as_their_schema_says(state: ClusterState) -> None:
-    conforms(document(pending_report(simulation(state))), "pending_report")
+    conforms(pending_report(simulation(state)), "pending_report")

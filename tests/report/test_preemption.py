@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.analysis.preempt import PreemptionAnswer, preempt
+from ksched_cli.analysis.preempt import PreemptionResult, preempt
 from ksched_cli.report import preemption
 from ksched_cli.report.table import EVERYTHING
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.report.schemas import conforms, squeezed
 
 
-def answer(*objects: dict[str, Any]) -> PreemptionAnswer:
+def answer(*objects: dict[str, Any]) -> PreemptionResult:
     """To `preempt p`."""
     run = simulation(cluster(*objects))
     run.queue()
@@ -25,11 +25,11 @@ TOO_SMALL = (node("b", cpu="500m"),)
 
 @pytest.mark.parametrize("objects", [FULL, TOO_SMALL, (*FULL, *TOO_SMALL), (node("c"),)])
 def test_answers_are_as_their_schema_says(objects: tuple[dict[str, Any], ...]) -> None:
-    conforms(preemption.document(answer(*objects, HIGH)), "preemption_result")
+    conforms(answer(*objects, HIGH), "preemption_result")
 
 
 def test_the_only_candidate_is_said_to_be_the_only_one() -> None:
-    assert preemption.document(answer(*FULL, HIGH))["criterion"] == "only candidate"
+    assert answer(*FULL, HIGH).criterion == "only candidate"
     text = squeezed(preemption.table(answer(*FULL, HIGH), EVERYTHING))
     assert text[0] == "default/p (profile default-scheduler, priority 9)"
     assert text[1] == "would evict default/low from a: only candidate"

@@ -2,27 +2,29 @@
 
 import pytest
 
+from ksched_cli.analysis.attempts import NodeRejection
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Distance, NearestNode, Reason
-from ksched_cli.framework.status import Rejection, Status
+from ksched_cli.answers import plain
 from ksched_cli.report.reasons import (
     APART_MAX,
     SHOWN_REASONS,
     brief_reasons_table,
     nearest_text,
-    reason_fields,
     reasons_table,
     rejected_table,
 )
 from ksched_cli.report.table import EVERYTHING, TERMINAL
 from tests.report.schemas import squeezed
 
-CPU = Reason("Fit", "Insufficient cpu", 4000, NearestNode("a", "1 free of 2", ("b",)), 3000)
+CPU = Reason("Fit", "Insufficient cpu", 4000, 3000, NearestNode("a", "1 free of 2", 1, ("b",)))
 
 
 def rejected(name: str, obstacles: int = 1, detail: str = "1 free") -> NodeExplanation:
-    status = Status.unschedulable("Insufficient cpu").by("Fit")
-    return NodeExplanation(name, (Rejection(status, (detail,)),), distance=Distance(obstacles))
+    rejection = NodeRejection(
+        plugin="Fit", code="Unschedulable", reasons=("Insufficient cpu",), details=(detail,)
+    )
+    return NodeExplanation(name, False, (rejection,), distance=Distance(obstacles))
 
 
 def test_a_reason_is_counted_with_the_nearest_node_and_those_as_near() -> None:
@@ -38,14 +40,14 @@ def test_a_reason_is_counted_with_the_nearest_node_and_those_as_near() -> None:
 
 
 def test_a_reason_in_data_counts_those_as_near() -> None:
-    assert reason_fields(CPU) == {
+    assert plain(CPU) == {
         "plugin": "Fit",
         "reason": "Insufficient cpu",
         "nodes": 4000,
         "alone": 3000,
         "nearest": {"node": "a", "detail": "1 free of 2", "ties": 1},
     }
-    assert reason_fields(Reason("", "none", 1))["nearest"] is None
+    assert plain(Reason("", "none", 1))["nearest"] is None
 
 
 @pytest.mark.parametrize(

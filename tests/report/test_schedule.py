@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
+from ksched_cli.analysis.schedule import schedule_result
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.records import RunRecord
+from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.report import schedule
 from ksched_cli.report.table import EVERYTHING, TERMINAL
@@ -19,8 +20,8 @@ from tests.report.schemas import conforms, squeezed
 @given(states(max_nodes=4, max_pending=3))
 def test_runs_are_as_their_schema_says(state: ClusterState) -> None:
     run = simulate(state)
-    traced = conforms(schedule.document(run, trace=True), "schedule_result")
-    plain = conforms(schedule.document(run, trace=False), "schedule_result")
+    traced = conforms(schedule_result(run, trace=True), "schedule_result")
+    plain = conforms(schedule_result(run, trace=False), "schedule_result")
     assert {key: traced[key] for key in plain} == plain
     assert len(traced["attempts"]) == len(run.attempts)
     assert sum(plain["summary"][key] for key in ("placed", "pending", "gated")) == len(
@@ -53,24 +54,23 @@ def conflicting() -> RunRecord:
 
 @pytest.mark.parametrize("run", [gated, preempting, broken, conflicting])
 def test_what_seldom_happens_has_its_place_in_the_schema_too(run: Callable[[], RunRecord]) -> None:
-    conforms(schedule.document(run(), trace=True), "schedule_result")
+    conforms(schedule_result(run(), trace=True), "schedule_result")
 
 
 def test_gated_pods_and_evictions_are_listed() -> None:
-    result = schedule.document(gated(), trace=False)
-    assert result["gated"] == ["default/held"]
-    assert result["messages"] == {
-        "default/held": "waiting for scheduling gates: [example.com/wait]"
-    }
-    result = schedule.document(preempting(), trace=False)
-    assert result["evicted"] == ["default/low"]
-    assert result["evictions"] == [{"pod": "default/low", "node": "a", "preemptor": "default/high"}]
+    result = schedule_result(gated(), trace=False)
+    assert result.gated == ("default/held",)
+    assert result.messages == {"default/held": "waiting for scheduling gates: [example.com/wait]"}
+    result = schedule_result(preempting(), trace=False)
+    assert result.evicted == ("default/low",)
+    assert result.evictions == (Eviction("default/low", "a", "default/high"),)
 
 
 def test_a_broken_cycle_says_what_broke_it() -> None:
-    result = schedule.document(broken(), trace=True)
-    assert "values" in result["messages"]["default/p"]
-    assert result["attempts"][0]["error"] == result["messages"]["default/p"]
+    result = schedule_result(broken(), trace=True)
+    assert "values" in result.messages["default/p"]
+    assert result.attempts
+    assert result.attempts[0].error == result.messages["default/p"]
 
 
 def test_a_run_says_who_went_where_and_why_not() -> None:
@@ -127,7 +127,7 @@ def test_the_nodes_after_the_run_are_in_the_document() -> None:
     run = uneven()
     record = run.run()
     usages = node_usages(run.snapshot)
-    result = conforms(schedule.document(record, trace=False, usages=usages), "schedule_result")
+    result = conforms(schedule_result(record, trace=False, usages=usages), "schedule_result")
     assert result["nodes"][1] == {
         "name": "half",
         "allocatable": {"cpu": "4", "memory": "17179869184", "pods": "110"},

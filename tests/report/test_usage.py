@@ -2,9 +2,10 @@
 
 import pytest
 
-from ksched_cli.analysis.usage import NodeUsage
+from ksched_cli.analysis.usage import NodeUsage, resources_of
+from ksched_cli.answers import plain
 from ksched_cli.report.table import EVERYTHING, TERMINAL, Limit
-from ksched_cli.report.usage import document, nodes_table, table
+from ksched_cli.report.usage import nodes_table, table
 from tests.report.schemas import squeezed
 
 GIB = 1 << 30
@@ -56,7 +57,7 @@ def test_every_node_has_a_row_also_without_a_resource() -> None:
 
 
 def test_amounts_in_data_are_quantities_with_bytes_in_full() -> None:
-    (fields,) = document([usage("a", 1500, 3)])
+    (fields,) = map(plain, resources_of([usage("a", 1500, 3)]))
     assert fields == {
         "name": "a",
         "allocatable": {"cpu": "4", "memory": str(8 * GIB), "pods": "10"},

@@ -5,30 +5,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.report.capacity import headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Prose, Section, Tile
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: the verdict"""
-    title, *lede = headline.split("\n")
-    if "nodesNeeded" in document:
-        return Page(title, lede, (), [_runs(document)])
-    count, nodes = document["count"], document["nodes"]
-    at_least = "" if document["stoppedAt"] is None else "at least "
+def page(answer: CapacityResult | NodesNeeded) -> Page:
+    title, *lede = headline(answer).split("\n")
+    if isinstance(answer, NodesNeeded):
+        return Page(title, lede, (), [_runs(answer)])
+    count, nodes = answer.count, answer.nodes
+    at_least = "" if answer.stopped_at is None else "at least "
     tiles = [
         Tile("fit", f"{at_least}{count:,}", "good" if count else "bad"),
         Tile("on nodes", f"{len(nodes):,}"),
     ]
     sections: list[Section] = []
-    if document["stoppedAt"] is not None:
-        text = f"The search stopped at {document['stoppedAt']:,} copies; --max N goes on to N."
+    if answer.stopped_at is not None:
+        text = f"The search stopped at {answer.stopped_at:,} copies; --max N goes on to N."
         sections.append(Prose("Not searched further", [text]))
     elif count:
-        sections.append(Prose("Why the next one does not fit", [document["limitedBy"]], "warn"))
+        sections.append(Prose("Why the next one does not fit", [answer.limited_by], "warn"))
     if nodes:
         sections += [_copies(nodes), _table(nodes)]
     return Page(title, lede, tiles, sections)
@@ -51,19 +51,19 @@ def _table(nodes: Mapping[str, int]) -> Grid:
     return Grid("Table of nodes", "nodes", columns)
 
 
-def _runs(document: Mapping[str, Any]) -> Bars:
+def _runs(answer: NodesNeeded) -> Bars:
     """What is left without a node, by how many nodes there are more."""
-    runs = sorted(document["runs"], key=lambda run: run["nodes"])
-    most = max((run["pending"] + run["evicted"] for run in runs), default=0)
+    runs = sorted(answer.runs, key=lambda run: run.nodes)
+    most = max((run.pending + run.evicted for run in runs), default=0)
     names = ("pending", "evicted")
     bars = [
         bar(
-            (run["nodes"], run["pending"], run["evicted"]),
-            (run["pending"], run["evicted"]),
+            (run.nodes, run.pending, run.evicted),
+            (run.pending, run.evicted),
             names,
             most,
         )
         for run in runs
     ]
     headers = ("More nodes", "Pending", "Evicted", "")
-    return Bars(f"Runs with more nodes like {document['like']}", headers, bars, names)
+    return Bars(f"Runs with more nodes like {answer.like}", headers, bars, names)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod
@@ -16,17 +17,32 @@ from ksched_cli.report.usage import PODS
 POD_RESOURCES = ("cpu", "memory")
 
 
-def figures(cluster: ClusterMap) -> dict[str, Any]:
-    """The map, a table of nodes, a table of pods, the nodes' shares for histograms, and who
-    manages the pods that wait."""
+@dataclass(frozen=True, slots=True)
+class ClusterFigures:
+    """What a page draws of a cluster.
+
+    map:    as the page's script reads it
+    nodes:  the columns of a table of nodes; pods: of a table of pods
+    shares: by resource, the nodes' shares before and after
+    owners: of the pods that wait
+    """
+
+    map: Mapping[str, Any]
+    nodes: Sequence[Mapping[str, Any]]
+    pods: Sequence[Mapping[str, Any]]
+    shares: Mapping[str, Sequence[Sequence[float]]]
+    owners: Mapping[str, str]
+
+
+def cluster_figures(cluster: ClusterMap) -> ClusterFigures:
     resources = resource_names(cluster.after)
-    return {
-        "map": _map(cluster, resources),
-        "nodes": _node_columns(cluster, resources),
-        "pods": _pod_columns(cluster.pods),
-        "shares": shares_of((cluster.before, cluster.after)),
-        "owners": {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
-    }
+    return ClusterFigures(
+        _map(cluster, resources),
+        _node_columns(cluster, resources),
+        _pod_columns(cluster.pods),
+        shares_of((cluster.before, cluster.after)),
+        {pod.pod: shared_owner(pod.owner) for pod in cluster.pods if not pod.node},
+    )
 
 
 def shares_of(series: Sequence[Sequence[NodeUsage]]) -> dict[str, list[list[float]]]:

@@ -6,6 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.explain import Explanation
+from ksched_cli.analysis.pending import PendingReport
+from ksched_cli.analysis.preempt import PreemptionResult
+from ksched_cli.analysis.schedule import ScheduleResult
+from ksched_cli.answers import Answer, document_of
 from ksched_cli.report.html import (
     any_kind,
     audit,
@@ -27,15 +33,10 @@ MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
 PAGES: Mapping[str, MakePage] = {
     "AuditResult": audit.page,
-    "CapacityResult": capacity.page,
     "Comparison": compare.page,
     "DriftResult": drift.page,
     "EffectiveConfiguration": configuration.page,
-    "Explanation": explanation.page,
-    "PendingReport": pending.page,
-    "PreemptionResult": preemption.page,
     "ReplayResult": replay.page,
-    "ScheduleResult": schedule.page,
     "SweepResult": sweep.page,
     "ValidationResult": validation.page,
     "ValidationResults": validation.page_of_files,
@@ -43,18 +44,13 @@ PAGES: Mapping[str, MakePage] = {
 # By kind of document, the command that prints it.
 COMMANDS = {
     "AuditResult": "audit",
-    "CapacityResult": "capacity",
     "Comparison": "compare",
     "ConfigurationDiff": "config diff",
     "ConfigurationMigration": "config migrate",
     "DriftResult": "drift",
     "EffectiveConfiguration": "config show",
-    "Explanation": "explain",
-    "PendingReport": "explain --pending",
     "PluginList": "plugins",
-    "PreemptionResult": "preempt",
     "ReplayResult": "replay",
-    "ScheduleResult": "schedule",
     "SnapshotResult": "snapshot",
     "SweepPlan": "sweep --dry-run",
     "SweepResult": "sweep",
@@ -65,15 +61,41 @@ COMMANDS = {
 }
 
 
-def page_of(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
+def page_of(answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
     """The kind's own page, else one of all that the document has; what changes did comes first,
     warnings last."""
-    make = PAGES.get(document["kind"], any_kind.page)
-    if document.get("sides") and document["sides"][0].keys() & {"waiting", "differences"}:
-        # A comparison over time, or of several draws.
-        make = any_kind.page
-    page = make(document, headline, figures)
+    if isinstance(answer, Answer):
+        page, document = _page(answer, headline), document_of(answer)
+    else:
+        document = dict(answer)
+        make = PAGES.get(document["kind"], any_kind.page)
+        if document.get("sides") and document["sides"][0].keys() & {"waiting", "differences"}:
+            # A comparison over time, or of several draws.
+            make = any_kind.page
+        page = make(document, headline, figures)
     return replace(page, sections=(*_changes(document), *page.sections, *_warnings(document)))
+
+
+def _page(answer: Answer, headline: str) -> Page:
+    match answer:
+        case CapacityResult() | NodesNeeded():
+            return capacity.page(answer)
+        case Explanation():
+            return explanation.page(answer)
+        case PendingReport():
+            return pending.page(answer)
+        case PreemptionResult():
+            return preemption.page(answer)
+        case ScheduleResult():
+            return schedule.page(answer)
+    return any_kind.page(document_of(answer), headline, {})
+
+
+def command_of(answer: Answer | Mapping[str, Any]) -> str:
+    """The command that prints it."""
+    if isinstance(answer, Answer):
+        return answer.COMMAND
+    return COMMANDS.get(answer["kind"], "")
 
 
 def _changes(document: Mapping[str, Any]) -> list[Section]:

@@ -18,19 +18,26 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ksched_cli import __version__
+from ksched_cli.answers import Answer
 from ksched_cli.report.html.columns import embedded
-from ksched_cli.report.html.kinds import COMMANDS, page_of
+from ksched_cli.report.html.kinds import command_of, page_of
 from ksched_cli.report.table import printable
 
 
-def render_page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> str:
+def render_page(
+    answer: Answer | Mapping[str, Any], headline: str, figures: Mapping[str, Any]
+) -> str:
     """The page of a result.
 
     document: as its JSON Schema has it
     headline: the verdict in a line or more, or ""
     figures:  plain data that only the page shows
     """
-    page = page_of(document, headline, figures)
+    if isinstance(answer, Answer):
+        version, inferred = answer.kubernetes_version, answer.kubernetes_version_from or ""
+    else:
+        version, inferred = answer["kubernetesVersion"], answer.get("kubernetesVersionFrom", "")
+    page = page_of(answer, headline, figures)
     page_json = embedded(page.data())
     data = Markup(page_json)  # nosec B704  # `<` and `&` are escapes in it
     style, script = _resource("page.css"), _resource("page.js")
@@ -39,8 +46,9 @@ def render_page(document: Mapping[str, Any], headline: str, figures: Mapping[str
         .get_template("page.html")
         .render(
             page=page,
-            command=COMMANDS.get(document["kind"], ""),
-            document=document,
+            command=command_of(answer),
+            kubernetes_version=version,
+            kubernetes_version_from=inferred,
             data=data,
             style=style,
             script=script,

@@ -3,9 +3,16 @@ that are no candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ksched_cli.analysis.attempts import NodeRejection
+from ksched_cli.analysis.preempt import (
+    CandidateNode,
+    NonCandidateNode,
+    PreemptionResult,
+    Victim,
+)
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import (
     Grid,
@@ -17,81 +24,80 @@ from ksched_cli.report.html.sections import (
     Table,
     Tile,
 )
-from ksched_cli.report.table import counted
+from ksched_cli.report.preemption import headline
+from ksched_cli.report.table import PAGE, counted
 
 SHOWN_CANDIDATES = 10
 NAMED_PODS = 20
 VICTIM_HEADERS = ("Evicted", "Priority", "Started", "Cannot stay because", "Violates")
-Candidate = Mapping[str, Any]
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: the pod, then the verdict"""
-    title, *lede = headline.split("\n")
-    return Page(title, lede, _tiles(document), _sections(document))
+def page(answer: PreemptionResult) -> Page:
+    title, *lede = headline(answer, PAGE).split("\n")
+    return Page(title, lede, _tiles(answer), _sections(answer))
 
 
-def _tiles(document: Mapping[str, Any]) -> list[Tile]:
-    tiles = [Tile("priority", f"{document['priority']:,}")]
-    if document["fits"]:
-        tiles.append(Tile("fits without evictions on", counted(len(document["fits"]), "node")))
-    if document["candidates"]:
+def _tiles(answer: PreemptionResult) -> list[Tile]:
+    tiles = [Tile("priority", f"{answer.priority:,}")]
+    if answer.fits:
+        tiles.append(Tile("fits without evictions on", counted(len(answer.fits), "node")))
+    if answer.candidates:
         tiles += [
-            Tile("evicted", f"{len(document['victims']):,}", "warn"),
-            Tile("candidates", f"{len(document['candidates']):,}"),
-            Tile("decided by", document["criterion"] or "nothing"),
+            Tile("evicted", f"{len(answer.victims):,}", "warn"),
+            Tile("candidates", f"{len(answer.candidates):,}"),
+            Tile("decided by", answer.criterion or "nothing"),
         ]
-    if document["notCandidates"]:
-        tiles.append(Tile("no candidates", f"{len(document['notCandidates']):,}"))
+    if answer.not_candidates:
+        tiles.append(Tile("no candidates", f"{len(answer.not_candidates):,}"))
     return tiles
 
 
-def _sections(document: Mapping[str, Any]) -> list[Section]:
+def _sections(answer: PreemptionResult) -> list[Section]:
     sections: list[Section] = []
-    candidates = document["candidates"]
-    if document["criteria"]:
-        sections.append(_criteria(document))
+    candidates = answer.candidates
+    if answer.criteria:
+        sections.append(_criteria(answer))
     if candidates:
-        groups = [_group(document, candidate) for candidate in candidates[:SHOWN_CANDIDATES]]
+        groups = [_group(answer, candidate) for candidate in candidates[:SHOWN_CANDIDATES]]
         rest = len(candidates) - len(groups)
         note = f"The best {len(groups)}; the table has {rest:,} more." if rest else ""
         sections.append(Groups("Candidates, best first", groups, note))
         sections.append(Grid("Table of candidates", "candidates", _candidates(candidates)))
-    if document["notCandidates"]:
-        sections.append(Grid("No candidates", "others", _others(document["notCandidates"])))
-    if document["notSearched"]:
+    if answer.not_candidates:
+        sections.append(Grid("No candidates", "others", _others(answer.not_candidates)))
+    if answer.not_searched:
         text = (
-            f"{counted(len(document['notSearched']), 'node')} were not looked at, as "
-            f"{document['candidatesWanted']:,} candidates are enough; "
+            f"{counted(len(answer.not_searched), 'node')} were not looked at, as "
+            f"{answer.num_candidates:,} candidates are enough; "
             "--all-candidates looks at all."
         )
         sections.append(Prose("Not looked at", [text]))
     return sections
 
 
-def _criteria(document: Mapping[str, Any]) -> Table:
+def _criteria(answer: PreemptionResult) -> Table:
     """The criteria asked, in their order; the last one decided."""
     rows = [
-        (index, step["criterion"], step["best"], step["nodesLeft"])
-        for index, step in enumerate(document["criteria"], 1)
+        (index, step.criterion, step.best, step.nodes_left)
+        for index, step in enumerate(answer.criteria, 1)
     ]
     note = ""
-    if document["ties"]:
-        note = f"{len(document['ties']):,} nodes are equally good; {document['node']} is taken."
+    if answer.ties:
+        note = f"{len(answer.ties):,} nodes are equally good; {answer.node} is taken."
     headers = ("", "Criterion", "Best", "Nodes left")
     return Table("How the node was chosen", headers, rows, note)
 
 
-def _group(document: Mapping[str, Any], candidate: Candidate) -> Group:
-    is_taken = candidate["node"] == document["node"]
-    victims, reprieved = candidate["victims"], candidate["reprieved"]
+def _group(answer: PreemptionResult, candidate: CandidateNode) -> Group:
+    is_taken = candidate.node == answer.node
+    victims, reprieved = candidate.victims, candidate.reprieved
     parts = [f"{counted(len(victims), 'pod')} would leave"]
-    if candidate["pdbViolations"]:
-        violations = counted(candidate["pdbViolations"], "violation")
+    if candidate.pdb_violations:
+        violations = counted(candidate.pdb_violations, "violation")
         parts.append(f"{violations} of disruption budgets")
     parts.append(f"{len(reprieved):,} of lower priority may stay")
     return Group(
-        candidate["node"],
+        candidate.node,
         "; ".join(parts) + (":" if reprieved else "."),
         "taken" if is_taken else "candidate",
         "good" if is_taken else "",
@@ -102,45 +108,45 @@ def _group(document: Mapping[str, Any], candidate: Candidate) -> Group:
     )
 
 
-def _victim(victim: Mapping[str, Any]) -> tuple[Any, ...]:
-    rejection = victim["cannotStay"]
+def _victim(victim: Victim) -> tuple[Any, ...]:
+    rejection = victim.cannot_stay
     return (
-        victim["pod"],
-        victim["priority"],
-        victim["startTime"],
+        victim.pod,
+        victim.priority,
+        victim.start_time,
         rejection and _why(rejection),
-        ", ".join(victim["violates"]),
+        ", ".join(victim.violates),
     )
 
 
-def _why(rejection: Mapping[str, Any]) -> str:
-    reasons = "; ".join((*rejection["reasons"], *rejection["details"]))
-    return f"{rejection['plugin']}: {reasons}" if "plugin" in rejection else reasons
+def _why(rejection: NodeRejection) -> str:
+    reasons = "; ".join((*rejection.reasons, *rejection.details))
+    return f"{rejection.plugin}: {reasons}" if rejection.plugin else reasons
 
 
-def _candidates(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """In the order of the document, best first."""
-    priorities = [[victim["priority"] for victim in c["victims"]] for c in candidates]
+def _candidates(candidates: Sequence[CandidateNode]) -> list[dict[str, Any]]:
+    """In the order of the answer, best first."""
+    priorities = [[victim.priority for victim in c.victims] for c in candidates]
     return [
         column("Rank", range(1, len(candidates) + 1), Kind.NUMBER),
-        column("Node", [candidate["node"] for candidate in candidates]),
-        column("Evicted", [len(candidate["victims"]) for candidate in candidates], Kind.NUMBER),
-        column("PDB violations", [c["pdbViolations"] for c in candidates], Kind.NUMBER),
+        column("Node", [candidate.node for candidate in candidates]),
+        column("Evicted", [len(candidate.victims) for candidate in candidates], Kind.NUMBER),
+        column("PDB violations", [c.pdb_violations for c in candidates], Kind.NUMBER),
         column("Highest priority", [max(p, default=None) for p in priorities], Kind.NUMBER),
         column("Sum of priorities", [sum(p) for p in priorities], Kind.NUMBER),
-        column("May stay", [len(candidate["reprieved"]) for candidate in candidates], Kind.NUMBER),
-        column("Victims", [", ".join(v["pod"] for v in c["victims"]) for c in candidates]),
+        column("May stay", [len(candidate.reprieved) for candidate in candidates], Kind.NUMBER),
+        column("Victims", [", ".join(v.pod for v in c.victims) for c in candidates]),
     ]
 
 
-def _others(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    removed = [_removed(node["podsRemoved"]) for node in nodes]
+def _others(nodes: Sequence[NonCandidateNode]) -> list[dict[str, Any]]:
+    removed = [_removed(node.pods_removed) for node in nodes]
     return [
-        column("Node", [node["node"] for node in nodes]),
+        column("Node", [node.node for node in nodes]),
         column("Even without", removed),
-        column("Plugin", [node.get("plugin") for node in nodes]),
-        column("Reasons", ["; ".join(node["reasons"]) for node in nodes]),
-        column("Details", ["; ".join(node["details"]) for node in nodes]),
+        column("Plugin", [node.plugin for node in nodes]),
+        column("Reasons", ["; ".join(node.reasons) for node in nodes]),
+        column("Details", ["; ".join(node.details) for node in nodes]),
     ]
 
 

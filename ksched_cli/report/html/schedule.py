@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from ksched_cli.analysis.schedule import RunSummary, ScheduleResult
+from ksched_cli.engine.records import Eviction, ExtenderBinding
 from ksched_cli.report.html.charts import histogram
+from ksched_cli.report.html.cluster_map import cluster_figures
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.sections import (
     Grid,
@@ -35,68 +37,68 @@ TILES = (
 ALWAYS = ("placed", "pending")
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: the counts, as in the table"""
-    summary, nodes = document["summary"], document["nodes"]
-    used = sum(node["pods"] > 0 for node in nodes)
+def page(answer: ScheduleResult) -> Page:
+    summary, nodes = answer.summary, answer.nodes
+    used = sum(node.pods > 0 for node in nodes)
+    counts = ((name, getattr(summary, name), tone) for name, tone in TILES)
     tiles = [
-        Tile(
-            "left out" if key == "ignored" else key, f"{summary[key]:,}", tone * bool(summary[key])
-        )
-        for key, tone in TILES
-        if summary[key] or key in ALWAYS
+        Tile("left out" if name == "ignored" else name, f"{count:,}", tone * bool(count))
+        for name, count, tone in counts
+        if count or name in ALWAYS
     ]
     tiles.append(Tile("nodes used", f"{used:,} of {len(nodes):,}"))
-    return Page(_title(summary), (), tiles, _sections(document, figures))
+    return Page(_title(summary), (), tiles, _sections(answer))
 
 
-def _title(summary: Mapping[str, int]) -> str:
-    total = summary["placed"] + summary["pending"]
+def _title(summary: RunSummary) -> str:
+    total = summary.placed + summary.pending
     if not total:
         return "No pod waits for a node"
-    if not summary["pending"]:
+    if not summary.pending:
         return f"All of {counted(total, 'pod')} got a node" if total > 1 else "The pod got a node"
-    verb = "stays" if summary["pending"] == 1 else "stay"
-    return f"{summary['pending']:,} of {counted(total, 'pod')} {verb} pending"
+    verb = "stays" if summary.pending == 1 else "stay"
+    return f"{summary.pending:,} of {counted(total, 'pod')} {verb} pending"
 
 
-def _sections(document: Mapping[str, Any], figures: Mapping[str, Any]) -> list[Section]:
+def _sections(answer: ScheduleResult) -> list[Section]:
     sections: list[Section] = []
-    groups = waiting_groups(document, figures["owners"])
+    assert answer.cluster_map is not None
+    figures = cluster_figures(answer.cluster_map)
+    groups = waiting_groups(answer, figures.owners)
     if groups:
         sections.append(Groups("Pods without a node", groups))
-    if document["nodes"]:
-        histograms = [histogram(name, series) for name, series in figures["shares"].items()]
+    if answer.nodes:
+        histograms = [histogram(name, series) for name, series in figures.shares.items()]
         sections += [
-            NodeMap("Nodes", figures["map"]),
+            NodeMap("Nodes", figures.map),
             Histograms("Utilisation", histograms, ("before", "after")),
         ]
-    if document["evictions"]:
-        sections.append(_evictions(document["evictions"]))
-    if document["nodes"]:
-        sections.append(Grid("Table of nodes", "nodes", figures["nodes"]))
-    sections.append(Grid("Table of pods", "pods", figures["pods"]))
-    if document.get("extenderBindings"):
-        sections.append(_bindings(document["extenderBindings"]))
+    if answer.evictions:
+        sections.append(_evictions(answer.evictions))
+    if answer.nodes:
+        sections.append(Grid("Table of nodes", "nodes", figures.nodes))
+    sections.append(Grid("Table of pods", "pods", figures.pods))
+    if answer.extender_bindings:
+        sections.append(_bindings(answer.extender_bindings))
     return sections
 
 
-def waiting_groups(document: Mapping[str, Any], owners: Mapping[str, str]) -> list[Group]:
+def waiting_groups(answer: ScheduleResult, owners: Mapping[str, str]) -> list[Group]:
     """The pods that stay pending, by reason whatever the counts in it, those of the most pods
     first; then the gated ones."""
-    undecided = frozenset(document["undecided"])
+    undecided = frozenset(answer.undecided)
     members: dict[tuple[str, str], list[str]] = {}
-    for state, pods in (("pending", document["pending"]), ("gated", document["gated"])):
+    for state, pods in (("pending", answer.pending), ("gated", answer.gated)):
         for pod in pods:
             label = "cannot be decided" if pod in undecided else state
-            reason = COUNT.sub(r"\1", document["messages"].get(pod, ""))
+            reason = COUNT.sub(r"\1", answer.messages.get(pod, ""))
             members.setdefault((label, reason), []).append(pod)
     ordered = sorted(members.items(), key=lambda item: (item[0][0] == "gated", -len(item[1])))
-    return [_group(document, owners, state, pods) for (state, _), pods in ordered]
+    return [_group(answer, owners, state, pods) for (state, _), pods in ordered]
 
 
 def _group(
-    document: Mapping[str, Any], owners: Mapping[str, str], state: str, pods: Sequence[str]
+    answer: ScheduleResult, owners: Mapping[str, str], state: str, pods: Sequence[str]
 ) -> Group:
     counts: dict[str, int] = {}
     for pod in pods:
@@ -108,8 +110,8 @@ def _group(
         heading = f"{counted(len(pods), 'pod')} of {rows[0][0]}"
         if len(rows) > 1:
             heading += f" and {len(rows) - 1:,} more"
-    messages = {document["messages"].get(pod, "") for pod in pods}
-    message = document["messages"].get(pods[0], "")
+    messages = {answer.messages.get(pod, "") for pod in pods}
+    message = answer.messages.get(pods[0], "")
     if len(messages) > 1:
         message += f" (the first pod's; the counts of the other {len(pods) - 1:,} differ)"
     return Group(
@@ -124,22 +126,22 @@ def _group(
     )
 
 
-def _evictions(evictions: Sequence[Mapping[str, str]]) -> Grid:
+def _evictions(evictions: Sequence[Eviction]) -> Grid:
     columns = [
-        column("Evicted", [eviction["pod"] for eviction in evictions]),
-        column("From", [eviction["node"] for eviction in evictions]),
-        column("For", [eviction["preemptor"] for eviction in evictions]),
+        column("Evicted", [eviction.pod for eviction in evictions]),
+        column("From", [eviction.node for eviction in evictions]),
+        column("For", [eviction.preemptor for eviction in evictions]),
     ]
     return Grid("Evictions", "evictions", columns)
 
 
-def _bindings(calls: Sequence[Mapping[str, Any]]) -> Table:
+def _bindings(calls: Sequence[ExtenderBinding]) -> Table:
     rows = [
         (
-            f"{call['request']['PodNamespace']}/{call['request']['PodName']}",
-            call["request"]["Node"],
-            call["url"],
-            call.get("error") or ("sent" if call["sent"] else "not sent"),
+            f"{call.request['PodNamespace']}/{call.request['PodName']}",
+            call.request["Node"],
+            call.url,
+            call.error or ("sent" if call.sent else "not sent"),
         )
         for call in calls
     ]

@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from ksched_cli.kube.documents import load_documents
-from ksched_cli.schemas.generate_state import FILE, schema, text
+from ksched_cli.schemas.state import state_schema
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = schema()
+SCHEMA = state_schema()
 VALIDATOR = Draft202012Validator(SCHEMA)
 EXAMPLES = sorted((ROOT / "examples").glob("*/cluster.yaml"))
 CASES = sorted((ROOT / "tests/conformance/cases").iterdir())
@@ -30,9 +30,8 @@ def node(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, **fields}
 
 
-def test_it_is_a_schema_and_the_published_file_is_up_to_date() -> None:
+def test_it_is_a_schema() -> None:
     Draft202012Validator.check_schema(SCHEMA)
-    assert FILE.read_text("utf-8") == text(), "run python -m ksched_cli.schemas.generate_state"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)

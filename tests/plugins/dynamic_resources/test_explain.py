@@ -23,7 +23,7 @@ def details_of(case: dict[str, Any], node: str = "a") -> list[str]:
     (rejection,) = next(
         explained for explained in answer.nodes if explained.node == node
     ).rejections
-    assert rejection.status.plugin == "DynamicResources"
+    assert rejection.plugin == "DynamicResources"
     return list(rejection.details)
 
 

@@ -2,7 +2,7 @@
 
 from ksched_cli.analysis.cluster_map import ClusterMap, MappedPod, cluster_map
 from ksched_cli.analysis.usage import NodeUsage, node_usages
-from ksched_cli.report.html.cluster_map import figures, resource_names
+from ksched_cli.report.html.cluster_map import cluster_figures, resource_names
 from ksched_cli.report.html.columns import embedded
 from ksched_cli.testing import cluster, node, pod, simulation
 from tests.report.html.pages import cells
@@ -18,20 +18,20 @@ def test_columns_tell_what_the_records_tell() -> None:
     )
     run = simulation(state)
     before = node_usages(run.snapshot)
-    data = figures(cluster_map(run, run.run(), before))
-    names = [resource["name"] for resource in data["map"]["resources"]]
+    data = cluster_figures(cluster_map(run, run.run(), before))
+    names = [resource["name"] for resource in data.map["resources"]]
     assert names == ["cpu", "memory", "pods", "example.com/gpu"]
-    cpu = data["map"]["resources"][0]
+    cpu = data.map["resources"][0]
     assert (cells(cpu["before"]), cells(cpu["after"])) == ([2000, 0], [2000, 6000])
-    assert cells(data["map"]["labels"][0]) == ["x", ""]
-    assert data["shares"]["cpu"] == [[0.5, 0.0], [0.5, 0.75]]
-    assert data["shares"]["example.com/gpu"] == [[0.0], [0.5]]
-    titles = [column["title"] for column in data["pods"]]
+    assert cells(data.map["labels"][0]) == ["x", ""]
+    assert data.shares["cpu"] == [[0.5, 0.0], [0.5, 0.75]]
+    assert data.shares["example.com/gpu"] == [[0.0], [0.5]]
+    titles = [column["title"] for column in data.pods]
     assert titles[:4] == ["Pod", "State", "Node", "Owner"]
-    assert cells(data["pods"][1]) == ["pending", "placed", "running"]
-    assert cells(data["pods"][2]) == ["", "b", "a"]
-    assert data["owners"] == {"default/big": "no controller in default"}
-    gpu = next(c for c in data["nodes"] if c["title"] == "example.com/gpu %")
+    assert cells(data.pods[1]) == ["pending", "placed", "running"]
+    assert cells(data.pods[2]) == ["", "b", "a"]
+    assert data.owners == {"default/big": "no controller in default"}
+    gpu = next(c for c in data.nodes if c["title"] == "example.com/gpu %")
     assert cells(gpu) == [None, 50.0]
 
 
@@ -61,6 +61,6 @@ def test_the_data_of_5000_nodes_and_30000_pods_is_small() -> None:
         for i in range(30_000)
     ]
     zones = {"topology.kubernetes.io/zone": [f"eu-west-1{'abc'[i % 3]}" for i in range(5000)]}
-    data = figures(ClusterMap(usages, usages, zones, [""] * 5000, pods))
-    size = len(embedded({key: data[key] for key in ("map", "nodes", "pods")}))
+    data = cluster_figures(ClusterMap(usages, usages, zones, [""] * 5000, pods))
+    size = len(embedded({"map": data.map, "nodes": data.nodes, "pods": data.pods}))
     assert size < 4_500_000

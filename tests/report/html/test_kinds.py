@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ksched_cli.report.html.kinds import COMMANDS, PAGES, page_of
 from ksched_cli.report.html.sections import Prose, Table
+from ksched_cli.schemas.generate import ANSWERS
 
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 
@@ -29,6 +30,7 @@ def test_a_page_names_the_command_of_every_kind() -> None:
     kinds = {
         json.loads(path.read_text()).get("properties", {}).get("kind", {}).get("const", "")
         for path in SCHEMAS.glob("*.json")
+        if path.stem not in ANSWERS
     }
     read = {"Autoscaler", "Scenario", "Expectations", "Sweep", "Timeline", "Tune", ""}
     printed = kinds - read

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ksched_cli.analysis.cluster_map import cluster_map
+from ksched_cli.analysis.schedule import schedule_result
 from ksched_cli.analysis.usage import node_usages
-from ksched_cli.report import schedule as record
-from ksched_cli.report.html import cluster_map as columns
+from ksched_cli.answers import document_of
 from ksched_cli.report.html.page import render_page
 from ksched_cli.report.html.schedule import waiting_groups
 from ksched_cli.testing import Manifest, cluster, node, pod, simulation
@@ -17,13 +19,13 @@ def page_of(*objects: Manifest) -> tuple[dict[str, Any], str]:
     simulated = simulation(cluster(*objects))
     before = node_usages(simulated.snapshot)
     run = simulated.run()
-    document = {
-        **record.document(run, trace=False, usages=node_usages(simulated.snapshot)),
-        "kubernetesVersion": "v1.34.1",
-        "warnings": [],
-    }
-    figures = columns.figures(cluster_map(simulated, run, before))
-    return document, render_page(document, "", figures)
+    answer = schedule_result(
+        run,
+        trace=False,
+        usages=node_usages(simulated.snapshot),
+        cluster_map=cluster_map(simulated, run, before),
+    )
+    return document_of(answer), render_page(answer, "", {})
 
 
 def test_the_page_counts_as_the_record_does() -> None:
@@ -55,13 +57,13 @@ def test_pods_with_the_same_reasons_share_a_group_whatever_the_counts() -> None:
         "n/d": "0/5 nodes are available: 5 node(s) had untolerated taint {k: 2}.",
         "n/e": "waiting for scheduling gates: [x]",
     }
-    document = {
-        "pending": ["n/a", "n/b", "n/c", "n/d"],
-        "gated": ["n/e"],
-        "undecided": [],
-        "messages": messages,
-    }
-    groups = waiting_groups(document, dict.fromkeys(messages, "n/Deployment/web"))
+    answer = replace(
+        schedule_result(simulation(cluster()).run(), trace=False),
+        pending=("n/a", "n/b", "n/c", "n/d"),
+        gated=("n/e",),
+        messages=messages,
+    )
+    groups = waiting_groups(answer, dict.fromkeys(messages, "n/Deployment/web"))
     assert [(group.state, group.count) for group in groups] == [
         ("pending", 2),
         ("pending", 1),

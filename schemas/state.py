@@ -1,6 +1,4 @@
-"""Writes state.json: what ksched reads of a cluster state, for editors.
-
-python -m ksched_cli.schemas.generate_state
+"""The JSON Schema of a cluster state: what ksched reads of it, for editors.
 
 Made of the types that decode a state. Fields that ksched does not read are allowed, as are kinds of
 objects, and null wherever the API takes it.
@@ -8,17 +6,13 @@ objects, and null wherever the API takes it.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from msgspec import inspect
 
 from ksched_cli.cluster.loading.kinds import KINDS, Kind
 from ksched_cli.kube.quantity import Quantity
-from ksched_cli.schemas.generate import on_one_line
 
-FILE = Path(__file__).with_name("state.json")
 _QUANTITY = {"description": "a quantity, as 500m or 2Gi", "type": ["string", "number", "null"]}
 _SCALARS: dict[type[inspect.Type], str] = {
     inspect.StrType: "string",
@@ -28,7 +22,7 @@ _SCALARS: dict[type[inspect.Type], str] = {
 }
 
 
-def schema() -> dict[str, Any]:
+def state_schema() -> dict[str, Any]:
     """An object, a list of objects of any kind, or an array of them."""
     definitions: dict[str, Any] = {}
     for kind in KINDS.values():
@@ -107,12 +101,3 @@ def _when(kind: dict[str, Any], then: dict[str, Any], version: str = "") -> dict
     if version:
         condition["apiVersion"] = {"const": version}
     return {"if": {"properties": condition, "required": [*condition]}, "then": then}
-
-
-def text() -> str:
-    """The whole file."""
-    return on_one_line(json.dumps(schema(), indent=2)) + "\n"
-
-
-if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,160 @@
+"""What plugins answered, and attempts as the conformance format has them, as parts of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self, cast
+
+from msgspec import field
+
+from ksched_cli.answers import Count, Part
+from ksched_cli.engine.records import Attempt, PostFilterRecord
+from ksched_cli.framework.status import Rejection, Status
+
+CodeName = Literal[
+    "Success",
+    "Error",
+    "Unschedulable",
+    "UnschedulableAndUnresolvable",
+    "Wait",
+    "Skip",
+    "Pending",
+]
+
+
+class PluginStatus(Part, frozen=True, kw_only=True, omit_defaults=True):
+    """What a plugin answered.
+
+    plugin: missing where none is named, as of an extender
+    """
+
+    plugin: str = ""
+    code: CodeName
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def of(cls, status: Status) -> Self:
+        return cls(plugin=status.plugin, code=code_name(status), reasons=status.reasons)
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+
+class NodeRejection(PluginStatus, frozen=True, kw_only=True, omit_defaults=True):
+    """What a plugin answered about a node.
+
+    details: the numbers and names behind the reasons
+    """
+
+    details: tuple[str, ...]
+
+    @classmethod
+    def of_node(cls, rejection: Rejection) -> Self:
+        status = rejection.status
+        return cls(
+            plugin=status.plugin,
+            code=code_name(status),
+            reasons=status.reasons,
+            details=rejection.details,
+        )
+
+
+class PreemptionCandidate(Part, frozen=True):
+    """A node that preemption could make room on."""
+
+    victims: tuple[str, ...]
+    pdb_violations: Count
+
+
+class PostFilterOutcome(Part, frozen=True, omit_defaults=True):
+    """The outcome of PostFilter; empty fields are missing."""
+
+    code: CodeName
+    message: str = ""
+    node: str = ""
+    ties: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    candidates: Mapping[str, PreemptionCandidate] = field(default_factory=dict)
+
+
+class AttemptTrace(Part, frozen=True, kw_only=True, omit_defaults=True):
+    """One pod's way through the extension points; empty fields are missing.
+
+    filter: per rejected node, the first rejecting status
+    scores: node → plugin → weighted score
+    waited_seconds: how long Permit made the pod wait, in simulated time
+    notes: by name, what plugins noted of the placement
+    """
+
+    pod: str
+    profile: str
+    pre_filter: PluginStatus | None = None
+    filter: Mapping[str, PluginStatus] = field(default_factory=dict)
+    evaluated_nodes: Count
+    feasible: tuple[str, ...] = ()
+    scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+    ties: tuple[str, ...] = ()
+    node: str = ""
+    reserve: PluginStatus | None = None
+    permit: PluginStatus | None = None
+    waited_seconds: float | None = None
+    bind: PluginStatus | None = None
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    post_filter: PostFilterOutcome | None = None
+    error: str = ""
+
+
+def code_name(status: Status) -> CodeName:
+    return cast(CodeName, status.code.text)
+
+
+def status_of(status: Status | None) -> PluginStatus | None:
+    return PluginStatus.of(status) if status else None
+
+
+def trace_of(record: Attempt) -> AttemptTrace:
+    """The attempt with what was recorded in detail."""
+    detail, post_filter = record.detail, record.post_filter
+    return AttemptTrace(
+        pod=record.pod,
+        profile=record.profile,
+        pre_filter=status_of(record.pre_filter),
+        filter={node: PluginStatus.of(status) for node, status in detail.filter.items()},
+        evaluated_nodes=record.evaluated,
+        feasible=detail.feasible,
+        scores={
+            node: {source: score.weighted for source, score in detail.scores[node].items()}
+            for node in detail.feasible
+            if node in detail.scores
+        },
+        totals=dict(sorted(detail.totals.items())),
+        ties=record.ties,
+        node=record.node,
+        reserve=status_of(record.reserve),
+        permit=status_of(record.permit),
+        waited_seconds=record.waited,
+        bind=status_of(record.bind),
+        claims=dict(record.claims),
+        notes=dict(record.notes or {}),
+        message=record.message,
+        post_filter=_outcome(post_filter) if post_filter else None,
+        error=record.error,
+    )
+
+
+def _outcome(record: PostFilterRecord) -> PostFilterOutcome:
+    return PostFilterOutcome(
+        code_name(record.status),
+        record.status.message,
+        record.node,
+        record.ties,
+        record.victims,
+        {
+            node: PreemptionCandidate(candidate.victims, candidate.pdb_violations)
+            for node, candidate in record.candidates.items()
+        },
+    )

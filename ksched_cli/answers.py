@@ -1,0 +1,125 @@
+"""The base of all answers: a frozen Struct that is the JSON document, and what tables and pages
+read.
+
+An answer's schema is made of its type: a field's description is the line of the class's docstring
+that begins with the field's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType, inspect, structs
+
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Rank: TypeAlias = Annotated[int, Meta(ge=1)]
+
+# Of a field that tables and pages read, and the document does not have:
+# `field: Annotated[T, HIDDEN]`.
+HIDDEN = Meta(extra={"hidden": True})
+
+# The last fields of a document.
+_LAST = ("changes", "warnings")
+
+
+class Part(Struct, frozen=True, rename="camel"):
+    """A part of an answer."""
+
+
+class Answer(Part, frozen=True, kw_only=True):
+    """What a question returns.
+
+    kubernetes_version: of the kube-scheduler whose rules were applied, as v1.34.1
+    kubernetes_version_from: where nobody chose the release: what it was inferred from
+    warnings: every line of warning that standard error had too
+    """
+
+    COMMAND: ClassVar[str]
+
+    api_version: Literal["ksched/v1"] = "ksched/v1"
+    kind: str
+    kubernetes_version: str = ""
+    kubernetes_version_from: str | UnsetType = UNSET
+    warnings: tuple[str, ...] = ()
+
+
+class AppliedChange(Part, frozen=True):
+    """A change, and a line for each thing that it did."""
+
+    text: str
+    did: tuple[str, ...]
+
+
+class StateAnswer(Answer, frozen=True, kw_only=True):
+    """What a question about a cluster state returns.
+
+    changes: what --change and --scenario did to the state, in order
+    """
+
+    changes: tuple[AppliedChange, ...] = ()
+
+
+def document_of(answer: Answer) -> dict[str, Any]:
+    """The answer as plain data, in the order of its JSON."""
+    document: dict[str, Any] = plain(answer)
+    for key in _LAST:
+        if key in document:
+            document[key] = document.pop(key)
+    return document
+
+
+def plain(value: Any) -> Any:
+    """Plain data of a part of an answer, or of several."""
+    return msgspec.to_builtins(_visible(value), str_keys=True)
+
+
+def _visible(value: Any) -> Any:
+    """The value without hidden fields, at any depth."""
+    if isinstance(value, Struct):
+        hidden, nested = _paths(type(value))
+        fields: dict[str, Any] = dict.fromkeys(hidden, UNSET)
+        fields |= {name: _visible(getattr(value, name)) for name in nested}
+        return structs.replace(value, **fields) if fields else value
+    if isinstance(value, tuple | list):
+        return [_visible(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _visible(item) for key, item in value.items()}
+    return value
+
+
+@cache
+def _paths(cls: type[Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The hidden fields of a type, and those that hold such a type."""
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)
+    hidden = tuple(field.name for field in info.fields if is_hidden(field.type))
+    nested = (field.name for field in info.fields if any(map(_hides, structs_in(field.type))))
+    return hidden, tuple(name for name in nested if name not in hidden)
+
+
+def _hides(cls: type[Struct]) -> bool:
+    return any(_paths(cls))
+
+
+def is_hidden(info: inspect.Type) -> bool:
+    """Whether a field's type says that the document does not have it."""
+    return isinstance(info, inspect.Metadata) and bool((info.extra or {}).get("hidden"))
+
+
+def structs_in(info: inspect.Type) -> list[type[Struct]]:
+    """The Structs that a value of the type is, or holds in lists and mappings."""
+    match info:
+        case inspect.StructType(cls=cls):
+            return [cls]
+        case inspect.Metadata(type=inner):
+            return structs_in(inner)
+        case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+            return structs_in(item)
+        case inspect.DictType(value_type=item):
+            return structs_in(item)
+        case inspect.UnionType(types=types):
+            return [cls for item in types for cls in structs_in(item)]
+    return []

@@ -1,0 +1,134 @@
+"""JSON Schemas of documents, made of the types that they are.
+
+A field is required unless it may be left out: where it is UNSET, or is its default in a type that
+omits defaults. Its description is in the class's docstring, on the line that begins with its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import NODEFAULT, Struct, inspect
+
+from ksched_cli.answers import is_hidden
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_ENTRY = re.compile(r"(\w+(?:, \w+)*):\s+(.+)")
+_SCALARS: Mapping[type[inspect.Type], str] = {
+    inspect.StrType: "string",
+    inspect.IntType: "integer",
+    inspect.BoolType: "boolean",
+    inspect.FloatType: "number",
+    inspect.NoneType: "null",
+}
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum",
+           "min_length": "minLength", "max_length": "maxLength", "pattern": "pattern"}  # fmt: skip
+_LENGTHS = {"min_length": "minItems", "max_length": "maxItems"}
+
+
+def schema_of(title: str, types: Sequence[type[Struct]]) -> dict[str, Any]:
+    """The schema of a document that is of one of the types."""
+    definitions: dict[str, Any] = {}
+    shapes = [_struct(_info(cls), definitions) for cls in types]
+    root = shapes[0]
+    if len(shapes) > 1:
+        names = [cls.__name__ for cls in types]
+        definitions |= dict(zip(names, shapes, strict=True))
+        root = {"type": "object", "oneOf": [{"$ref": f"#/$defs/{name}"} for name in names]}
+    schema = {"$schema": DIALECT, "title": title, **root}
+    if definitions:
+        schema["$defs"] = dict(sorted(definitions.items()))
+    return schema
+
+
+def _info(cls: type[Struct]) -> inspect.StructType:
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)
+    return info
+
+
+def _struct(info: inspect.StructType, definitions: dict[str, Any]) -> dict[str, Any]:
+    fields = [field for field in info.fields if not is_hidden(field.type)]
+    described = descriptions(info.cls)
+    properties = {}
+    for field in fields:
+        schema = _value(field.type, definitions)
+        if text := described.get(field.name):
+            schema = {"description": text, **schema}
+        properties[field.encode_name] = schema
+    omits = info.cls.__struct_config__.omit_defaults
+    required = [field.encode_name for field in fields if not _may_be_missing(field, omits)]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _may_be_missing(field: inspect.Field, omits_defaults: bool) -> bool:
+    has_default = field.default is not NODEFAULT or field.default_factory is not NODEFAULT
+    return not field.required and (omits_defaults or not has_default)  # else: it may be UNSET
+
+
+def descriptions(cls: type[Struct]) -> dict[str, str]:
+    """Field → what the docstring of its class, or of a base, says about it."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-2]):
+        names: list[str] = []
+        for line in (base.__doc__ or "").split("\n\n", 1)[-1].splitlines():
+            entry = _ENTRY.fullmatch(line.strip())
+            if entry and set(entry[1].split(", ")) <= set(cls.__struct_fields__):
+                names = entry[1].split(", ")
+                found |= dict.fromkeys(names, entry[2])
+            elif line.strip():
+                found |= {name: f"{found[name]} {line.strip()}" for name in names}
+            else:
+                names = []
+    return found
+
+
+def _value(info: inspect.Type, definitions: dict[str, Any]) -> dict[str, Any]:
+    match info:
+        case inspect.Metadata(type=inner):
+            return _value(inner, definitions)
+        case inspect.StructType(cls=cls):
+            if cls.__name__ not in definitions:
+                definitions[cls.__name__] = {}  # it may hold itself
+                definitions[cls.__name__] = _struct(info, definitions)
+            return {"$ref": f"#/$defs/{cls.__name__}"}
+        case inspect.DictType(value_type=values):
+            members = _value(values, definitions)
+            return {"type": "object"} | ({"additionalProperties": members} if members else {})
+        case inspect.VarTupleType(item_type=items) | inspect.ListType(item_type=items):
+            return {"type": "array", "items": _value(items, definitions)} | _bounds(info, _LENGTHS)
+        case inspect.TupleType(item_types=items):
+            shapes = [_value(item, definitions) for item in items]
+            return {"type": "array", "prefixItems": shapes, "items": False}
+        case inspect.LiteralType(values=values):
+            return {"const": values[0]} if len(values) == 1 else {"enum": list(values)}
+        case inspect.EnumType(cls=enum):
+            return {"enum": [member.value for member in enum]}
+        case inspect.UnionType(types=types):
+            return _union([_value(item, definitions) for item in types])
+    name = _SCALARS.get(type(info))
+    return {"type": name, **_bounds(info, _BOUNDS)} if name else {}
+
+
+def _bounds(info: inspect.Type, names: Mapping[str, str]) -> dict[str, Any]:
+    values = {key: getattr(info, name, None) for name, key in names.items()}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _union(shapes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A list of types where that says it all."""
+    if len(shapes) == 1:
+        return shapes[0]
+    if any("$ref" in shape or "type" not in shape for shape in shapes):
+        return {"anyOf": list(shapes)}
+    merged: dict[str, Any] = {}
+    for shape in shapes:
+        merged |= shape
+    return merged | {"type": [shape["type"] for shape in shapes]}

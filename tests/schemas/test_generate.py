@@ -1,0 +1,74 @@
+"""The published schemas are those that the types make."""
+
+from typing import Annotated
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ksched_cli.answers import HIDDEN, Count, Part
+from ksched_cli.schemas.generate import FOLDER, texts
+from ksched_cli.schemas.of_types import schema_of
+
+TEXTS = texts()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_generating_a_schema_again_changes_nothing(name: str) -> None:
+    written = (FOLDER / f"{name}.json").read_text("utf-8")
+    assert written == TEXTS[name], "run python -m ksched_cli.schemas.generate"
+
+
+class Item(Part, frozen=True, omit_defaults=True):
+    """An item.
+
+    node_count: how many nodes
+                it has
+    """
+
+    name: str
+    node_count: Count = 0
+
+
+class Items(Part, frozen=True):
+    """Items.
+
+    first, rest: in order
+    """
+
+    first: Item | None
+    rest: tuple[Item, ...] = ()
+    score: float | None = None
+    order: Annotated[int, HIDDEN] = 0
+
+
+def test_a_schema_has_the_fields_of_the_type_with_what_its_docstring_says() -> None:
+    schema = schema_of("Items", [Items])
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"] == {
+        "first": {
+            "description": "in order",
+            "anyOf": [{"$ref": "#/$defs/Item"}, {"type": "null"}],
+        },
+        "rest": {
+            "description": "in order",
+            "type": "array",
+            "items": {"$ref": "#/$defs/Item"},
+        },
+        "score": {"type": ["number", "null"]},
+    }
+    assert schema["required"] == ["first", "rest", "score"]
+    item = schema["$defs"]["Item"]
+    assert item["properties"]["nodeCount"] == {
+        "description": "how many nodes it has",
+        "type": "integer",
+        "minimum": 0,
+    }
+    assert item["required"] == ["name"]
+    assert item["additionalProperties"] is False
+
+
+def test_a_document_of_several_types_has_the_shape_of_one_of_them() -> None:
+    validator = Draft202012Validator(schema_of("Either", [Item, Items]))
+    assert validator.is_valid({"name": "a"})
+    assert validator.is_valid({"first": None, "rest": [], "score": 1})
+    assert not validator.is_valid({"name": "a", "rest": []})
