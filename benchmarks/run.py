@@ -15,7 +15,8 @@ from typing import Any
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.discovery import discover
 from ksched_cli.kube.versions import MINORS, NEWEST, release_of
 from ksched_cli.plugins import IN_TREE, registry_of

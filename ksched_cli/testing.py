@@ -27,8 +27,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import Attempt, RunRecord
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import Nodes

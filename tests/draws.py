@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.scheduling_cycle import RandomChoice, TieBreak
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.testing import cluster, node, pod, simulation
 
 # Pods that fit on twelve nodes alike.

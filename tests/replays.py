@@ -13,12 +13,13 @@ from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.defaults import profile_with_plugins
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import OnRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
-from ksched_cli.engine.replay.world import World
-from ksched_cli.engine.simulation import Options
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.autoscaler_file import read_autoscaler
@@ -57,10 +58,10 @@ CONFIGURATION = {
 def state_of(folder: Path, *objects: Plain) -> ClusterState:
     path = folder / "state.json"
     path.write_bytes(msgspec.json.encode(list(objects)))
-    return load_state([str(path)])
+    return load_state([str(path)], reads=POD_GROUP_KINDS)
 
 
-def world_of(
+def cluster_of(
     state: ClusterState,
     gates: str = "",
     options: Options | None = None,
@@ -68,14 +69,14 @@ def world_of(
     plugins: Sequence[type[Plugin]] = (),
     minor: str = "1.34",
     **config: Any,
-) -> World:
+) -> MutableCluster:
     """plugins: beside the default ones. config: fields of the configuration"""
     entries = [PluginEntry.of(plugin, "the test") for plugin in plugins]
     registry = registry_of(release_of(minor, gates), entries)
     data = {**CONFIGURATION, **(profile_with_plugins(entries) if entries else {}), **config}
     text = json.dumps({**data, "extenders": extenders or []})
     configuration = load_configuration(text, "", registry)
-    return World(state, configuration, registry, options or Options())
+    return MutableCluster(state, configuration, registry, options or Options())
 
 
 def autoscaler_of(folder: Path, state: ClusterState, document: Plain) -> AutoscalerSettings:
@@ -91,6 +92,7 @@ def replay(
     events: list[Plain],
     *,
     gates: str = "",
+    minor: str = "1.34",
     on_record: OnRecord | None = None,
     autoscaler: Plain | None = None,
     extenders: list[Plain] | None = None,
@@ -107,8 +109,8 @@ def replay(
     options = ReplayOptions(
         timeline.start, timeline.until, traces=True, on_record=on_record, autoscaler=scaling
     )
-    world = world_of(state, gates, extenders=extenders)
-    run = Replay(world, timeline.events(), options)
+    cluster = cluster_of(state, gates, extenders=extenders, minor=minor)
+    run = Replay(cluster, timeline.events(), options)
     run.run()
     return run
 

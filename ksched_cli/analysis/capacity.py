@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -23,10 +23,11 @@ from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.queue import for_other_scheduler
-from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import Focus, Simulation
-from ksched_cli.errors import UsageError
+from ksched_cli.engine.engine import Focus
+from ksched_cli.engine.queue import Entry, for_other_scheduler
+from ksched_cli.engine.records import Attempt, RunRecord
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.pod_groups import group_key
 from ksched_cli.kube.plain_json import plain_json
 from ksched_cli.run.open import Opener
 from ksched_cli.run.run import Run
@@ -107,7 +108,7 @@ class Copies:
     workload: str = ""
 
     def answer(self, maximum: int, alone: bool = False) -> CapacityResult:
-        """How many fit, up to the maximum. Raises UsageError, see `capacity`."""
+        """How many fit, up to the maximum. See `capacity`."""
         replicas = self.replicas if len(self.replicas) > 1 else ()
         answer = capacity(
             self.simulation, self.pod, maximum=maximum, alone=alone, replicas=replicas
@@ -166,9 +167,9 @@ def capacity(
     replicas: what the copies are, where they differ from the pod by more than their names, as in
               claims of their own
 
-    Raises UsageError for a pod that is scheduled in a group.
+    Copies of a pod that is tried with a group join it: so many at first as its gang lacks, together
+    with the other pods that wait, then one by one.
     """
-    _check_ungrouped(simulation, pod)
     name = pod.spec.scheduler_name
     if name not in simulation.frameworks:
         why = f"the scheduler never looks at it: it is {for_other_scheduler(name)}"
@@ -180,13 +181,16 @@ def capacity(
 
     def take_turn(turn: PodInfo) -> None:
         nonlocal answer
-        if any(eviction.preemptor == turn.key for eviction in simulation.evicted):
+        if any(eviction.preemptor == turn.key for eviction in simulation.scheduler.evicted):
             return
         answer, changed = _place_copies(simulation, turn, maximum, replicas)
         if changed:
             raise _AnsweredError
 
-    simulation.focus = Focus(frozenset({info.key}), take_turn)
+    if simulation.scheduler.is_grouped(info):
+        simulation.focus = Focus(frozenset({info.key}), before_group=take_turn)
+    else:
+        simulation.focus = Focus(frozenset({info.key}), take_turn)
     try:
         gated = simulation.run(only=info if alone else None).gated.get(info.key)
     except _AnsweredError:
@@ -196,16 +200,6 @@ def capacity(
         answer = _place_copies(simulation, info, maximum, replicas)[0]
     return structs.replace(
         answer, pod=pod.key, gated=PluginStatus.of(gated) if gated is not None else None
-    )
-
-
-def _check_ungrouped(simulation: Simulation, pod: Pod) -> None:
-    if simulation.pod_groups is None or pod.spec.scheduling_group is None:
-        return
-    group = pod.spec.scheduling_group.pod_group_name
-    raise UsageError(
-        f"copies are placed one by one, and {pod.key} is scheduled with pod group {group}:"
-        " ask with a pod that has no schedulingGroup"
     )
 
 
@@ -253,29 +247,24 @@ def _renamed(raw: msgspec.Raw, name: str) -> msgspec.Raw:
 def _place_copies(
     simulation: Simulation, pod: PodInfo, maximum: int, replicas: Sequence[Pod]
 ) -> tuple[CapacityResult, bool]:
-    """Places copies until one does not fit; and whether any took a node, be it for a time."""
-    options, start = simulation.options, simulation.pipeline.search.next_start
+    """Places copies until one does not fit; and whether anything changed, be it for a time."""
+    options, scheduler = simulation.options, simulation.scheduler
+    start, changes = simulation.pipeline.search.next_start, scheduler.changes
     framework = simulation.frameworks[pod.spec.scheduler_name]
     if options.cache_answers:
         framework.answer_cache.expect([pod, pod])
-    keys: list[str] = []
-    limited_by, undecided = "", False
     simulation.options = replaced(options, preempt=False)
-    for copy in islice(replicas or _copies(simulation, pod.pod), maximum):
-        info = simulation.catalog.info(copy)
-        attempt = simulation.outcomes(info)[-1].attempt
-        if not attempt.node:
-            limited_by, undecided = attempt.why_not, info.key in simulation.failed
-            simulation.failed.discard(info.key)
-            break
-        keys.append(info.key)
-        simulation.settle()
+    pods = islice(replicas or _copies(simulation, pod.pod), maximum)
+    keys, misfit = _try_until_misfit(simulation, pod, map(simulation.catalog.info, pods))
     simulation.options = options
+    limited_by = misfit.why_not if misfit is not None else ""
+    undecided = misfit is not None and misfit.pod in scheduler.failed
+    scheduler.failed -= {misfit.pod} if misfit is not None else set()
     if not keys:
         simulation.pipeline.search.next_start = start
     else:
         limited_by = _end_waiting(simulation, keys) or limited_by
-    nodes = Counter(simulation.placements[key] for key in keys if key in simulation.placements)
+    nodes = Counter(scheduler.placements[key] for key in keys if key in scheduler.placements)
     placed = nodes.total()
     answer = CapacityResult(
         pod=pod.key,
@@ -286,17 +275,66 @@ def _place_copies(
         stopped_at=maximum if placed == maximum else None,
         undecided=undecided,
     )
-    return answer, bool(keys)
+    return answer, bool(keys) or scheduler.changes != changes
+
+
+def _try_until_misfit(
+    simulation: Simulation, pod: PodInfo, copies: Iterator[PodInfo]
+) -> tuple[list[str], Attempt | None]:
+    """The keys of the copies that took a node, and the attempt of the first that did not."""
+    keys: list[str] = []
+    mates: list[Entry] = []
+    count = 1
+    if simulation.scheduler.is_grouped(pod):
+        count, mates, copies = _join_group(simulation, pod, copies)
+    while batch := [*islice(copies, count)]:
+        attempts = _try_copies(simulation, batch, mates)
+        keys += [attempt.pod for attempt in attempts if attempt.node]
+        misfit = next((attempt for attempt in attempts if not attempt.node), None)
+        if misfit is not None:
+            return keys, misfit
+        count, mates = 1, []
+    return keys, None
+
+
+def _join_group(
+    simulation: Simulation, pod: PodInfo, copies: Iterator[PodInfo]
+) -> tuple[int, list[Entry], Iterator[PodInfo]]:
+    """How many copies to try first, the pods of the same group to try with them, and the copies."""
+    groups, key, scheduler = simulation.pod_groups, group_key(pod.pod), simulation.scheduler
+    assert groups is not None
+    assert key is not None
+    group = groups.get(pod)
+    least = (group.min_count if group is not None else None) or 0
+    lacking = max(1, least - groups.scheduled_count(key))
+    first = [*islice(copies, lacking)]
+    for copy in first:
+        groups.join(copy.pod)
+    # A gang that was short of pods may be complete now.
+    scheduler.renew()
+    mates = [entry for entry in scheduler.members(key) if entry.pod.uid != pod.uid]
+    return max(1, lacking - len(mates)), mates, chain(first, copies)
+
+
+def _try_copies(
+    simulation: Simulation, copies: Sequence[PodInfo], mates: Sequence[Entry]
+) -> list[Attempt]:
+    """The last attempt of each copy."""
+    scheduler = simulation.scheduler
+    if not scheduler.is_grouped(copies[0]):
+        return [simulation.try_pod(copy)[-1] for copy in copies]
+    entries = [*mates, *map(Entry.alone, copies)]
+    scheduler.schedule_group(sorted(entries, key=lambda entry: -entry.pod.priority))
+    return [scheduler.last[copy.key] for copy in copies]
 
 
 def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
     """Until no pod waits for Permit's word any more; why one of the pods was refused, or ""."""
     while (deadline := simulation.waiting.next_deadline) is not None:
         simulation.waiting.clock.jump(deadline)
-        simulation.settle()
-    settled = {pod.key: outcome.attempt for pod, outcome in simulation.take_settled()}
-    refused = [settled[key] for key in keys if key in settled and not settled[key].node]
-    return refused[0].why_not if refused else ""
+        simulation.scheduler.settle()
+    attempts = (simulation.scheduler.last[key] for key in keys)
+    return next((attempt.why_not for attempt in attempts if not attempt.node), "")
 
 
 def nodes_needed(like: str, run_with: Callable[[int], RunRecord]) -> NodesNeeded:

@@ -14,9 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import Focus, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Status
 
 

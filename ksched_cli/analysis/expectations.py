@@ -360,7 +360,7 @@ def outcome_of_replay(
     """Runs the replay, which the opener opened for the Run. departed: where the replay records the
     pods that have left"""
     replay.run()
-    replay.world.simulation.close()
+    replay.cluster.engine.close()
     records = {record.pod: record for record in (*departed, *replay.log.live.values())}
     state, now = replay.state(), replay.clock.now
     at_end = structs.replace(run, timeline="", until="", autoscaler="", evict_at_once=False)
@@ -376,7 +376,7 @@ def outcome_of_replay(
             if record.outcome is outcome
         }
 
-    snapshot = replay.world.snapshot
+    snapshot = replay.cluster.snapshot
     return Outcome(
         list(records),
         {
@@ -397,7 +397,7 @@ def outcome_of_replay(
             if (wait := wait_of(record, now)) is not None
         },
         replay.nodes.node_time_until(now) / SECOND / 3600,
-        undecided=bool(replay.attempts.failed),
+        undecided=bool(replay.scheduler.failed),
     )
 
 

@@ -82,7 +82,7 @@ def pending_report(simulation: Simulation) -> PendingReport:
         if look not in by_look:
             by_look[look] = _reasons(simulation, first)
         keys = tuple(pod.key for pod in members)
-        undecided = any(key in simulation.failed for key in keys)
+        undecided = any(key in simulation.scheduler.failed for key in keys)
         report.append(PendingGroup(name, namespace, keys, message, undecided, by_look[look]))
     report.sort(key=lambda group: -len(group.pods))
     summary = PendingSummary(

@@ -29,10 +29,10 @@ from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo, has_volume_claims
 from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.queue import Entry
 from ksched_cli.engine.records import Attempt
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
-from ksched_cli.framework.preemption import Preemption
 
 # In the message of an attempt that found no node to evict others from.
 NO_CANDIDATES = "preemption: 0/"
@@ -156,6 +156,8 @@ class FollowedCluster:
             )
             if outcome.row is None:
                 simulation.snapshot.add(pod, row)
+            if outcome.waits:
+                simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
         is_nominated = judgement is not None and judgement.grade is Grade.NOMINATED
         if self._is_movable(placement) and not is_nominated:
             self.placed.append((placement, row))
@@ -231,9 +233,10 @@ class FollowedCluster:
             return
         keys = set(decision.victims)
         victims = tuple(pod for pod in simulation.snapshot.pods[row] if pod.key in keys)
-        simulation.make_room(
-            self.info(decision.pod), decision.node, Preemption(node=decision.node, victims=victims)
-        )
+        pod = self.info(decision.pod)
+        simulation.scheduler.make_room(pod, decision.node, victims)
+        simulation.scheduler.settle()
+        simulation.nominator.nominate(pod, decision.node)
         self.placed.clear()
 
     # -- the order --------------------------------------------------------------------------------

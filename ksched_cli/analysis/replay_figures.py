@@ -131,7 +131,7 @@ def _stays(records: Iterable[PodRecord]) -> Iterator[Stay]:
 
 def _undisturbed(replay: Replay) -> Iterator[Stay]:
     """Pods that ran all the time have no record."""
-    for key, pod in replay.world.bound.items():
+    for key, pod in replay.cluster.bound.items():
         if key not in replay.log.live:
             yield pod.pod.node_name, 0, None
 

@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.simulation import Focus, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.status import Status
 
 Answer = TypeVar("Answer")
@@ -51,7 +52,7 @@ def take_turn(
     """
     answers: list[Answer] = []
     simulation.focus = Focus(
-        frozenset({pod.key}), lambda info: answers.append(ask(info)), on_choice
+        frozenset({pod.key}), lambda info: answers.append(ask(info)), on_choice=on_choice
     )
     run = simulation.run(only=pod if alone else None)
     attempts = [attempt for attempt in run.attempts if attempt.pod == pod.key]
@@ -59,12 +60,12 @@ def take_turn(
     if gated is not None:
         attempts += simulation.try_pod(pod)
     simulation.focus = None
-    evictions = simulation.evicted
+    evictions = simulation.scheduler.evicted
     return Turn(
         tuple(attempts),
         tuple(answers),
         gated,
         tuple(eviction.pod for eviction in evictions if eviction.preemptor == pod.key),
         next((eviction.preemptor for eviction in evictions if eviction.pod == pod.key), ""),
-        pod.key in simulation.failed,
+        pod.key in simulation.scheduler.failed,
     )

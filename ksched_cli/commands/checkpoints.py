@@ -20,9 +20,9 @@ from ksched_cli.commands.signals import SIGNALS, EndedBySignal
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from ksched_cli.engine.replay.mutable_cluster import MutableCluster
     from ksched_cli.engine.replay.records import PodRecord
     from ksched_cli.engine.replay.replay import Replay
-    from ksched_cli.engine.replay.world import World
     from ksched_cli.run.open import Opener
     from ksched_cli.run.run import Run
 
@@ -90,7 +90,7 @@ class Checkpoints:
         from ksched_cli.engine.replay.checkpoint import take_checkpoint
         from ksched_cli.live.snapshot_file import written_aside
 
-        check_state(run.world)
+        check_state(run.cluster)
         with written_aside(self.path, private=True) as file:
             file.write(take_checkpoint(run, self.fingerprint, self.records))
 
@@ -99,9 +99,9 @@ class Checkpoints:
         Path(os.path.realpath(self.path)).unlink(missing_ok=True)
 
 
-def check_state(world: World) -> None:
+def check_state(cluster: MutableCluster) -> None:
     """Raises UsageError where a checkpoint would lose something: what a plugin assumes."""
-    names = world.unsaved()
+    names = cluster.unsaved()
     if names:
         plugins = ", ".join(names)
         raise UsageError(

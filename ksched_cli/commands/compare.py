@@ -141,14 +141,14 @@ def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Op
     sides = [_replay(each, opener) for each in named(described, opener.inputs)]
     answer = analysis.compare_replays(sides)
     for side in sides:
-        runs.report_defects(side.replay.world.simulation, options.debug)
+        runs.report_defects(side.replay.cluster.engine, options.debug)
     report = Report(
         document=lambda: renderer.document(answer),
         table=lambda: renderer.table(answer, limit(options.everything)),
         headline=lambda: renderer.headline(answer, PAGE),
     )
     show_of_state(report, options, _changes(map(opener.state, described)))
-    if any(side.replay.attempts.failed for side in sides):
+    if any(side.replay.scheduler.failed for side in sides):
         return ExitCode.DEFECT
     return ExitCode.NO if answer.differences else ExitCode.YES
 
@@ -163,7 +163,7 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
 
     runs.introduce(
         *(
-            opener.replay(run).world.simulation if run.timeline else opener.simulation(run)
+            opener.replay(run).cluster.engine if run.timeline else opener.simulation(run)
             for run in described
         )
     )
@@ -222,7 +222,7 @@ def _replay(named: NamedRun, opener: Opener) -> ReplaySide:
 
         watch = Watch(on_record=departed.append, on_instant=on_instant if on_progress else None)
         replay = opener.replay(named.run, watch)
-        runs.introduce(replay.world.simulation)
+        runs.introduce(replay.cluster.engine)
         replay.run()
     return ReplaySide.of(named, replay, departed)
 

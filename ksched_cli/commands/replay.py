@@ -88,13 +88,13 @@ def replay(
     described = runs.run_of(options, timeline=timeline)
     run = _Run(described, runs.opener(described), options, [] if _lists_pods(options) else None)
     replay = run.run()
-    runs.report_defects(replay.world.simulation, options.debug)
+    runs.report_defects(replay.cluster.engine, options.debug)
     if options.save_state:
         _save(replay, options.save_state)
     changes = run.opener.state(described).changes
     name = "standard input" if timeline == "-" else timeline
     show_of_state(_report(replay, name, options, run.records), options, changes)
-    if replay.attempts.failed:
+    if replay.scheduler.failed:
         return ExitCode.DEFECT
     return ExitCode.NO if replay.pending() else ExitCode.YES
 
@@ -152,7 +152,7 @@ class _Run:
                 on_instant=on_instant if on_progress or self.options.checkpoint else None,
             )
             replay = self.opener.replay(self.described, watch)
-            runs.introduce(replay.world.simulation)
+            runs.introduce(replay.cluster.engine)
             if self.options.checkpoint:
                 self._run_with_checkpoints(replay)
             else:
@@ -164,7 +164,7 @@ class _Run:
         """Resumes the checkpoint, if there is one. Raises UsageError."""
         from ksched_cli.commands.checkpoints import Checkpoints, check_state, fingerprint_of
 
-        check_state(replay.world)
+        check_state(replay.cluster)
         fingerprint = fingerprint_of(
             self.described,
             self.opener,

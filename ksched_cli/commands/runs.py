@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ksched_cli.commands.options import ReplayableOptions
     from ksched_cli.config.allowed_plugins import AllowedPlugin
     from ksched_cli.config.effective import Configuration
+    from ksched_cli.engine.engine import Engine
     from ksched_cli.engine.simulation import Simulation
     from ksched_cli.framework.registry import Registry
     from ksched_cli.run.open import Opener, Watch
@@ -248,23 +249,23 @@ def find_pod(simulation: Simulation, name: str, namespace: str) -> PodInfo:
     return pod
 
 
-def introduce(*simulations: Simulation) -> None:
+def introduce(*engines: Engine) -> None:
     """Before any of these runs: the release of the first is named by the result; warnings say what
     the states lack and what of them nobody reads, each once."""
     from ksched_cli.cluster.loading.state_warnings import skipped_warnings
 
-    set_release(simulations[0].configuration.release)
+    set_release(engines[0].configuration.release)
     lines: dict[str, None] = {}
-    for simulation in simulations:
-        state = simulation.state
+    for engine in engines:
+        state = engine.state
         lines |= dict.fromkeys(skipped_warnings(state))
-        lines |= dict.fromkeys((*state.warnings, *_device_warnings(simulation)))
+        lines |= dict.fromkeys((*state.warnings, *_device_warnings(engine)))
     for line in lines:
         warn(line)
     note_hosts(
-        simulation.configuration
-        for simulation in simulations
-        if simulation.options.extenders.used and not simulation.options.extenders.replay
+        engine.configuration
+        for engine in engines
+        if engine.options.extenders.used and not engine.options.extenders.replay
     )
 
 
@@ -280,29 +281,30 @@ def note_hosts(configurations: Iterable[Configuration]) -> None:
     note(f"calling extenders at {named} (--no-extenders leaves them out)")
 
 
-def _device_warnings(simulation: Simulation) -> list[str]:
+def _device_warnings(engine: Engine) -> list[str]:
     """Only where a pending pod may get devices: checking selectors loads the CEL library."""
     from ksched_cli.framework.device_classes import may_allocate_devices
 
-    handle = next(iter(simulation.frameworks.values())).handle
-    if not any(may_allocate_devices(pod, handle) for pod in simulation.pending()):
+    handle = next(iter(engine.frameworks.values())).handle
+    if not any(may_allocate_devices(pod, handle) for pod in engine.pending()):
         return []
     from ksched_cli.plugins.dynamic_resources.features import features_of
     from ksched_cli.plugins.dynamic_resources.object_checks import device_problems
 
-    return device_problems(simulation.state, features_of(simulation.configuration.release))
+    return device_problems(engine.state, features_of(engine.configuration.release))
 
 
-def report_defects(simulation: Simulation, debug: bool) -> None:
+def report_defects(engine: Engine, debug: bool) -> None:
     """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too; and
     where budgets that the state lacks might have saved pods that were evicted."""
     from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands.command import DEBUG_HINT
+    from ksched_cli.engine.simulation import Simulation
 
-    if simulation.evicted:
-        for line in budget_warnings(simulation.state):
+    if isinstance(engine, Simulation) and engine.scheduler.evicted:
+        for line in budget_warnings(engine.state):
             warn(line)
-    defects = simulation.caller.defects.values()
+    defects = engine.caller.defects.values()
     for defect in defects:
         pods = list(defect.pods)
         more = f" and {len(pods) - MAX_PODS:,} more" if len(pods) > MAX_PODS else ""

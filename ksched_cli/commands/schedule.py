@@ -51,7 +51,7 @@ def schedule(
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands import progress, runs
     from ksched_cli.commands.output import show_of_state
-    from ksched_cli.engine.simulation import Focus
+    from ksched_cli.engine.engine import Focus
     from ksched_cli.run.open import Watch
 
     _check(options, traced or ())

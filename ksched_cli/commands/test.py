@@ -22,7 +22,7 @@ from ksched_cli.report.forms import Form
 if TYPE_CHECKING:
     from ksched_cli.analysis.expectations import Expectation, Failure, Outcome
     from ksched_cli.analysis.expectations_file import ExpectationsFile
-    from ksched_cli.engine.simulation import Simulation
+    from ksched_cli.engine.engine import Engine
     from ksched_cli.report.expectations import CaseResult
     from ksched_cli.run.run import Run
 
@@ -135,29 +135,29 @@ class _Runs:
 
         key = as_json(run)
         if key not in self._outcomes:
-            outcome, simulation = self._replayed(run) if run.timeline else self._ran(run)
-            runs.report_defects(simulation, self._options.debug)
+            outcome, engine = self._replayed(run) if run.timeline else self._ran(run)
+            runs.report_defects(engine, self._options.debug)
             self.undecided = self.undecided or outcome.undecided
-            self._outcomes[key] = outcome, simulation.configuration.release.version
+            self._outcomes[key] = outcome, engine.configuration.release.version
         return self._outcomes[key]
 
-    def _ran(self, run: Run) -> tuple[Outcome, Simulation]:
+    def _ran(self, run: Run) -> tuple[Outcome, Engine]:
         from ksched_cli.analysis.expectations import outcome_of
 
         simulation = self._opener.simulation(run)
         runs.introduce(simulation)
         return outcome_of(self._opener, run, simulation), simulation
 
-    def _replayed(self, run: Run) -> tuple[Outcome, Simulation]:
+    def _replayed(self, run: Run) -> tuple[Outcome, Engine]:
         from ksched_cli.analysis.expectations import outcome_of_replay
         from ksched_cli.engine.replay.records import PodRecord
         from ksched_cli.run.open import Watch
 
         departed: list[PodRecord] = []
         replay = self._opener.replay(run, Watch(on_record=departed.append))
-        runs.introduce(replay.world.simulation)
+        runs.introduce(replay.cluster.engine)
         outcome = outcome_of_replay(self._opener, run, replay, departed)
-        return outcome, replay.world.simulation
+        return outcome, replay.cluster.engine
 
 
 def _explaining(run: Run, failure: Failure, version: str) -> str:

@@ -134,18 +134,27 @@ NEVER = ClusterVersion(-1, -1)
 class Entry:
     """A pod that is not bound.
 
+    queued:    what the queue is sorted by
     seen:      the cluster's version when it was tried last
     refused:   the last attempt chose a node and ended in Reserve, Permit or Bind, so that more room
                is no reason to try again
     waits:     it is assumed on a node, and Permit has it wait
     activated: a plugin asked for another attempt, whatever has happened
+    attempt:   the number of its last attempt, among those of all pods
     """
 
+    pod: PodInfo
     queued: QueuedPod
     seen: ClusterVersion = NEVER
     refused: bool = False
     waits: bool = False
     activated: bool = False
+    attempt: int = 0
+
+    @classmethod
+    def alone(cls, pod: PodInfo) -> Entry:
+        """Of a pod that is in no queue."""
+        return cls(pod, QueuedPod(pod, 0.0, 0))
 
     def is_due(self, now: ClusterVersion) -> bool:
         """Whether to try the pod again."""
@@ -172,7 +181,7 @@ class Backlog:
 
     @classmethod
     def of(cls, queue: Queue, frameworks: Mapping[str, Framework]) -> Backlog:
-        entries = {queued.pod.key: Entry(queued) for queued in queue.queued}
+        entries = {queued.pod.key: Entry(queued.pod, queued) for queued in queue.queued}
         held = {queued.pod.key: queued for queued in queue.held}
         return cls(entries, frameworks, dict(queue.gated), held)
 
@@ -192,10 +201,10 @@ class Backlog:
             status = self._gate(queued.pod)
             if status.is_success:
                 del self.held[key], self.gated[key]
-                self.entries[key] = Entry(queued)
+                self.entries[key] = Entry(queued.pod, queued)
         for key, entry in list(self.entries.items()):
             if entry.is_due(now):
-                status = self._gate(entry.queued.pod)
+                status = self._gate(entry.pod)
                 if not status.is_success:
                     del self.entries[key]
                     self.gated[key] = status

@@ -5,8 +5,8 @@ Upstream: k8s.io/api/scheduling/v1alpha2 (PodGroup), pkg/scheduler/backend/cache
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -140,7 +140,7 @@ def group_key(pod: Pod) -> GroupKey | None:
 
 
 class PodGroups:
-    """The groups of a state, and how many pods each has; follows the snapshot.
+    """The groups of a state, and their pods; which of these have a node follows the snapshot.
 
     groups: the PodGroup objects
     trial:  of the trial under way, or None
@@ -160,25 +160,10 @@ class PodGroups:
         self.preempts = release.enabled("WorkloadAwarePreemption")
         self.places = release.enabled("TopologyAwareWorkloadScheduling")
         self._snapshot = snapshot
-        self._elsewhere: dict[GroupKey, Pod] = {}
+        self._scheduler_names = scheduler_names
         self.groups = _read_groups(state, self.preempts)
         self.trial: TrialListing | None = None
-        self._scheduled: Counter[GroupKey] = Counter()
-        self._members: dict[str, GroupKey] = {}
-        for pod in state.pods:
-            key = group_key(pod)
-            if key is None or pod.finished:
-                continue
-            if not pod.node_name and pod.spec.scheduler_name not in scheduler_names:
-                continue
-            self._members[pod.metadata.uid] = key
-            if pod.node_name and pod.node_name not in snapshot.row:
-                self._scheduled[key] += 1
-                self._elsewhere[key] = pod
-        self._counts = Counter(self._members.values())
-        for pods in snapshot.pods:
-            for info in pods:
-                self.count(info, 1)
+        self.list_members(state.pods)
         snapshot.subscribe(self)
 
     def get(self, pod: PodInfo) -> PodGroup | None:
@@ -186,9 +171,36 @@ class PodGroups:
         key = group_key(pod.pod)
         return None if key is None else self.groups.get(key)
 
+    def list_members(self, pods: Iterable[Pod]) -> None:
+        """These are all pods now; those on nodes are in the snapshot."""
+        self._elsewhere: dict[GroupKey, Pod] = {}
+        self._scheduled: Counter[GroupKey] = Counter()
+        self._members: defaultdict[GroupKey, dict[str, str]] = defaultdict(dict)
+        for pod in pods:
+            self.join(pod)
+        for on_node in self._snapshot.pods:
+            for info in on_node:
+                self.count(info, 1)
+
+    def join(self, pod: Pod) -> None:
+        """A pod is there. Nothing where it is of no group, or finished, or another scheduler's."""
+        key = group_key(pod)
+        if key is None or pod.finished:
+            return
+        if not pod.node_name and pod.spec.scheduler_name not in self._scheduler_names:
+            return
+        self._members[key][pod.metadata.uid] = pod.key
+        if pod.node_name and pod.node_name not in self._snapshot.row:
+            self._scheduled[key] += 1
+            self._elsewhere[key] = pod
+
+    def members(self, key: GroupKey) -> tuple[str, ...]:
+        """The keys of the group's pods, with a node or without."""
+        return tuple(self._members[key].values())
+
     def pod_count(self, key: GroupKey) -> int:
         """The group's pods, with a node or without."""
-        return self._counts[key]
+        return len(self._members[key])
 
     def scheduled_count(self, key: GroupKey) -> int:
         """The group's pods that are on a node, bound or assumed."""
@@ -211,9 +223,12 @@ class PodGroups:
 
     def forget(self, pod: PodInfo) -> None:
         """The pod is no more."""
-        key = self._members.pop(pod.uid, None)
+        key = group_key(pod.pod)
         if key is not None:
-            self._counts[key] -= 1
+            self._members[key].pop(pod.uid, None)
+            if (stray := self._elsewhere.get(key)) is not None and stray.key == pod.key:
+                del self._elsewhere[key]
+                self._scheduled[key] -= 1
 
     def pod_added(self, pod: PodInfo, row: int) -> None:
         self.count(pod, 1)

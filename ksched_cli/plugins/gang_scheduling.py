@@ -8,9 +8,11 @@ Upstream: plugins/gangscheduling/gangscheduling.go.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cluster_events import POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import PermitPlugin, PreEnqueuePlugin, ReservePlugin
@@ -32,6 +34,10 @@ class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         self._groups = handle.pod_groups
         self._waiting = handle.waiting
+
+    def events_to_register(self) -> Iterable[Registration]:
+        """A new pod may complete a gang. PodGroups come with the state."""
+        return ((ClusterEvent(POD, Action.ADD), is_of_same_group),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         key = group_key(pod.pod)
@@ -68,3 +74,8 @@ class GangScheduling(PreEnqueuePlugin, ReservePlugin, PermitPlugin):
             if group_key(waiting.pod.pod) == key:
                 waiting.allow(self.name)
         return SUCCESS, 0.0
+
+
+def is_of_same_group(pod: PodInfo, old: PodInfo | None, new: PodInfo) -> bool:
+    """Upstream: isSchedulableAfterPodAdded."""
+    return group_key(new.pod) == group_key(pod.pod)

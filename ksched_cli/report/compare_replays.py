@@ -53,7 +53,7 @@ def _side(answer: ReplayComparison, index: int) -> dict[str, Any]:
         "run": to_builtins(side.named.run),
         "differsIn": list(side.named.differs_in),
         "differing": answer.differing[index],
-        "kubernetesVersion": side.replay.world.configuration.release.version,
+        "kubernetesVersion": side.replay.cluster.configuration.release.version,
         "end": seconds(side.replay.clock.now),
         "summary": summary_of(side.replay),
         "waiting": waiting_of(side.replay.log.waiting),

@@ -84,7 +84,7 @@ def summary_of(replay: Replay) -> dict[str, int]:
         "events": counts.events,
         "attempts": counts.attempts,
         "placed": counts.placed,
-        "running": len(replay.world.bound),
+        "running": len(replay.cluster.bound),
         "ended": counts.ended,
         "evicted": counts.evicted,
         "deleted": counts.deleted,

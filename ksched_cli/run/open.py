@@ -26,10 +26,10 @@ from ksched_cli.run.run import LiveCluster, Run, as_json
 if TYPE_CHECKING:
     from ksched_cli.cluster.state import ClusterState
     from ksched_cli.config.allowed_plugins import AllowedPlugin
+    from ksched_cli.engine.engine import Options, Progress
     from ksched_cli.engine.replay.pod_log import OnRecord
     from ksched_cli.engine.replay.replay import OnInstant, Replay
-    from ksched_cli.engine.retry_loop import Progress
-    from ksched_cli.engine.simulation import Options, Simulation
+    from ksched_cli.engine.simulation import Simulation
     from ksched_cli.run.inputs import Inputs
 
 T = TypeVar("T")
@@ -241,9 +241,9 @@ class Opener:
 
     def options(self, run: Run, watch: Watch | None = None) -> Options:
         """How the engine is to run. Raises UsageError for fields that contradict each other."""
+        from ksched_cli.engine.engine import Options
         from ksched_cli.engine.extender_runner import ExtenderOptions
         from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
-        from ksched_cli.engine.simulation import Options
 
         run.check()
         watch = watch or Watch()
@@ -281,14 +281,14 @@ class Opener:
         """The cluster at the end of the Run's timeline. Raises KschedError."""
         replay = self.replay(run)
         replay.run()
-        replay.world.simulation.close()
+        replay.cluster.engine.close()
         return replay.state()
 
     def replay(self, run: Run, watch: Watch | None = None) -> Replay:
         """The Run over time, not begun yet. Raises KschedError."""
         from ksched_cli.cluster.loading.state_warnings import nothing_to_schedule
+        from ksched_cli.engine.replay.mutable_cluster import MutableCluster
         from ksched_cli.engine.replay.replay import Replay, ReplayOptions
-        from ksched_cli.engine.replay.world import World
         from ksched_cli.scenario.autoscaler_file import read_autoscaler
         from ksched_cli.scenario.timeline import read_timeline
 
@@ -299,7 +299,7 @@ class Opener:
         out_of_place = set(nothing_to_schedule(state))
         warnings = tuple(line for line in state.warnings if line not in out_of_place)
         state = replace(state, warnings=warnings)
-        world = World(state, self.configuration(run), self.registry(run), options)
+        cluster = MutableCluster(state, self.configuration(run), self.registry(run), options)
         path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
         timeline = read_timeline(path, state, run.namespace, name)
         scaling = None
@@ -307,7 +307,7 @@ class Opener:
             path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)
             scaling = read_autoscaler(path, state, name)
         return Replay(
-            world,
+            cluster,
             timeline.events(),
             ReplayOptions(
                 timeline.start,

@@ -46,7 +46,7 @@ class RunCheckpoint:
         """Writes the replay every minute, where all of it can be written; a file that cannot be
         written, as on another machine, is none. Raises PluginDefectError."""
         is_due = monotonic() - self._written >= INTERVAL
-        if not is_due or not replay.is_resumable or replay.world.unsaved():
+        if not is_due or not replay.is_resumable or replay.cluster.unsaved():
             return
         self._written = monotonic()
         with suppress(UsageError), written_aside(self.path, private=True) as file:

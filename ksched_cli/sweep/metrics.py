@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.engine.simulation import Simulation
+from ksched_cli.engine.engine import Engine
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.discovery import UnfitError, module_of_file
 from ksched_cli.framework.measures import Measures
@@ -54,11 +54,11 @@ def load_metric(source: CodeSource) -> Metric:
     return Metric(name, function)
 
 
-def plugin_figures(simulation: Simulation) -> dict[str, float]:
+def plugin_figures(engine: Engine) -> dict[str, float]:
     """What plugins that measure say of the run, under the plugin's name and theirs. Raises
     PluginDefectError where a plugin fails."""
     figures: dict[str, float] = {}
-    for framework in simulation.frameworks.values():
+    for framework in engine.frameworks.values():
         names = {ref.name for refs in framework.profile.plugins.values() for ref in refs}
         for name in sorted(names):
             plugin = framework.plugin(name)

@@ -13,8 +13,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from ksched_cli.analysis.replay_figures import Durations, ReplayRecord, replay_figures
 from ksched_cli.analysis.usage import nodes_used, utilization
+from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.errors import KschedError, PluginDefectError
 from ksched_cli.run.inputs import DIGEST_LENGTH
 from ksched_cli.run.open import Opener, Watch
@@ -174,11 +174,11 @@ class Performer:
             saved.resume(replay)
             replay.run()
         finally:
-            replay.world.simulation.close()
+            replay.cluster.engine.close()
             saved.remove()
-        simulation, log = replay.world.simulation, replay.log
-        if replay.attempts.failed:
-            return _failure_of(simulation)
+        engine, log = replay.cluster.engine, replay.log
+        if replay.scheduler.failed:
+            return _failure_of(engine)
         record = ReplayRecord.of(replay, departed)
         figures = replay_figures(record)
         outcomes = [each.outcome for each in log.live.values()]
@@ -190,30 +190,30 @@ class Performer:
             gated=outcomes.count(PodOutcome.GATED),
             evicted=log.counts.evicted,
             nodes_used=figures.nodes_used,
-            utilization=_utilization(simulation),
+            utilization=_utilization(engine),
             placements=_digest(lines, evicted),
-            metrics=self._own_figures(simulation, record),
+            metrics=self._own_figures(engine, record),
         )
         present = {name: each for name, each in structs.asdict(figures).items() if each is not None}
         return structs.replace(ended, **present)
 
-    def _own_figures(self, simulation: Simulation, record: object) -> dict[str, float]:
+    def _own_figures(self, engine: Engine, record: object) -> dict[str, float]:
         """Raises PluginDefectError where a plugin or a function fails."""
-        figures = plugin_figures(simulation)
+        figures = plugin_figures(engine)
         for metric in self._metrics:
-            figures |= metric.figures(simulation.snapshot, record)
+            figures |= metric.figures(engine.snapshot, record)
         return figures
 
 
-def _utilization(simulation: Simulation) -> dict[str, Share]:
+def _utilization(engine: Engine) -> dict[str, Share]:
     return {
         resource: Share(*(round(each, DIGITS) for each in (share.mean, share.max, share.stddev)))
-        for resource, share in utilization(simulation.snapshot).items()
+        for resource, share in utilization(engine.snapshot).items()
     }
 
 
-def _failure_of(simulation: Simulation) -> Failed:
-    defects = simulation.caller.defects.values()
+def _failure_of(engine: Engine) -> Failed:
+    defects = engine.caller.defects.values()
     texts = [f"plugin {item.plugin} failed in {item.point}: {item.problem}" for item in defects]
     return Failed(error="; ".join(texts) or "a plugin failed", is_defect=True)
 

@@ -198,7 +198,7 @@ class _Preparation:
             self._timelines.add(run.timeline)
             for _ in replay.events:
                 pass
-        replay.world.simulation.close()
+        replay.cluster.engine.close()
 
     def called(self) -> tuple[Configuration, ...]:
         """The configurations whose extenders any run calls."""

@@ -17,9 +17,8 @@ from ksched_cli.analysis.capacity import (
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import Options
-from ksched_cli.errors import UsageError
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -280,10 +279,37 @@ def test_evicting_somebody_is_not_enough() -> None:
     assert answer.runs[0].evicted == 1
 
 
-def test_a_pod_of_a_group_is_not_copied() -> None:
-    member = pod("p", spec={"schedulingGroup": {"podGroupName": "red"}})
-    state = cluster(node("a"), member)
-    gates = "GenericWorkload=true"
+def of_member(min_count: int, *names: str, cpu: int = 5, **fields: Any) -> CapacityResult:
+    """Copies of the first of the pods, which are a gang on a node of five CPUs."""
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "red", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+    }
+    spec = {"schedulingGroup": {"podGroupName": "red"}}
+    pods = [pod(name, cpu=1, spec=spec, **fields) for name in names]
+    state = cluster(node("a", cpu=cpu), gang, *pods)
+    gates = "GenericWorkload=true,GangScheduling=true"
     run = simulation(state, kubernetes_version="1.36", feature_gates=gates)
-    with pytest.raises(UsageError, match="default/p is scheduled with pod group red"):
-        capacity(run, state.pods[0], maximum=9)
+    return capacity(run, state.pods[0], maximum=9)
+
+
+def test_copies_of_a_pod_of_a_gang_take_the_room_that_its_other_pods_leave() -> None:
+    assert of_member(2, "p", "q", "r").count == 3
+
+
+def test_copies_join_a_gang_that_runs() -> None:
+    assert of_member(2, "p", "q", node="a").count == 3
+
+
+def test_copies_complete_a_gang_that_is_short_of_pods() -> None:
+    answer = of_member(4, "p", "q")
+    assert (answer.count, answer.stopped_at) == (4, None)
+    assert present(answer.gated).message.startswith("waiting for minCount pods")
+
+
+def test_of_a_gang_for_which_there_is_too_little_room_no_copy_fits() -> None:
+    answer = of_member(6, *"pqrstu")
+    assert answer.count == 0
+    assert "Insufficient cpu" in answer.limited_by

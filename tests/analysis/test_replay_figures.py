@@ -76,7 +76,7 @@ def test_figures_are_those_of_every_moment(jobs: list[dict[str, Any]]) -> None:
 
     def look(replay: Replay) -> None:
         waiting = [queued for queued in replay.queue if not queued.gated]
-        snapshot = replay.world.snapshot
+        snapshot = replay.cluster.snapshot
         moments.append((replay.clock.now, nodes_used(snapshot), len(waiting)))
 
     with TemporaryDirectory() as folder:

@@ -3,8 +3,9 @@
 from typing import Any
 
 from ksched_cli.analysis.turn import Turn, take_turn
+from ksched_cli.engine.engine import Focus
 from ksched_cli.engine.records import NO_DETAIL
-from ksched_cli.engine.simulation import Focus, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.narrowing import present
 

@@ -27,7 +27,7 @@ from ksched_cli.testing import node as a_node
 from tests.commands.runners import Ksched, WriteState
 from tests.config.registries import HEAD
 from tests.pickles import attrgetter, file_io, of_former_format, popen
-from tests.replays import node, pod, state_of, world_of
+from tests.replays import cluster_of, node, pod, state_of
 
 EVENTS = [{"at": at, "pod": pod(f"p{at}"), "runsFor": 7} for at in range(6)]
 HEADER = {"apiVersion": "ksched/v1", "kind": "Timeline"}
@@ -54,7 +54,7 @@ class Bench:
             saved.after_instant(run)
 
         options = ReplayOptions(on_record=saved.records.append, on_instant=on_instant)
-        return Replay(world_of(self.state), read.events(), options)
+        return Replay(cluster_of(self.state), read.events(), options)
 
 
 def test_a_signal_ends_it_after_the_instant_and_it_goes_on_from_there(
@@ -90,11 +90,11 @@ def test_one_is_written_now_and_then(timeline: Path, monkeypatch: pytest.MonkeyP
 def test_a_plugin_whose_assumptions_would_be_forgotten_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = world_of(state_of(tmp_path, node("n")))
-    check_state(world)
+    cluster = cluster_of(state_of(tmp_path, node("n")))
+    check_state(cluster)
     monkeypatch.setattr(NodeName, "carry_over", lambda self, previous: None, raising=False)
     with pytest.raises(UsageError, match="what NodeName assumes"):
-        check_state(world)
+        check_state(cluster)
 
 
 def test_a_replay_that_ends_leaves_no_checkpoint(

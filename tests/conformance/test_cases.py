@@ -17,7 +17,8 @@ from ksched_cli.analysis.schedule import schedule_result
 from ksched_cli.answers import document_of
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of

@@ -5,35 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cases import GATES_FILE
 
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
-from ksched_cli.engine.replay.world import World
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.kube.gates import POD_GROUP_KINDS
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 
-# Extenders answer elsewhere; pod groups are tried together, which replays do not do.
-LEFT_OUT = ("extenders", "podgroups")
+# Extenders answer elsewhere. A group backs off and is tried again whatever has happened; `schedule`
+# tries p04's, of which it has placed one pod, only once other pods have come or gone.
+LEFT_OUT = ("extenders/", "podgroups/7001/")
 CASES = [
     file.parent
     for file in sorted(Path(__file__).parent.glob("cases/*/*/state.yaml"))
-    if file.parent.parent.name not in LEFT_OUT and not list(file.parent.glob("*gates*"))
+    if not any(name in str(file) for name in LEFT_OUT)
 ]
 REGISTRY = registry_of(release_of("1.34"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.name}")
 def test_a_replay_of_everything_at_once_is_a_run(case: Path) -> None:
-    config = case / "config.yaml"
+    gates, config = case / GATES_FILE, case / "config.yaml"
+    registry = REGISTRY
+    if gates.exists():
+        registry = registry_of(release_of("1.36", gates.read_text().strip()))
     text = config.read_text() if config.exists() else None
-    configuration = load_configuration(text, "config.yaml", REGISTRY)
-    state = load_state([str(case / "state.yaml")])
-    run = Simulation(state, configuration, REGISTRY, Options()).run()
-    world = World(state, configuration, REGISTRY, Options())
-    replay = Replay(world, iter(()), ReplayOptions(evicts_at_once=True))
+    configuration = load_configuration(text, "config.yaml", registry)
+    state = load_state([str(case / "state.yaml")], reads=POD_GROUP_KINDS)
+    run = Simulation(state, configuration, registry, Options()).run()
+    cluster = MutableCluster(state, configuration, registry, Options())
+    replay = Replay(cluster, iter(()), ReplayOptions(evicts_at_once=True))
     replay.run()
     live = replay.log.live
     assert {

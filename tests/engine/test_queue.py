@@ -32,7 +32,7 @@ def names(queued: list[QueuedPod] | tuple[QueuedPod, ...]) -> list[str]:
 
 def entry(**fields: Any) -> Entry:
     info = simulated(pod("p")).pending()[0]
-    return Entry(QueuedPod(info, 0.0, 0), **fields)
+    return Entry(info, QueuedPod(info, 0.0, 0), **fields)
 
 
 def test_pods_are_queued_by_priority_and_then_in_the_order_of_the_state() -> None:

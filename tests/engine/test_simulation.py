@@ -9,8 +9,9 @@ from hypothesis import given
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import MAX_PASSES, Options, Simulation
+from ksched_cli.engine.simulation import MAX_PASSES, Simulation
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -66,7 +67,11 @@ def test_passes_end() -> None:
 
     state = cluster(node("a"), pod("p"))
     run = simulation(state, plugins=[Restless])
-    run.options = Options(on_progress=lambda placed, of: setattr(run, "changes", run.changes + 1))
+
+    def change(placed: int, total: int) -> None:
+        run.scheduler.changes += 1
+
+    run.options = Options(on_progress=change)
     # Something changes after every attempt, and still there is an end.
     assert tries(run.run()) == ["p"] * MAX_PASSES
 

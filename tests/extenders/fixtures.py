@@ -10,8 +10,9 @@ import pytest
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
 from ksched_cli.config.types import API_VERSION, KIND
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.extender_runner import ExtenderOptions
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from tests.extenders.servers import Answer, Server

@@ -9,7 +9,7 @@ import pytest
 
 from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
-from tests.replays import node, state_of, world_of
+from tests.replays import cluster_of, node, state_of
 
 
 class Assumes:
@@ -26,7 +26,7 @@ def test_a_framework_gives_each_plugin_its_predecessor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = state_of(tmp_path, node("a"))
-    before, after = (world_of(state).simulation.frameworks["default-scheduler"] for _ in "ab")
+    before, after = (cluster_of(state).engine.frameworks["default-scheduler"] for _ in "ab")
     given: list[object] = []
     monkeypatch.setattr(VolumeBinding, "carry_over", lambda self, previous: given.append(previous))
     after.carry_over(before)

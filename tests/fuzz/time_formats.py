@@ -82,7 +82,7 @@ def checkpoint() -> bytes:
     written: list[bytes] = []
 
     def after_instant(self: Checkpoints, run: Replay) -> None:
-        if run.log.counts.events == 6 and not run.attempts.waiting:
+        if run.log.counts.events == 6 and not run.scheduler.waiting:
             self._write(run)
             written.append(Path(self.path).read_bytes())
 

@@ -125,4 +125,4 @@ def replayed_at_once(run: Run, folder: Path) -> Mapping[str, str]:
     over_time = replace(run, timeline=str(timeline), evict_at_once=True)
     replay = Opener([over_time]).replay(over_time)
     replay.run()
-    return {key: pod.pod.node_name for key, pod in replay.world.bound.items()}
+    return {key: pod.pod.node_name for key, pod in replay.cluster.bound.items()}

@@ -26,15 +26,12 @@ class Backoff(Struct, frozen=True):
 
     def expiration(self, queued: QueuedPodInfo) -> int:
         """When the backoff ends, or NO_BACKOFF; computed once for an attempt."""
-        if queued.backoff_expiration is None:
-            queued.backoff_expiration = self._expiration(queued)
-        return queued.backoff_expiration
-
-    def _expiration(self, queued: QueuedPodInfo) -> int:
         count = queued.consecutive_errors or queued.unschedulable_count
         if not self.maximum or not count:
             return NO_BACKOFF
-        return self.align(queued.timestamp + self._duration(count))
+        if queued.backoff_expiration is None:
+            queued.backoff_expiration = self.align(queued.timestamp + self._duration(count))
+        return queued.backoff_expiration
 
     def _duration(self, count: int) -> int:
         shift = min(count - 1, _MAX_SHIFT)

@@ -20,6 +20,7 @@ from ksched_cli.cluster.objects.message_pack import pack, unpack
 from ksched_cli.cluster.pod_info import HostPort
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
+from ksched_cli.engine.replay.mutable_cluster import Memories
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import Counts
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
@@ -27,7 +28,6 @@ from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodReco
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
 from ksched_cli.engine.replay.statistics import UsageCurve, WaitingGroups, WaitingTimes
-from ksched_cli.engine.replay.world import Memories
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
 from ksched_cli.errors import InputError, UsageError
 
@@ -61,6 +61,7 @@ class _Queued(Struct, frozen=True, array_like=True):
     backoff_expiration: Moment | None
     message: str
     repeats: bool
+    first_active: Count
     place: Place
 
     @classmethod
@@ -90,7 +91,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     nominated: node and UID, in the order of nominations
     ends:      UIDs with their ends, in order
     next_start: the node at which the next search begins
-    failed:    see Attempts; uids: Application.keys, as far as these pods are there
+    failed:    see ReplayScheduler; uids: EventApplier.keys, as far as these pods are there
     ports:     host ports in use, by node
     draws:     of a random tie-break
     alarms:    of plugins; seconds since 1970
@@ -125,16 +126,16 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
     """A replay between two instants, while no pod waits in Permit. Raises UsageError where it
     cannot be written, PluginDefectError where a plugin fails to tell what it remembers."""
-    world, queue, table = replay.world, replay.queue, PodTable()
-    nominator, tie_break = world.simulation.nominator, world.options.tie_break
+    cluster, queue, table = replay.cluster, replay.queue, PodTable()
+    nominator, tie_break = cluster.engine.nominator, cluster.options.tie_break
     queued = list(queue)
     checkpoint = Checkpoint(
         now=replay.clock.now,
         changed=replay.changed,
         length=replay.length,
-        running=table.places(pod.pod for pods in world.snapshot.pods for pod in pods),
-        bound=tuple(world.bound),
-        strays=table.places(world.strays.values()),
+        running=table.places(pod.pod for pods in cluster.snapshot.pods for pod in pods),
+        bound=tuple(cluster.bound),
+        strays=table.places(cluster.strays.values()),
         queued=tuple(
             zip(table.places(each.pod.pod for each in queued), map(_Queued.of, queued), strict=True)
         ),
@@ -143,19 +144,19 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
             (node, pod.uid) for node in nominator.nodes() for pod in nominator.on_node(node)
         ),
         ends=replay.ends.listed(),
-        next_start=world.simulation.pipeline.search.next_start,
+        next_start=cluster.engine.pipeline.search.next_start,
         log=_Log(*(getattr(replay.log, name) for name in _Log.__struct_fields__)),
         usage=replay.usage,
         nodes=replay.nodes,
         autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
-        memories=world.memories(),
-        failed=replay.attempts.failed,
-        uids=replay.application.uids(),
-        ports=world.ports(),
+        memories=cluster.memories(),
+        failed=replay.scheduler.failed,
+        uids=replay.applier.uids(),
+        ports=cluster.ports(),
         draws=tie_break.state if isinstance(tie_break, RandomChoice) else None,
-        alarms=world.simulation.waiting.clock.alarms,
+        alarms=cluster.engine.waiting.clock.alarms,
         records=records,
-        objects=table.save(world.state),
+        objects=table.save(cluster.state),
     )
     try:
         if any(end.at > LAST_MOMENT for _, end in checkpoint.ends):
@@ -208,11 +209,17 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.usage, replay.nodes = checkpoint.usage, checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
-    replay.attempts.failed |= checkpoint.failed
-    replay.application.keys = checkpoint.uids
+    replay.scheduler.failed |= checkpoint.failed
+    replay.applier.keys = checkpoint.uids
     state, pods = checkpoint.objects.restored()
     _check_records(checkpoint.log.live, [pods[index] for index, _ in checkpoint.queued])
-    _resume_world(replay, checkpoint, state, pods)
+    _resume_cluster(replay, checkpoint, state, pods)
+    replay.scheduler.engine = replay.cluster.engine
+    groups = replay.cluster.engine.pod_groups
+    if groups is not None:
+        queued = (index for index, _ in checkpoint.queued)
+        there = (*checkpoint.running, *checkpoint.strays, *queued)
+        groups.list_members(pods[index] for index in there)
     _resume_queue(replay, checkpoint, pods)
     for uid, end in checkpoint.ends:
         replay.ends.schedule(uid, end)
@@ -228,39 +235,39 @@ def _check_records(records: Mapping[str, PodRecord], waiting: Iterable[Pod]) -> 
         raise LookupError(f"pod {wrong[0]} has no record, or waits and is on a node")
 
 
-def _resume_world(replay: Replay, checkpoint: Checkpoint, state: Any, pods: list[Pod]) -> None:
-    world = replay.world
-    world.restore(
+def _resume_cluster(replay: Replay, checkpoint: Checkpoint, state: Any, pods: list[Pod]) -> None:
+    cluster = replay.cluster
+    cluster.restore(
         state,
         [pods[index] for index in checkpoint.running],
         [pods[index] for index in checkpoint.strays],
         checkpoint.ports,
         checkpoint.memories,
     )
-    if world.bound.keys() != set(checkpoint.bound):
+    if cluster.bound.keys() != set(checkpoint.bound):
         raise LookupError("other pods were bound than are on nodes")
-    world.bound = {key: world.bound[key] for key in checkpoint.bound}
-    world.simulation.pipeline.search.next_start = checkpoint.next_start
-    clock = world.simulation.waiting.clock
+    cluster.bound = {key: cluster.bound[key] for key in checkpoint.bound}
+    cluster.engine.pipeline.search.next_start = checkpoint.next_start
+    clock = cluster.engine.waiting.clock
     clock.jump(replay.clock.seconds)
     for alarm in checkpoint.alarms:
         clock.wake(alarm)
-    tie_break = world.options.tie_break
+    tie_break = cluster.options.tie_break
     if isinstance(tie_break, RandomChoice) and checkpoint.draws is not None:
         tie_break.state = checkpoint.draws
 
 
 def _resume_queue(replay: Replay, checkpoint: Checkpoint, pods: list[Pod]) -> None:
     """With the nominations of its pods."""
-    world, queue = replay.world, replay.queue
-    queue.use(world.simulation.frameworks)
+    cluster, queue = replay.cluster, replay.queue
+    queue.use(cluster.engine.frameworks)
     for index, values in checkpoint.queued:
-        info = world.info(pods[index])
-        world.expect(info)
+        info = cluster.info(pods[index])
+        cluster.expect(info)
         fields = {name: getattr(values, name) for name in values.__struct_fields__}
         queued = QueuedPodInfo(info, **fields | {"place": Place.NOWHERE})
         queue.restore(queued, values.place)
     queue.sequence = checkpoint.sequence
     by_uid = {queued.pod.uid: queued.pod for queued in queue}
     for node, uid in checkpoint.nominated:
-        world.simulation.nominator.nominate(by_uid[uid], node)
+        cluster.engine.nominator.nominate(by_uid[uid], node)

@@ -36,7 +36,8 @@ class QueuedPodInfo:
     gating_plugin: that holds it back, or ""; gating_events: what that plugin registered for
     message:   of the last attempt
     repeats:   the last attempt found that it fits nowhere, and pods alike would have been told so
-    is_member: of a Cohort, which stands in the queue for it
+    is_member: of an EquivalenceClass, which stands in the queue for it
+    first_active: its number among the pods that were to be tried, when it was so first; 0 before
     entry:     counts its moves; what a heap has of an earlier one is void
     """
 
@@ -54,6 +55,7 @@ class QueuedPodInfo:
     message: str = ""
     repeats: bool = False
     is_member: bool = False
+    first_active: int = 0
     place: Place = Place.NOWHERE
     entry: int = 0
 

@@ -16,18 +16,18 @@ from typing import TypeAlias
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import seconds
-from ksched_cli.engine.replay.application import Application
-from ksched_cli.engine.replay.attempts import Attempts, ReplayClock
 from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.ends import Ends
+from ksched_cli.engine.replay.event_applier import EventApplier
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
 from ksched_cli.engine.replay.queued_pod import Place
 from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.replay_scheduler import ReplayClock, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.engine.replay.statistics import UsageCurve
-from ksched_cli.engine.replay.world import World
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import AutoscalerSettings
@@ -46,7 +46,7 @@ class ReplayOptions:
     """start: seconds since 1970; None: when the youngest pending pod of the state was created.
     until: microseconds after the start; None: when nothing can happen any more
     makes_pods: changes make the pods that workloads lack
-    evicts_at_once: as Attempts has it
+    evicts_at_once: as Scheduler.makes_room_at_once
     autoscaler: None: the cluster has the nodes that the state and the timeline give it
     """
 
@@ -71,26 +71,26 @@ class Replay:
     is_resumed: it goes on where another was
     """
 
-    world: World
+    cluster: MutableCluster
     events: Iterator[TimelineEvent]
     options: ReplayOptions = field(default_factory=ReplayOptions)
     clock: ReplayClock = field(init=False)
     queue: SchedulingQueue = field(init=False)
     log: PodLog = field(init=False)
     ends: Ends = field(default_factory=Ends)
-    attempts: Attempts = field(init=False)
+    scheduler: ReplayScheduler = field(init=False)
     usage: UsageCurve = field(default_factory=UsageCurve)
     nodes: NodeCounts = field(default_factory=NodeCounts)
     autoscaler: Autoscaler | None = None
-    application: Application = field(init=False)
+    applier: EventApplier = field(init=False)
     _next_event: TimelineEvent | None = None
     changed: int = 0
     length: int = 0
     is_resumed: bool = False
 
     def __post_init__(self) -> None:
-        simulation = self.world.simulation
-        configuration = self.world.configuration
+        engine = self.cluster.engine
+        configuration = self.cluster.configuration
         self.clock = ReplayClock(self._start())
         backoff = Backoff(
             configuration.pod_initial_backoff_seconds * SECOND,
@@ -99,21 +99,31 @@ class Replay:
         )
         self.log = PodLog(self.options.on_record, self.options.traces)
         self.queue = SchedulingQueue(
-            simulation.frameworks, backoff, self.clock, self.log.note_rejections
+            engine.frameworks,
+            backoff,
+            self.clock,
+            self.log.note_rejections,
+            has_groups=engine.pod_groups is not None,
         )
-        self.attempts = Attempts(self.world, self.queue, self.ends, self.log, self.clock)
-        self.attempts.evicts_at_once = self.options.evicts_at_once
-        self.application = Application(
-            self.world, self.queue, self.attempts, self.log, self.options.makes_pods
+        self.scheduler = ReplayScheduler(
+            self.cluster,
+            self.queue,
+            self.ends,
+            self.log,
+            self.clock,
+            makes_room_at_once=self.options.evicts_at_once,
+        )
+        self.applier = EventApplier(
+            self.cluster, self.queue, self.scheduler, self.log, self.options.makes_pods
         )
         if self.options.autoscaler is not None:
-            self.autoscaler = Autoscaler(self.options.autoscaler, self.application)
-        self.nodes.note(0, len(self.world.snapshot))
+            self.autoscaler = Autoscaler(self.options.autoscaler, self.applier)
+        self.nodes.note(0, len(self.cluster.snapshot))
 
     def _start(self) -> int:
         if self.options.start is not None:
             return self.options.start
-        pending = self.world.simulation.pending()
+        pending = self.cluster.engine.pending()
         created = (seconds(pod.pod.metadata.creation_timestamp) for pod in pending)
         # What happens later has to be in the calendar, too, which ends with the year 9999.
         return min(int(max(created, default=0.0)), _YEAR_3000)
@@ -135,14 +145,14 @@ class Replay:
     def _begin(self) -> None:
         """The pods of the state without a node come into the queue, by creation. Raises UsageError
         where two pods have one UID."""
-        simulation = self.world.simulation
-        for pod in self.world.bound.values():
-            self.application.claim_uid(pod)
-        pending = simulation.pending()
+        engine = self.cluster.engine
+        for pod in self.cluster.bound.values():
+            self.applier.claim_uid(pod)
+        pending = engine.pending()
         pending.sort(key=lambda pod: seconds(pod.pod.metadata.creation_timestamp))
         for pod in pending:
-            self.application.enqueue(pod)
-        self.log.counts.ignored += len(simulation.ignored())
+            self.applier.enqueue(pod)
+        self.log.counts.ignored += len(engine.ignored())
         self._run_instant(0)
 
     # -- instants -------------------------------------------------------------------------------
@@ -165,7 +175,7 @@ class Replay:
 
     def _next_wake(self) -> int | None:
         """The next Permit timeout, or alarm of a plugin."""
-        waiting = self.world.simulation.waiting
+        waiting = self.cluster.engine.waiting
         times = (waiting.next_deadline, waiting.clock.next_alarm)
         moments = [time for time in times if time is not None]
         if not moments:
@@ -175,13 +185,13 @@ class Replay:
     def _run_instant(self, at: int) -> None:
         clock = self.clock
         clock.now = at
-        waiting = self.world.simulation.waiting.clock
+        waiting = self.cluster.engine.waiting.clock
         rings = waiting.next_alarm is not None and waiting.next_alarm <= clock.seconds
         waiting.jump(clock.seconds)
         while (end := self.ends.pop(at)) is not None:
-            self.attempts.end(end.key, end.outcome)
+            self.scheduler.end(end.key, end.outcome)
         while (event := self._next_event) is not None and event.at <= at:
-            self.application.apply(event)
+            self.applier.apply(event)
             self._advance()
         if self.autoscaler is not None:
             self.autoscaler.run_instant()
@@ -191,16 +201,16 @@ class Replay:
             self.queue.flush_unschedulable()
         if not at % SECOND:
             self.queue.flush_backoff()
-        self.attempts.settle()
-        try_next = self.attempts.try_next
+        self.scheduler.settle()
+        try_next = self.scheduler.try_next
         while try_next():
             pass
         counts = self.log.counts
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
         if length != self.length:
             self.length, self.changed = length, at
-        self.nodes.note(at, len(self.world.snapshot))
-        self.usage.note(at, self.world.snapshot, len(self.queue))
+        self.nodes.note(at, len(self.cluster.snapshot))
+        self.usage.note(at, self.cluster.snapshot, len(self.queue))
         if self.options.on_instant is not None:
             self.options.on_instant(self)
 
@@ -210,10 +220,10 @@ class Replay:
 
     def _finish(self) -> None:
         """What is left of the pods without a node goes into their records."""
-        for queued in chain(self.queue, self.attempts.waiting.values()):
+        for queued in chain(self.queue, self.scheduler.waiting.values()):
             record = self.log.live[queued.pod.key]
             record.outcome = PodOutcome.GATED if queued.gated else PodOutcome.PENDING
-        self.usage.finish(self.clock.now, self.world.snapshot, len(self.queue))
+        self.usage.finish(self.clock.now, self.cluster.snapshot, len(self.queue))
 
     def pending(self) -> list[str]:
         """The pods that stay pending, by name; gated ones do not count."""
@@ -222,14 +232,14 @@ class Replay:
 
     def state(self) -> ClusterState:
         """The cluster as it is now."""
-        held = self.attempts.waiting.values()
-        return self.world.current_state([each.pod.pod for each in chain(self.queue, held)])
+        held = self.scheduler.waiting.values()
+        return self.cluster.current_state([each.pod.pod for each in chain(self.queue, held)])
 
     @property
     def is_resumable(self) -> bool:
         """Whether a checkpoint holds all of it, between two instants: no pod waits in Permit, and
         the next attempt takes no node of the last one's ranking."""
-        return not (self.attempts.waiting or self.world.has_ranking)
+        return not (self.scheduler.waiting or self.cluster.has_ranking)
 
     def places(self) -> dict[str, list[str]]:
         """Where the pods without a node are: by place, their keys in order."""

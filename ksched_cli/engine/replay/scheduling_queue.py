@@ -13,12 +13,12 @@ from operator import attrgetter
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.replay.backoff import Backoff
-from ksched_cli.engine.replay.cohort import Cohort, OnRejections
+from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.hint_table import HintTable, Strategy
 from ksched_cli.engine.replay.in_flight import InFlight
 from ksched_cli.engine.replay.queue_order import Time, sort_key
-from ksched_cli.engine.replay.queue_places import RETRIES, IsRejected, QueuePlaces
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.sub_queues import RETRIES, IsRejected, SubQueues
 from ksched_cli.framework.cluster_events import (
     EVERYTHING,
     UNSCHEDULABLE_POD_UPDATE,
@@ -35,6 +35,8 @@ class SchedulingQueue:
     """The pods without a node, but for those that are being tried.
 
     sequence: of the pod that came last, or came back last
+    has_groups: pods of groups are tried together; such a pod that failed always backs off, as
+                events are of no group yet
     """
 
     def __init__(
@@ -43,14 +45,18 @@ class SchedulingQueue:
         backoff: Backoff,
         clock: Time,
         on_rejections: OnRejections | None = None,
+        *,
+        has_groups: bool = False,
     ) -> None:
         self.backoff = backoff
         self._clock = clock
         self._pods: dict[str, QueuedPodInfo] = {}
         self.sequence = 0
         self._in_flight = InFlight()
+        self._has_groups = has_groups
+        self._activations = 0
         first = next(iter(frameworks.values()))
-        self._places = QueuePlaces(first, backoff, clock, on_rejections)
+        self._places = SubQueues(first, backoff, clock, on_rejections)
         self.use(frameworks)
 
     def use(self, frameworks: Mapping[str, Framework]) -> None:
@@ -63,7 +69,7 @@ class SchedulingQueue:
         """As `use`, where the pods have other PodInfos too."""
         self.use(frameworks)
         places = [(queued, queued.place) for queued in self]
-        self._places.dissolve_cohorts()
+        self._places.dissolve_classes()
         for queued, place in places:
             self._places.put(queued, Place.NOWHERE)
             queued.pod = info(queued.pod.pod)
@@ -74,8 +80,8 @@ class SchedulingQueue:
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """In the order in which they came, or came back."""
-        for cohort in self._places.cohorts():
-            cohort.refresh()
+        for alike in self._places.classes():
+            alike.refresh()
         return iter(sorted(self._pods.values(), key=attrgetter("sequence")))
 
     def get(self, key: str) -> QueuedPodInfo | None:
@@ -102,6 +108,7 @@ class SchedulingQueue:
             name = queued.pod.spec.scheduler_name
             queued.gating_events = self._hints.events_of(name, queued.gating_plugin)
         self._pods[queued.pod.key] = queued
+        self._activations = max(self._activations, queued.first_active)
         self._places.put(queued, place)
 
     def pop(self) -> QueuedPodInfo | None:
@@ -116,9 +123,11 @@ class SchedulingQueue:
         return Place.ACTIVE
 
     def pop_pod(self, key: str) -> QueuedPodInfo | None:
-        """This pod to be tried next, wherever it is; None where it is gated or not here."""
+        """This pod to be tried next, wherever it is; None where it is held back or not here.
+        Upstream: PopSpecificPod."""
+        self.activate((key,))
         queued = self._pods.get(key)
-        if queued is None or queued.gated:
+        if queued is None or self._places.place_of(queued) is not Place.ACTIVE:
             return None
         self._places.put(queued, Place.NOWHERE)
         return self._begin(queued)
@@ -171,7 +180,7 @@ class SchedulingQueue:
 
         Upstream: determineSchedulingHintForInFlightPod.
         """
-        if not queued.rejectors:
+        if not queued.rejectors or self._is_grouped(queued):
             return Strategy.AFTER_BACKOFF
         strategy = Strategy.SKIP
         for event, old, new in self._in_flight.since(queued.pod.uid):
@@ -180,8 +189,8 @@ class SchedulingQueue:
                 break
         return strategy
 
-    def take_rejected(self, is_rejected: IsRejected) -> list[Cohort]:
-        """The cohorts to be tried next that would be rejected, as far as they come before any other
+    def take_rejected(self, is_rejected: IsRejected) -> list[EquivalenceClass]:
+        """The classes to be tried next that would be rejected, as far as they come before any other
         pod. They are in no place then."""
         rejected, self.sequence = self._places.take_rejected(
             self._next_place(), is_rejected, self.sequence
@@ -190,14 +199,14 @@ class SchedulingQueue:
 
     def put_back_rejected(
         self,
-        cohort: Cohort,
+        alike: EquivalenceClass,
         unschedulable: frozenset[str],
         pending: frozenset[str],
         message: str,
     ) -> None:
-        """As `put_back`, of a cohort that `take_rejected` gave."""
-        cohort.reject(self._clock.now, unschedulable, pending, message)
-        self._places.put(cohort, Place.UNSCHEDULABLE)
+        """As `put_back`, of a class that `take_rejected` gave."""
+        alike.reject(self._clock.now, unschedulable, pending, message)
+        self._places.put(alike, Place.UNSCHEDULABLE)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. Upstream: Update."""
@@ -243,9 +252,12 @@ class SchedulingQueue:
         """Pods to try at once, whatever rejected them. Upstream: Activate."""
         for key in keys:
             queued = self._pods.get(key)
-            resting = (Place.ACTIVE, Place.NOWHERE)  # to be tried anyway, or never again
-            if queued is not None and self._places.place_of(queued) not in resting:
-                self._to_active(queued)
+            if queued is None:
+                continue
+            place = self._places.place_of(queued)
+            if place is Place.ACTIVE or place is Place.NOWHERE:
+                continue  # to be tried anyway, or never again
+            self._to_active(queued, asks_plugins=not (self.backoff.by_window and place in RETRIES))
 
     # -- events ---------------------------------------------------------------------------------
 
@@ -266,7 +278,10 @@ class SchedulingQueue:
         if len(self._places.unschedulable):
             subject = new if new is not None else old
             uid = subject.uid if isinstance(subject, PodInfo) else ""
-            for group in self._places.unschedulable.groups():
+            unschedulable = self._places.unschedulable
+            # Pods of a group are tried in the order in which they became active.
+            alike = unschedulable.one_by_one() if self._has_groups else unschedulable.groups()
+            for group in alike:
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:
                     self._move_alike([own], event, old, new, most_important)
@@ -297,8 +312,8 @@ class SchedulingQueue:
     # -- time -----------------------------------------------------------------------------------
 
     def may_retry(self, changed: int) -> bool:
-        """Whether a pod backs off that may fit; of those whose attempt broke, one that was not
-        tried since something changed, at that time."""
+        """Whether a pod backs off that may fit; of those whose attempt broke, and those of groups,
+        one that was not tried since something changed, at that time."""
         if self._places.heaps.peek(Place.BACKOFF) is not None:
             return True
         if self._places.heaps.peek(Place.ERROR_BACKOFF) is None:
@@ -350,6 +365,9 @@ class SchedulingQueue:
         if asks_plugins:
             self._run_pre_enqueue(queued)
         if not queued.gated:
+            if not queued.first_active:
+                self._activations += 1
+                queued.first_active = self._activations
             self._places.put(queued, Place.ACTIVE)
         elif queued.place is Place.NOWHERE or queued.place is Place.UNSCHEDULABLE:
             self._places.put(queued, Place.UNSCHEDULABLE)
@@ -361,7 +379,13 @@ class SchedulingQueue:
             if queued.gated:
                 self._places.put(queued, Place.UNSCHEDULABLE)
                 return
-        self._places.put(queued, Place.BACKOFF if queued.rejectors else Place.ERROR_BACKOFF)
+        # kube-scheduler takes a pod from the first of the two whenever it has nothing else to try.
+        # As attempts take no time, a group would be tried again and again at one instant.
+        is_poppable = bool(queued.rejectors) and not self._is_grouped(queued)
+        self._places.put(queued, Place.BACKOFF if is_poppable else Place.ERROR_BACKOFF)
+
+    def _is_grouped(self, queued: QueuedPodInfo) -> bool:
+        return self._has_groups and queued.pod.spec.scheduling_group is not None
 
     def _run_pre_enqueue(self, queued: QueuedPodInfo) -> None:
         name = queued.pod.spec.scheduler_name

@@ -10,13 +10,13 @@ from heapq import heappop, heappush
 from itertools import count
 
 from ksched_cli.cluster.pod_info import has_volume_claims
-from ksched_cli.engine.replay.cohort import Cohort, OnRejections
+from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 
 _FLUSH_INTERVAL = 30_000_000
 _MAX_STAY = 300_000_000
 
-# By uid; cohorts, and pods that may become some, by what their members share besides.
+# By uid; classes, and pods that may become some, by what their members share besides.
 Group = dict[Hashable, QueuedPodInfo]
 
 
@@ -25,7 +25,7 @@ class UnschedulablePods:
     a group, but of the pod that an event is about. A pod with claims has its own.
 
     longest_after: after so many rejections the backoff does not grow any more
-    forms_cohorts: whether pods become members of cohorts
+    forms_classes: whether pods become members of classes
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class UnschedulablePods:
         longest_after: int = 1,
         on_rejections: OnRejections | None = None,
         *,
-        forms_cohorts: bool = False,
+        forms_classes: bool = False,
     ) -> None:
         self._longest_after = longest_after
         self._on_rejections = on_rejections
-        self._forms_cohorts = forms_cohorts
+        self._forms_classes = forms_classes
         self._groups: dict[Hashable, Group] = {}
         self._keys: dict[QueuedPodInfo, tuple[Hashable, Hashable]] = {}
         # (time of the flush, number of the entry, the pod's entry, pod); void where it has moved.
@@ -48,22 +48,27 @@ class UnschedulablePods:
         return len(self._keys)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
-        """Pods, and cohorts in place of theirs."""
+        """Pods, and classes in place of theirs."""
         return (queued for group in self._groups.values() for queued in group.values())
 
     def groups(self) -> Iterable[Group]:
         """Copies: pods may leave meanwhile."""
         return [dict(group) for group in self._groups.values()]
 
+    def one_by_one(self) -> Iterable[Group]:
+        """Groups of one, in the order in which the pods came."""
+        items = [item for group in self._groups.values() for item in group.items()]
+        return [{key: queued} for key, queued in sorted(items, key=lambda item: item[1].sequence)]
+
     def add(self, queued: QueuedPodInfo) -> None:
         group_key = _group_key(queued)
         group = self._groups.setdefault(group_key, {})
         key: Hashable = queued.pod.uid
-        if self._forms_cohorts and _may_join(queued):
+        if self._forms_classes and _may_join(queued):
             rejections = min(queued.unschedulable_count, self._longest_after)
             key = queued.timestamp, rejections, queued.message
             present = group.get(key)
-            if isinstance(present, Cohort):
+            if isinstance(present, EquivalenceClass):
                 present.add(queued)
                 return
             if present is not None:
@@ -75,19 +80,19 @@ class UnschedulablePods:
             flush = (due + _FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
 
-    def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> Cohort:
-        """Of a pod that is here, and one or a cohort that comes."""
+    def _merge(self, present: QueuedPodInfo, queued: QueuedPodInfo) -> EquivalenceClass:
+        """Of a pod that is here, and one or a class that comes."""
         del self._keys[present]
-        if isinstance(queued, Cohort):
+        if isinstance(queued, EquivalenceClass):
             queued.add(present)
             return queued
-        cohort = Cohort.of(present, self._on_rejections)
-        cohort.add(queued)
-        cohort.place = Place.UNSCHEDULABLE
-        return cohort
+        alike = EquivalenceClass.of(present, self._on_rejections)
+        alike.add(queued)
+        alike.place = Place.UNSCHEDULABLE
+        return alike
 
     def remove(self, queued: QueuedPodInfo) -> None:
-        """No member of a cohort."""
+        """No member of a class."""
         group_key, key = self._keys.pop(queued)
         group = self._groups[group_key]
         del group[key]
@@ -119,7 +124,7 @@ def _is_alone(queued: QueuedPodInfo) -> bool:
 
 
 def _may_join(queued: QueuedPodInfo) -> bool:
-    """Whether the pod may be a member of a cohort."""
+    """Whether the pod may be a member of a class."""
     return (
         queued.repeats
         and not queued.gated

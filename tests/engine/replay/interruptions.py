@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.replay.checkpoint import read_checkpoint, resume, take_checkpoint
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
-from ksched_cli.engine.simulation import Options
 from ksched_cli.report.replay import csv_text, document
 from ksched_cli.scenario.state_file import manifests
 from ksched_cli.scenario.timeline import read_timeline
@@ -27,7 +27,7 @@ from tests.engine.replay.claims import (
     volume,
     volume_claim,
 )
-from tests.replays import Plain, autoscaler_of, node, pod, state_of, world_of
+from tests.replays import Plain, autoscaler_of, cluster_of, node, pod, state_of
 
 OBJECTS = [node("a"), node("b", "2"), pod("first", nodeName="a"), pod("gated", x=1)]
 OBJECTS[-1]["spec"] = {**pod("gated")["spec"], "schedulingGates": [{"name": "g"}]}
@@ -118,8 +118,8 @@ class StopHere(Exception):  # noqa: N818  # no error
 
 
 class Bench:
-    """Replays the events, and stops after an instant to go on in another replay. world: of what
-    `world_of` makes it"""
+    """Replays the events, and stops after an instant to go on in another replay. cluster: of what
+    `cluster_of` makes it"""
 
     def __init__(
         self,
@@ -130,9 +130,9 @@ class Bench:
         scaling: Plain | None = None,
         draws: bool = False,
         at_once: bool = False,
-        **world: Any,
+        **cluster: Any,
     ) -> None:
-        self.draws, self.at_once, self.world = draws, at_once, world
+        self.draws, self.at_once, self.cluster = draws, at_once, cluster
         self.state = state_of(folder, *objects)
         self.autoscaler = None if scaling is None else autoscaler_of(folder, self.state, scaling)
         self.path = folder / "timeline.json"
@@ -152,8 +152,8 @@ class Bench:
             on_instant=on_instant, autoscaler=self.autoscaler, evicts_at_once=self.at_once,
         )  # fmt: skip
         tie_break = RandomChoice(7) if self.draws else first_by_name
-        world = world_of(self.state, options=Options(tie_break=tie_break), **self.world)
-        return Replay(world, timeline.events(), options)
+        cluster = cluster_of(self.state, options=Options(tie_break=tie_break), **self.cluster)
+        return Replay(cluster, timeline.events(), options)
 
     def stop(self, after: int, records: list[PodRecord]) -> Replay | None:
         """None where the replay is over before."""

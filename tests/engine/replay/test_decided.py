@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.replay import Replay, ReplayOptions
-from ksched_cli.engine.replay.world import World
-from ksched_cli.engine.simulation import Options
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.timeline import read_timeline
@@ -31,7 +31,7 @@ def replayed(folder: Path, decided: dict[str, Any]) -> Replay:
     path.write_text(json.dumps({**header, "events": decided["events"]}))
     timeline = read_timeline(str(path), state)
     options = ReplayOptions(timeline.start, timeline.until, traces=True)
-    run = Replay(World(state, config, registry, Options()), timeline.events(), options)
+    run = Replay(MutableCluster(state, config, registry, Options()), timeline.events(), options)
     run.run()
     return run
 

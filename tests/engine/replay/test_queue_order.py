@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ksched_cli.engine.replay.attempts import ReplayClock
 from ksched_cli.engine.replay.queue_order import sort_key
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
+from ksched_cli.engine.replay.replay_scheduler import ReplayClock
 from ksched_cli.framework.interface import QueuedPod, QueueSortPlugin
 from ksched_cli.framework.runtime import Framework
-from tests.replays import node, pod, state_of, world_of
+from tests.replays import cluster_of, node, pod, state_of
 
 
 class ByName(QueueSortPlugin):
@@ -20,11 +20,11 @@ class ByName(QueueSortPlugin):
 
 
 def keys(folder: Path, *, foreign: bool = False) -> tuple[Framework, list[QueuedPodInfo]]:
-    world = world_of(state_of(folder, node("n"), pod("b", priority=3), pod("a"), pod("c")))
-    framework = next(iter(world.simulation.frameworks.values()))
+    cluster = cluster_of(state_of(folder, node("n"), pod("b", priority=3), pod("a"), pod("c")))
+    framework = next(iter(cluster.engine.frameworks.values()))
     if foreign:
         framework.queue_sort, framework.sort_key = ByName(None, framework.handle), None
-    pending = world.simulation.pending()
+    pending = cluster.engine.pending()
     return framework, [QueuedPodInfo(info, 0, number) for number, info in enumerate(pending)]
 
 

@@ -10,7 +10,7 @@ import pytest
 from ksched_cli.engine.replay import unschedulable_pods
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.simulation import Simulation
-from tests.replays import Plain, node, pod, replay, state_of, tries, world_of
+from tests.replays import Plain, cluster_of, node, pod, replay, state_of, tries
 
 
 def test_a_pod_waits_until_another_has_ended(tmp_path: Path) -> None:
@@ -70,10 +70,11 @@ def test_with_all_at_time_0_pods_go_where_schedule_puts_them(tmp_path: Path) -> 
     objects = [node(f"n{index}", "4") for index in range(5)]
     pods = [pod(f"p{index}", str(index % 3 + 1), priority=index % 2) for index in range(14)]
     run = replay(tmp_path, objects, [{"at": 0, "pod": each} for each in pods])
-    world = world_of(state_of(tmp_path, *objects, *pods))
-    simulation: Simulation = world.simulation
+    cluster = cluster_of(state_of(tmp_path, *objects, *pods))
+    engine = cluster.engine
+    simulation = Simulation(engine.state, engine.configuration, engine.registry)
     placements = simulation.run().placements
-    bound = {key: info.pod.node_name for key, info in run.world.bound.items()}
+    bound = {key: info.pod.node_name for key, info in run.cluster.bound.items()}
     assert bound == placements
 
 

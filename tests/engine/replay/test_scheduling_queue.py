@@ -8,15 +8,15 @@ from typing import Any
 from msgspec import structs
 
 from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
-from ksched_cli.engine.replay.attempts import ReplayClock
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
+from ksched_cli.engine.replay.replay_scheduler import ReplayClock
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
 from ksched_cli.framework.cluster_events import (
     ASSIGNED_POD_DELETE,
     EVERYTHING,
 )
-from tests.replays import node, pod, state_of, world_of
+from tests.replays import cluster_of, node, pod, state_of
 
 SECOND = 1_000_000
 FIT = frozenset({"NodeResourcesFit"})
@@ -27,12 +27,12 @@ class Bench:
     """A queue with the pods of a state."""
 
     def __init__(self, folder: Path, *pods: dict[str, Any], by_window: bool = True) -> None:
-        world = world_of(state_of(folder, node("n", "8"), *pods))
+        cluster = cluster_of(state_of(folder, node("n", "8"), *pods))
         self.clock = ReplayClock()
-        self.frameworks = world.simulation.frameworks
+        self.frameworks = cluster.engine.frameworks
         backoff = Backoff(SECOND, 10 * SECOND, by_window)
         self.queue = SchedulingQueue(self.frameworks, backoff, self.clock)
-        self.pods = {info.name: info for info in world.simulation.pending()}
+        self.pods = {info.name: info for info in cluster.engine.pending()}
         for info in self.pods.values():
             self.queue.add(info)
 

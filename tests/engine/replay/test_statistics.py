@@ -15,7 +15,7 @@ from ksched_cli.engine.replay.statistics import (
     WaitingTimes,
     sample,
 )
-from tests.replays import node, pod, state_of, world_of
+from tests.replays import cluster_of, node, pod, state_of
 
 
 def test_percentiles_are_of_the_times_to_three_digits() -> None:
@@ -44,7 +44,7 @@ def test_a_sample_says_how_full_nodes_are_and_what_is_stranded(tmp_path: Path) -
     state = state_of(
         tmp_path, node("a", "4"), node("b", "4"), pod("x", "3", nodeName="a"), pod("y", "1")
     )
-    usage = sample(7, world_of(state).snapshot, 1)
+    usage = sample(7, cluster_of(state).snapshot, 1)
     assert (usage.at, usage.nodes, usage.pods, usage.pending) == (7, 2, 1, 1)
     assert usage.utilization["cpu"] == 3 / 8
     # A pod of three cores has room on b alone, where four of five free cores are.
@@ -52,7 +52,7 @@ def test_a_sample_says_how_full_nodes_are_and_what_is_stranded(tmp_path: Path) -
 
 
 def test_a_long_curve_is_thinned_out(tmp_path: Path) -> None:
-    snapshot = world_of(state_of(tmp_path, node("a"))).snapshot
+    snapshot = cluster_of(state_of(tmp_path, node("a"))).snapshot
     curve = UsageCurve(interval=1)
     for at in range(5 * MAX_SAMPLES):
         curve.note(at, snapshot, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.pod_info import PodCatalog
-from ksched_cli.engine.replay.cohort import Cohort
+from ksched_cli.engine.replay.equivalence_class import EquivalenceClass
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.unschedulable_pods import UnschedulablePods
 
@@ -30,30 +30,30 @@ def test_pods_alike_are_in_one_group() -> None:
     assert list(pods) == [second]
 
 
-def test_pods_rejected_together_are_one_cohort_when_their_backoff_is_as_long() -> None:
-    pods = UnschedulablePods(longest_after=3, forms_cohorts=True)
+def test_pods_rejected_together_are_one_class_when_their_backoff_is_as_long() -> None:
+    pods = UnschedulablePods(longest_after=3, forms_classes=True)
     waiting = [queued(name) for name in "abcdef"]
     for pod, rejections in zip(waiting, (1, 1, 2, 3, 4, 5), strict=True):
         pod.repeats, pod.unschedulable_count = True, rejections
     waiting[5].repeats = False
     for pod in waiting:
         pods.add(pod)
-    sizes = [len(each) if isinstance(each, Cohort) else 1 for each in pods]
+    sizes = [len(each) if isinstance(each, EquivalenceClass) else 1 for each in pods]
     assert (sorted(sizes), len(pods)) == ([1, 1, 2, 2], 4)  # a b, c, d e, f
     assert len(pods.take_overdue(330 * SECOND)) == 4
 
 
-def test_a_cohort_takes_in_the_pod_and_the_cohort_that_are_there() -> None:
-    pods = UnschedulablePods(forms_cohorts=True)
+def test_a_class_takes_in_the_pod_and_the_class_that_are_there() -> None:
+    pods = UnschedulablePods(forms_classes=True)
     single, first, second = queued("a"), queued("b"), queued("c")
     for pod in (single, first, second):
         pod.repeats = True
     pods.add(single)
-    pods.add(Cohort.of(second, None))
-    pods.add(Cohort.of(first, None))
-    (cohort,) = pods
-    assert isinstance(cohort, Cohort)
-    assert [pod.pod.name for pod in cohort] == ["a", "b", "c"]
+    pods.add(EquivalenceClass.of(second, None))
+    pods.add(EquivalenceClass.of(first, None))
+    (alike,) = pods
+    assert isinstance(alike, EquivalenceClass)
+    assert [pod.pod.name for pod in alike] == ["a", "b", "c"]
 
 
 def test_a_pod_is_flushed_at_the_first_tick_after_more_than_five_minutes() -> None:

@@ -12,8 +12,9 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cache.answer_cache import MANY_NODES, AnswerCache, shareable
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.discovery import discover

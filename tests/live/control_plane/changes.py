@@ -27,8 +27,9 @@ from typing import Any
 from ksched_cli.cluster.loading.load import load_state
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.scheduling_cycle import RandomChoice, first_by_name
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.scenario.change import apply_changes

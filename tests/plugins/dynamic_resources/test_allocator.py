@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import Attempt, RunRecord
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import MINORS, release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.plugins.dynamic_resources import view as device_view

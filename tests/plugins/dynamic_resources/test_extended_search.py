@@ -1,7 +1,8 @@
 """The claim for a pod's extended resources, per node."""
 
 from ksched_cli.config.load import load_configuration
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore
 from ksched_cli.kube.versions import release_of

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from ksched_cli.config.load import load_configuration
+from ksched_cli.engine.engine import Options
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.engine.simulation import Options, Simulation
+from ksched_cli.engine.simulation import Simulation
 from ksched_cli.kube.versions import release_of
 from ksched_cli.plugins import registry_of
 from ksched_cli.testing import cluster, explanation, node, pod

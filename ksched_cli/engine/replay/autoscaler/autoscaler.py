@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.engine.replay.application import Application
+from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes, pending_pod
 from ksched_cli.engine.replay.autoscaler.scale_up import (
     ScaleUpOption,
@@ -31,9 +31,9 @@ from ksched_cli.engine.replay.autoscaler.state import (
     Situation,
     UpcomingNode,
 )
+from ksched_cli.engine.replay.event_applier import EventApplier
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.queued_pod import QueuedPodInfo
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.scenario.node_groups import (
     AutoscalerSettings,
     NodeGroup,
@@ -53,22 +53,22 @@ class Autoscaler:
     """sizes: by group, how many nodes it has"""
 
     settings: AutoscalerSettings
-    application: Application
+    applier: EventApplier
     state: AutoscalerState = field(default_factory=AutoscalerState)
     sizes: dict[str, int] = field(default_factory=dict)
     _group_by_row: dict[int, str] = field(default_factory=dict)
     _groups: dict[str, NodeGroup] = field(init=False)
     _planner: ScaleUpPlanner = field(init=False)
     _unneeded: UnneededNodes = field(init=False)
-    _simulation: Simulation | None = None
+    _engine: Engine | None = None
 
     def __post_init__(self) -> None:
-        world = self.application.world
+        cluster = self.applier.cluster
         self._groups = {group.name: group for group in self.settings.groups}
         self._planner = ScaleUpPlanner(
-            world, self.settings, self.application.makes_pods, self._next_names
+            cluster, self.settings, self.applier.makes_pods, self._next_names
         )
-        self._unneeded = UnneededNodes(world, self.settings)
+        self._unneeded = UnneededNodes(cluster, self.settings)
         self.restore(self.state)
         self._list_members()
 
@@ -78,11 +78,11 @@ class Autoscaler:
         if not named <= self._groups.keys():
             raise LookupError("there is no such node group")
         self.state = state
-        self.application.removed_nodes = state.removed
+        self.applier.removed_nodes = state.removed
 
     @property
     def _now(self) -> int:
-        return self.application.attempts.clock.now
+        return self.applier.scheduler.clock.now
 
     # -- instants -------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Autoscaler:
 
     def _activity(self) -> tuple[int, ...]:
         """Changes when anything does; the first number counts attempts."""
-        counts = self.application.log.counts
+        counts = self.applier.log.counts
         return (
             counts.attempts,
             counts.events,
@@ -144,13 +144,13 @@ class Autoscaler:
 
     def _list_members(self) -> None:
         """Where the cluster's nodes have changed."""
-        simulation = self.application.world.simulation
-        if simulation is self._simulation:
+        engine = self.applier.cluster.engine
+        if engine is self._engine:
             return
-        self._simulation = simulation
+        self._engine = engine
         added, groups = self.state.added, self.settings.groups
         self._group_by_row = {}
-        for row, node in enumerate(simulation.snapshot.nodes):
+        for row, node in enumerate(engine.snapshot.nodes):
             name = added.get(node.name) or next(
                 (group.name for group in groups if group.selects(node)), None
             )
@@ -169,13 +169,13 @@ class Autoscaler:
         """By group, how many more nodes it may have."""
         rooms = {name: group.max_size - self._size(name) for name, group in self._groups.items()}
         if self.settings.max_nodes_total is not None:
-            count = len(self.application.world.snapshot) + len(self.state.upcoming)
+            count = len(self.applier.cluster.snapshot) + len(self.state.upcoming)
             left = self.settings.max_nodes_total - count
             rooms = {name: min(room, left) for name, room in rooms.items()}
         return rooms
 
     def _next_names(self, group: NodeGroup, count: int) -> list[str]:
-        row = self.application.world.snapshot.row
+        row = self.applier.cluster.snapshot.row
         number = self.state.numbers.get(group.name, 0)
         names = (f"{group.name}-{n}" for n in range(number + 1, number + count + len(row) + 1))
         return list(islice((name for name in names if name not in row), count))
@@ -208,7 +208,7 @@ class Autoscaler:
         trials = self.state.scale_ups
         pending = [
             queued
-            for queued in self.application.queue
+            for queued in self.applier.queue
             if queued.rejectors
             and not queued.gated
             and queued.pod.priority >= cutoff
@@ -220,7 +220,7 @@ class Autoscaler:
 
     def _scale_up(self, option: ScaleUpOption) -> None:
         state = self.state
-        uids = {queued.pod.key: queued.pod.uid for queued in self.application.queue}
+        uids = {queued.pod.key: queued.pod.uid for queued in self.applier.queue}
         present = set(uids.values())
         state.scale_ups = {uid: n for uid, n in state.scale_ups.items() if uid in present}
         for key in option.pods:
@@ -247,12 +247,12 @@ class Autoscaler:
             return
         state.upcoming = state.upcoming[len(ready) :]
         state.added |= {node.name: node.group for node in ready}
-        existing = self.application.world.snapshot.row
+        existing = self.applier.cluster.snapshot.row
         nodes = [
             (self._groups[node.group], node.name) for node in ready if node.name not in existing
         ]
-        makes_pods = self.application.makes_pods
-        self.application.change(
+        makes_pods = self.applier.makes_pods
+        self.applier.change(
             lambda before: with_new_nodes(before, nodes, makes_pods=makes_pods, runs_pods=False)
         )
         self._list_members()
@@ -261,7 +261,7 @@ class Autoscaler:
 
     def _scale_down(self, used: frozenset[str], *, may_remove: bool) -> None:
         """used: nodes that pending pods would go to"""
-        snapshot, state, now = self.application.world.snapshot, self.state, self._now
+        snapshot, state, now = self.applier.cluster.snapshot, self.state, self._now
         members = np.array([*self._group_by_row], dtype=np.intp)
         names = [snapshot.names[row] for row in self._unneeded.rows(members)]
         since = state.unneeded
@@ -282,7 +282,7 @@ class Autoscaler:
             state.removal_due = max(min(starts) + settings.unneeded_time, earliest, now + 1)
 
     def _group_of(self, name: str) -> str:
-        return self._group_by_row[self.application.world.snapshot.row[name]]
+        return self._group_by_row[self.applier.cluster.snapshot.row[name]]
 
     def _may_shrink(self, name: str) -> bool:
         group = self._group_of(name)
@@ -290,8 +290,8 @@ class Autoscaler:
 
     def _remove_some(self, due: Sequence[str]) -> None:
         """The empty ones, else the first whose pods have room elsewhere. due: by name"""
-        world = self.application.world
-        row = world.snapshot.row
+        cluster = self.applier.cluster
+        row = cluster.snapshot.row
         pods = {name: self._unneeded.evicted_pods(row[name]) for name in due}
         empty = [name for name in due if not pods[name]]
         chosen = self._within_minimum(empty)[: self.settings.scale_down.max_empty_bulk_delete]
@@ -336,22 +336,22 @@ class Autoscaler:
     ) -> None:
         """pods: that are evicted; those with a controller are created again, and run as long as
         they did from the beginning."""
-        state, application = self.state, self.application
+        state, applier = self.state, self.applier
         again = []
         for pod in pods:
             state.evictions[pod.key] = state.evictions.get(pod.key, 0) + 1
-            record = application.log.live.get(pod.key)
+            record = applier.log.live.get(pod.key)
             if pod.metadata.controller is not None:
                 again.append((pending_pod(pod), None if record is None else record.runs_for))
-            application.attempts.evict(application.world.bound[pod.key], 0)
+            applier.scheduler.evict(applier.cluster.bound[pod.key], 0)
         leaving = frozenset(names)
-        application.change(lambda before: without_nodes(before, leaving))
+        applier.change(lambda before: without_nodes(before, leaving))
         state.removed |= leaving
         for name in names:
             state.unneeded.pop(name, None)
             state.added.pop(name, None)
         for pod, runs_for in again:
-            application.arrive(pod, runs_for)
+            applier.arrive(pod, runs_for)
         keys = tuple(pod.key for pod in pods)
         event = ScaleEvent(self._now, ScaleAction.SCALE_DOWN, group, reason, tuple(names), keys)
         state.events.append(event)

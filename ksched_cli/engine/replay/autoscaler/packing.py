@@ -16,58 +16,58 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.cluster.state import ClusterState
+from ksched_cli.engine.engine import Engine
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.extender_runner import ExtenderOptions
 from ksched_cli.engine.records import Attempt
-from ksched_cli.engine.replay.world import World, carry_over
-from ksched_cli.engine.simulation import Simulation
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster, carry_over
 
 
 class Packing:
     """A copy of the cluster, with its nominations and what plugins have assumed. state: whose nodes
     may be others"""
 
-    def __init__(self, world: World, state: ClusterState, pods: Sequence[Pod]) -> None:
+    def __init__(self, cluster: MutableCluster, state: ClusterState, pods: Sequence[Pod]) -> None:
         """pods: that will be put on nodes"""
-        options = replace(world.options, extenders=ExtenderOptions(used=False), on_progress=None)
-        before = world.simulation
-        self.simulation = Simulation(
-            state, world.configuration, world.registry, options, caller=before.caller
+        options = replace(cluster.options, extenders=ExtenderOptions(used=False), on_progress=None)
+        before = cluster.engine
+        self.engine = Engine(
+            state, cluster.configuration, cluster.registry, options, caller=before.caller
         )
-        carry_over(before, self.simulation)
-        nominator = self.simulation.nominator
+        carry_over(before, self.engine)
+        nominator = self.engine.nominator
         own = {pod.uid for pod in pods}
         for node in before.nominator.nodes():
             for pod in before.nominator.on_node(node):
-                if pod.uid not in own and node in self.simulation.snapshot.row:
+                if pod.uid not in own and node in self.engine.snapshot.row:
                     nominator.nominate(pod, node)
-        infos = [self.simulation.catalog.info(pod) for pod in pods]
+        infos = [self.engine.catalog.info(pod) for pod in pods]
         self.pods = {info.key: info for info in infos}
-        for name, framework in self.simulation.frameworks.items():
+        for name, framework in self.engine.frameworks.items():
             framework.answer_cache.expect(
                 info for info in infos if info.spec.scheduler_name == name
             )
 
     def rows(self, names: Iterable[str]) -> Rows:
         """Of the nodes of these names, in this order."""
-        row = self.simulation.snapshot.row
+        row = self.engine.snapshot.row
         return np.array([row[name] for name in names], dtype=np.intp)
 
     def place(self, key: str, rows: Rows) -> str | None:
         """Puts a pod on the first of the rows that it fits on; its node, or None where none has
         room. key: of one of `pods`"""
-        simulation, pod = self.simulation, self.pods[key]
-        framework = simulation.frameworks[pod.spec.scheduler_name]
-        evaluation = simulation.pipeline.filter(framework, pod, Mode.RANKED)
-        fits = np.zeros(len(simulation.snapshot), dtype=np.bool_)
+        engine, pod = self.engine, self.pods[key]
+        framework = engine.frameworks[pod.spec.scheduler_name]
+        evaluation = engine.pipeline.filter(framework, pod, Mode.RANKED)
+        fits = np.zeros(len(engine.snapshot), dtype=np.bool_)
         fits[evaluation.feasible.indices()] = not evaluation.error
         fitting = rows[fits[rows]]
         if not len(fitting):
             return None
         row = int(fitting[0])
-        name = simulation.snapshot.names[row]
+        name = engine.snapshot.names[row]
         record = Attempt(pod.key, framework.profile.scheduler_name, name)
-        outcome = simulation.cycle.binding.assume(framework, evaluation.state, pod, row, record)
+        outcome = engine.cycle.binding.assume(framework, evaluation.state, pod, row, record)
         return None if outcome.row is None else name
 
     def place_each(self, keys: Iterable[str], rows: Rows) -> dict[str, str]:
@@ -87,7 +87,7 @@ class Packing:
     def largest_first(self, keys: Iterable[str], row: int) -> list[str]:
         """By the share of the row's cpu and memory that pods request, added. Upstream: as the
         cluster-autoscaler's binpacking estimator."""
-        snapshot = self.simulation.snapshot
+        snapshot = self.engine.snapshot
         capacity = {name: snapshot.allocatable(name).item(row) for name in (CPU, MEMORY)}
 
         def share(key: str) -> float:
@@ -97,4 +97,4 @@ class Packing:
         return sorted(keys, key=share, reverse=True)
 
     def close(self) -> None:
-        self.simulation.close()
+        self.engine.close()

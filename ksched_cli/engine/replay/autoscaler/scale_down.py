@@ -20,7 +20,7 @@ from ksched_cli.engine.replay.autoscaler.drain_rules import (
     goes_with_node,
 )
 from ksched_cli.engine.replay.autoscaler.packing import Packing
-from ksched_cli.engine.replay.world import World
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.scenario.node_groups import AutoscalerSettings, without_nodes
 
 
@@ -39,21 +39,21 @@ def utilization(snapshot: Snapshot) -> NDArray[np.float64]:
 class UnneededNodes:
     """Of one snapshot. Whether pods keep a node is asked again when its pods have changed."""
 
-    world: World
+    cluster: MutableCluster
     settings: AutoscalerSettings
     _rules: DrainRules = field(init=False)
     _snapshot: Snapshot | None = None
     _blocked: dict[int, tuple[int, bool]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._rules = DrainRules(self.settings, self.world.state)
+        self._rules = DrainRules(self.settings, self.cluster.state)
 
     def rows(self, members: Rows) -> list[int]:
         """Those of the rows whose nodes little is requested of, and whose pods may leave."""
-        snapshot = self.world.snapshot
+        snapshot = self.cluster.snapshot
         if snapshot is not self._snapshot:
             self._snapshot, self._blocked = snapshot, {}
-            self._rules = DrainRules(self.settings, self.world.state)
+            self._rules = DrainRules(self.settings, self.cluster.state)
         threshold = self.settings.scale_down.utilization_threshold
         low = members[utilization(snapshot)[members] < threshold]
         return [row for row in low.tolist() if not self._is_blocked(snapshot, row)]
@@ -72,7 +72,7 @@ class UnneededNodes:
 
     def evicted_pods(self, row: int) -> list[Pod]:
         """The pods of a node that are evicted before it leaves."""
-        pods = (pod.pod for pod in self.world.snapshot.pods[row])
+        pods = (pod.pod for pod in self.cluster.snapshot.pods[row])
         return [pod for pod in pods if not goes_with_node(pod)]
 
     def movable(self, row: int) -> bool:
@@ -80,11 +80,11 @@ class UnneededNodes:
         moving = [pod for pod in self.evicted_pods(row) if not self._rules.is_expendable(pod)]
         if not moving:
             return True
-        name = self.world.snapshot.names[row]
-        state = without_nodes(self.world.current_state([]), frozenset((name,)))
+        name = self.cluster.snapshot.names[row]
+        state = without_nodes(self.cluster.current_state([]), frozenset((name,)))
         state = replace(state, pods=tuple(pod for pod in state.pods if pod.node_name != name))
         pods = [pending_pod(pod) for pod in moving]
-        packing = Packing(self.world, state, pods)
+        packing = Packing(self.cluster, state, pods)
         rows = packing.rows(node.name for node in state.nodes)
         fits = all(packing.place(pod.key, rows) is not None for pod in pods)
         packing.close()

@@ -16,7 +16,7 @@ from ksched_cli.cluster.resources import CPU, MEMORY
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.autoscaler.packing import Packing
-from ksched_cli.engine.replay.world import World
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.scenario.node_groups import (
     AutoscalerSettings,
     Expander,
@@ -57,7 +57,7 @@ class ScaleUpPlanner:
     """makes_pods: new nodes get the pods of DaemonSets
     next_names: what the next nodes of a group will be called"""
 
-    world: World
+    cluster: MutableCluster
     settings: AutoscalerSettings
     makes_pods: bool
     next_names: Callable[[NodeGroup, int], Sequence[str]]
@@ -72,12 +72,12 @@ class ScaleUpPlanner:
         upcoming: nodes that were asked for, with their groups
         headroom: by group, how many more nodes it may have
         """
-        base = self._joined(self.world.current_state([]), upcoming)
-        packing = Packing(self.world, base, pending)
+        base = self._joined(self.cluster.current_state([]), upcoming)
+        packing = Packing(self.cluster, base, pending)
         rows = packing.rows(node.name for node in base.nodes)
         placed = packing.place_each((pod.key for pod in pending), rows)
         packing.close()
-        existing = self.world.snapshot.row
+        existing = self.cluster.snapshot.row
         used = frozenset(node for node in placed.values() if node in existing)
         rest = [pod for pod in pending if pod.key not in placed]
         if not rest:
@@ -125,7 +125,7 @@ class ScaleUpPlanner:
         """On so many new nodes at most."""
         names = self.next_names(group, count)
         state = self._joined(base, [(group, name) for name in names])
-        packing = Packing(self.world, state, (*settled, *rest))
+        packing = Packing(self.cluster, state, (*settled, *rest))
         old, new = packing.rows(node.name for node in base.nodes), packing.rows(names)
         packing.place_each((pod.key for pod in settled), old)
         first = int(new[0])
@@ -140,7 +140,7 @@ def _option_of(
     group: NodeGroup, packing: Packing, row: int, placed: Mapping[str, str]
 ) -> ScaleUpOption:
     """row: of a new node. placed: pod → new node"""
-    snapshot = packing.simulation.snapshot
+    snapshot = packing.engine.snapshot
     count = len(set(placed.values()))
     pods = [packing.pods[key] for key in placed]
     return ScaleUpOption(group, count, tuple(placed), _waste(snapshot, row, count, pods))

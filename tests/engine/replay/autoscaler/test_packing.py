@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ksched_cli.engine.replay.autoscaler.packing import Packing
-from tests.replays import node, pod, state_of, world_of
+from tests.replays import cluster_of, node, pod, state_of
 
 
 def packing_of(folder: Path, *cpus: str) -> Packing:
     """Of pods p0, p1, … that request so much cpu, and nodes a and b with 2 each."""
     pods = [pod(f"p{index}", cpu) for index, cpu in enumerate(cpus)]
     state = state_of(folder, node("a", "2"), node("b", "2"), *pods)
-    return Packing(world_of(state), state, state.pods)
+    return Packing(cluster_of(state), state, state.pods)
 
 
 def test_a_pod_goes_to_the_first_node_with_room(tmp_path: Path) -> None:
@@ -45,12 +45,12 @@ def test_of_several_the_largest_comes_first(tmp_path: Path) -> None:
 
 def test_nominated_pods_keep_their_room_and_the_cluster_is_left_as_it_is(tmp_path: Path) -> None:
     state = state_of(tmp_path, node("a", "2"), pod("p", "1"), pod("nominee", "2", priority=9))
-    world = world_of(state)
-    nominee = world.info(state.pods[1])
-    world.simulation.nominator.nominate(nominee, "a")
-    packing = Packing(world, state, state.pods[:1])
+    cluster = cluster_of(state)
+    nominee = cluster.info(state.pods[1])
+    cluster.engine.nominator.nominate(nominee, "a")
+    packing = Packing(cluster, state, state.pods[:1])
     assert packing.place("default/p", packing.rows(["a"])) is None
-    world.simulation.nominator.clear(nominee)
-    packing = Packing(world, state, state.pods[:1])
+    cluster.engine.nominator.clear(nominee)
+    packing = Packing(cluster, state, state.pods[:1])
     assert packing.place("default/p", packing.rows(["a"])) == "a"
-    assert not world.snapshot.pods[0]
+    assert not cluster.snapshot.pods[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ksched_cli.engine.replay.autoscaler.scale_down import UnneededNodes, utilization
-from tests.replays import Plain, autoscaler_of, node, pod, state_of, world_of
+from tests.replays import Plain, autoscaler_of, cluster_of, node, pod, state_of
 
 OWNER = {"apiVersion": "v1", "kind": "ReplicaSet", "name": "w", "uid": "u", "controller": True}
 
@@ -24,7 +24,7 @@ def unneeded(folder: Path, *objects: Plain, **settings: Any) -> UnneededNodes:
     state = state_of(folder, *objects)
     group = {"name": "g", "like": "a", "maxSize": 1}
     return UnneededNodes(
-        world_of(state), autoscaler_of(folder, state, {"nodeGroups": [group], **settings})
+        cluster_of(state), autoscaler_of(folder, state, {"nodeGroups": [group], **settings})
     )
 
 
@@ -34,7 +34,7 @@ def test_the_largest_share_of_what_is_requested_counts(tmp_path: Path) -> None:
     busy = pod("p", "1", nodeName="a")
     busy["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1", "example.com/gpu": "3"}
     state = state_of(tmp_path, gpu, node("b", "4"), busy, pod("q", "2", nodeName="b"))
-    assert utilization(world_of(state).snapshot).tolist() == [0.75, 0.5]
+    assert utilization(cluster_of(state).snapshot).tolist() == [0.75, 0.5]
 
 
 def test_nodes_below_the_threshold_whose_pods_may_leave_are_unneeded(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_an_annotated_node_is_left_alone(tmp_path: Path) -> None:
 def test_a_pod_that_has_left_is_noticed(tmp_path: Path) -> None:
     nodes = unneeded(tmp_path, node("a", "4"), pod("naked", "1", nodeName="a"))
     assert nodes.rows(np.array([0])) == []
-    nodes.world.remove("default/naked")
+    nodes.cluster.remove("default/naked")
     assert nodes.rows(np.array([0])) == [0]
 
 
@@ -73,7 +73,7 @@ def test_pods_move_where_all_of_them_have_room(tmp_path: Path, cpu: str, fits: b
     )
     assert nodes.movable(0) is fits
     # The cluster is as it was.
-    assert len(nodes.world.snapshot.pods[0]) == 2
+    assert len(nodes.cluster.snapshot.pods[0]) == 2
 
 
 def test_pods_of_daemon_sets_go_with_their_node(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ksched_cli.engine.replay.autoscaler.scale_up import (
     best_option,
 )
 from ksched_cli.scenario.node_groups import Expander, NodeGroup
-from tests.replays import Plain, autoscaler_of, node, pod, state_of, world_of
+from tests.replays import Plain, autoscaler_of, cluster_of, node, pod, state_of
 
 
 def option(name: str, count: int, pods: int, waste: float, priority: int = 0) -> ScaleUpOption:
@@ -65,7 +65,7 @@ def plan(
     def next_names(group: NodeGroup, count: int) -> list[str]:
         return [f"{group.name}-{number + upcoming}" for number in range(1, count + 1)]
 
-    planner = ScaleUpPlanner(world_of(state), settings, True, next_names)
+    planner = ScaleUpPlanner(cluster_of(state), settings, True, next_names)
     requested = [(settings.groups[0], f"g-{number}") for number in range(1, upcoming + 1)]
     return planner.plan(state.pods, requested, {"g": headroom})
 

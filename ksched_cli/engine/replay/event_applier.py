@@ -15,15 +15,20 @@ from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.queue import why_ignored
-from ksched_cli.engine.replay.attempts import Attempts
 from ksched_cli.engine.replay.changes import changes_objects, object_events, pod_changes
 from ksched_cli.engine.replay.ends import End
+from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.pod_log import PodLog
 from ksched_cli.engine.replay.records import PodOutcome
+from ksched_cli.engine.replay.replay_scheduler import ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
-from ksched_cli.engine.replay.world import World
 from ksched_cli.errors import UsageError
-from ksched_cli.framework.cluster_events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, pod_events
+from ksched_cli.framework.cluster_events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    pod_events,
+)
 from ksched_cli.scenario.change import apply_changes
 from ksched_cli.scenario.objects import load_objects, removed, replaced
 from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
@@ -32,15 +37,15 @@ _SOURCE = "the timeline"
 
 
 @dataclass(slots=True)
-class Application:
+class EventApplier:
     """makes_pods: changes make the pods that workloads lack
     removed_nodes: names of those that left otherwise than by the timeline
     keys: of pods by the UID that their manifest gives them
     """
 
-    world: World
+    cluster: MutableCluster
     queue: SchedulingQueue
-    attempts: Attempts
+    scheduler: ReplayScheduler
     log: PodLog
     makes_pods: bool = True
     removed_nodes: set[str] = field(default_factory=set)
@@ -81,26 +86,29 @@ class Application:
         return {uid: key for uid, key in self.keys.items() if self._is_there(key)}
 
     def _is_there(self, key: str) -> bool:
-        return any(key in pods for pods in (self.log.live, self.world.bound, self.world.strays))
+        return any(key in pods for pods in (self.log.live, self.cluster.bound, self.cluster.strays))
 
     def enqueue(self, pod: PodInfo) -> None:
         """A pod without a node is there from now on. Raises UsageError."""
         self.claim_uid(pod)
-        self.log.arrive(pod, self.attempts.clock.now)
-        self.world.expect(pod)
+        self.log.arrive(pod, self.scheduler.clock.now)
+        self.cluster.join_group(pod)
+        self.cluster.expect(pod)
         if pod.pod.status.nominated_node_name:
-            nominator = self.world.simulation.nominator
+            nominator = self.cluster.engine.nominator
             nominator.nominate(pod, pod.pod.status.nominated_node_name)
         self.queue.add(pod)
+        if self.cluster.configuration.release.enabled("GangScheduling"):
+            self.queue.move(UNSCHEDULABLE_POD_ADD, None, pod)
 
     def arrive(self, pod: Pod, runs_for: int | None) -> None:
         """A pod is created, with a node or without. Raises UsageError where it is there already."""
         if self._is_there(pod.key):
             raise UsageError(f"there is a pod {pod.key} already")
-        info = self.world.info(pod)
+        info = self.cluster.info(pod)
         if pod.node_name:
             self._arrive_bound(info, runs_for)
-        elif why_ignored(pod, self.world.simulation.frameworks):
+        elif why_ignored(pod, self.cluster.engine.frameworks):
             self.log.counts.ignored += 1
         else:
             self.enqueue(info)
@@ -111,42 +119,43 @@ class Application:
             self.log.counts.ignored += 1
             return
         self.claim_uid(pod)
-        if not self.world.add(pod):
+        self.cluster.join_group(pod)
+        if not self.cluster.add(pod):
             self.log.counts.ignored += 1
             self.queue.move(ASSIGNED_POD_ADD, None, pod)
             return
-        now = self.attempts.clock.now
+        now = self.scheduler.clock.now
         self.log.arrive(pod, now, runs_for)
         if runs_for is not None:
             end = End(now + runs_for, pod.key, PodOutcome.ENDED)
-            self.attempts.ends.schedule(pod.uid, end)
+            self.scheduler.ends.schedule(pod.uid, end)
         self.queue.move(ASSIGNED_POD_ADD, None, pod)
 
     def _pending(self) -> list[PodInfo]:
         """The pods without a node."""
-        held = self.attempts.waiting.values()
+        held = self.scheduler.waiting.values()
         return [queued.pod for queued in chain(self.queue, held)]
 
     def _pending_pod(self, key: str) -> PodInfo | None:
         queued = self.queue.get(key)
         if queued is not None:
             return queued.pod
-        held = self.attempts.waiting.values()
+        held = self.scheduler.waiting.values()
         return next((queued.pod for queued in held if queued.pod.key == key), None)
 
     def _update(self, new: Pod) -> None:
         """A pod that is there has another manifest."""
-        old = self.world.bound.get(new.key)
+        old = self.cluster.bound.get(new.key)
         if old is not None:
             if new.finished:
-                self.attempts.end(new.key, PodOutcome.ENDED)
+                self.scheduler.end(new.key, PodOutcome.ENDED)
                 return
-            info = self.world.exchange(old, new)
+            info = self.cluster.exchange(old, new)
             for event in pod_events(old, info):
                 self.queue.move(event, old, info)
             return
-        if new.key in self.world.strays:
-            self.world.strays[new.key] = new
+        if new.key in self.cluster.strays:
+            self.cluster.strays[new.key] = new
             return
         pending = self._pending_pod(new.key)
         if pending is None:
@@ -155,43 +164,48 @@ class Application:
             self._delete_pending(pending)
             self.arrive(new, None)
             return
-        before = self.world.info(pending.pod)
-        info = self.world.info(new)
-        nominator = self.world.simulation.nominator
+        before = self.cluster.info(pending.pod)
+        info = self.cluster.info(new)
+        nominator = self.cluster.engine.nominator
         if before.pod.status.nominated_node_name or new.status.nominated_node_name:
             nominator.renew(info, new.status.nominated_node_name)
         self.queue.update(before, info)
         if before.pod.status.nominated_node_name not in ("", new.status.nominated_node_name):
-            self.attempts.lose_nomination(before)
+            self.scheduler.lose_nomination(before)
 
     def _delete_pod(self, key: str, grace: int) -> None:
-        bound = self.world.bound.get(key)
+        bound = self.cluster.bound.get(key)
         if bound is not None:
-            self.attempts.delete_bound(bound, grace, PodOutcome.DELETED)
+            self.scheduler.delete_bound(bound, grace, PodOutcome.DELETED)
             return
         pending = self._pending_pod(key)
         if pending is not None:
             self._delete_pending(pending)
-        elif stray := self.world.strays.pop(key, None):
-            self.queue.move(ASSIGNED_POD_DELETE, self.world.info(stray), None)
+        elif stray := self.cluster.strays.pop(key, None):
+            gone = self.cluster.info(stray)
+            if self.cluster.engine.pod_groups is not None:
+                self.cluster.engine.pod_groups.forget(gone)
+            self.queue.move(ASSIGNED_POD_DELETE, gone, None)
         else:
             # Who writes a timeline cannot know which pods are evicted.
             self.log.counts.absent += 1
 
     def _delete_pending(self, pod: PodInfo) -> None:
         """Upstream: deletePodFromSchedulingQueue."""
-        simulation = self.world.simulation
+        engine = self.cluster.engine
         self.queue.delete(pod.key)
-        simulation.nominator.clear(pod)
-        waiting = simulation.waiting.get(pod.uid)
+        if engine.pod_groups is not None:
+            engine.pod_groups.forget(pod)
+        engine.nominator.clear(pod)
+        waiting = engine.waiting.get(pod.uid)
         if waiting is not None:
             waiting.reject("", "the pod is deleted")
-            self.attempts.settle()
+            self.scheduler.settle()
             self.queue.delete(pod.key)
         record = self.log.live[pod.key]
-        self.log.leave(record, PodOutcome.DELETED, self.attempts.clock.now)
+        self.log.leave(record, PodOutcome.DELETED, self.scheduler.clock.now)
         if pod.pod.status.nominated_node_name:
-            self.attempts.lose_nomination(pod)
+            self.scheduler.lose_nomination(pod)
 
     # -- objects --------------------------------------------------------------------------------
 
@@ -200,8 +214,8 @@ class Application:
         if kind.name != "Pod":
             self.change(lambda state: replaced(state, kind, [manifest]))
             return
-        pod = load_objects(self.world.state, [manifest], _SOURCE).pods[0]
-        old = self.world.bound.get(pod.key) or self._pending_pod(pod.key)
+        pod = load_objects(self.cluster.state, [manifest], _SOURCE).pods[0]
+        old = self.cluster.bound.get(pod.key) or self._pending_pod(pod.key)
         if old is None:
             self.arrive(pod, None)
             return
@@ -215,7 +229,7 @@ class Application:
         if kind.name == "Pod":
             self._delete_pod("/".join(key), action.grace)
             return
-        before = self.world.state
+        before = self.cluster.state
         state = removed(before, kind, [key])
         if len(getattr(state, kind.attribute)) == len(getattr(before, kind.attribute)):
             if kind.name == "Node" and action.name in self.removed_nodes:
@@ -227,17 +241,17 @@ class Application:
     def change(self, change: Callable[[ClusterState], ClusterState]) -> None:
         """From the objects as they are to others, with the events that tell of it."""
         pending = self._pending()
-        before = self.world.current_state([pod.pod for pod in pending])
+        before = self.cluster.current_state([pod.pod for pod in pending])
         after = change(before)
         pods = pod_changes(before, after)
-        bound = dict(self.world.bound)
+        bound = dict(self.cluster.bound)
         if changes_objects(before, after):
             self._renew(replace(after, pods=before.pods))
         for event, old, new in object_events(before, after):
             self.queue.move(event, old, new)
         for key, pod in bound.items():
-            if key not in self.world.bound:  # its node is gone
-                self.attempts.gone(pod, PodOutcome.DELETED)
+            if key not in self.cluster.bound:  # its node is gone
+                self.scheduler.gone(pod, PodOutcome.DELETED)
                 pods.removed.pop(key, None)
                 pods.updated.pop(key, None)
         durations = {
@@ -255,14 +269,15 @@ class Application:
 
     def _renew(self, state: ClusterState) -> None:
         """Other nodes or objects: what was computed of the old ones goes."""
-        waiting = self.world.simulation.waiting
+        waiting = self.cluster.engine.waiting
         for waiting_pod in waiting:
             waiting_pod.reject("", "the cluster's nodes or objects have changed")
-        self.attempts.settle()
-        before = self.world.simulation.nominator
-        self.world.renew(state)
-        self.queue.renew(self.world.simulation.frameworks, self.world.info)
+        self.scheduler.settle()
+        before = self.cluster.engine.nominator
+        self.cluster.renew(state)
+        self.scheduler.engine = self.cluster.engine
+        self.queue.renew(self.cluster.engine.frameworks, self.cluster.info)
         pending = [queued.pod for queued in self.queue]
-        self.world.renominate(before, {pod.uid: pod for pod in pending})
+        self.cluster.renominate(before, {pod.uid: pod for pod in pending})
         for pod in pending:
-            self.world.expect(pod)
+            self.cluster.expect(pod)

@@ -1,4 +1,4 @@
-"""Where the pods of the queue are, and cohorts in place of their members.
+"""Where the pods of the queue are, and classes in place of their members.
 
 Upstream: pkg/scheduler/backend/queue has a type per place (activeQueue, backoffQueue,
 unschedulablePods).
@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.replay.backoff import Backoff
-from ksched_cli.engine.replay.cohort import Cohort, OnRejections
+from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
 from ksched_cli.engine.replay.pod_heaps import PodHeaps
 from ksched_cli.engine.replay.queue_order import Time, sort_key
 from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
@@ -24,7 +24,7 @@ IsRejected = Callable[[PodInfo], bool]
 RETRIES = (Place.BACKOFF, Place.ERROR_BACKOFF)
 
 
-class QueuePlaces:
+class SubQueues:
     """framework: whose QueueSort plugin sorts the pods"""
 
     def __init__(
@@ -39,7 +39,7 @@ class QueuePlaces:
         self.unschedulable = UnschedulablePods(
             backoff.longest_after(),
             on_rejections,
-            forms_cohorts=framework.sort_key is not None,
+            forms_classes=framework.sort_key is not None,
         )
         self._backoff = backoff
         self._clock = clock
@@ -47,7 +47,7 @@ class QueuePlaces:
     def put(self, queued: QueuedPodInfo, place: Place) -> None:
         """Takes the pod out of the place where it is, and into another."""
         if queued.is_member:
-            self._leave_cohort(queued)
+            self._leave_class(queued)
         elif queued.place is Place.UNSCHEDULABLE:
             self.unschedulable.remove(queued)
         queued.entry += 1
@@ -55,7 +55,7 @@ class QueuePlaces:
         if place is Place.UNSCHEDULABLE:
             self.unschedulable.add(queued)
         elif place is not Place.NOWHERE:
-            if isinstance(queued, Cohort):
+            if isinstance(queued, EquivalenceClass):
                 queued.begin_with_first()
             key = sort_key(queued, self.framework, self._clock)
             if place is not Place.ACTIVE:
@@ -65,69 +65,69 @@ class QueuePlaces:
     def take(self, place: Place) -> QueuedPodInfo | None:
         """The first pod of a heap, which is in no place then."""
         queued = self.heaps.take(place)
-        if not isinstance(queued, Cohort):
+        if not isinstance(queued, EquivalenceClass):
             return queued
         first = queued.take()
         if len(queued):
             self.put(queued, place)
         return first
 
-    # -- cohorts ----------------------------------------------------------------------------------
+    # -- classes ----------------------------------------------------------------------------------
 
-    def cohorts(self) -> Iterator[Cohort]:
+    def classes(self) -> Iterator[EquivalenceClass]:
         for place in (self.unschedulable, self.heaps):
-            yield from (queued for queued in place if isinstance(queued, Cohort))
+            yield from (queued for queued in place if isinstance(queued, EquivalenceClass))
 
-    def dissolve_cohorts(self) -> None:
+    def dissolve_classes(self) -> None:
         """Their members, which must be refreshed, are in no place then."""
-        for cohort in list(self.cohorts()):
-            self.put(cohort, Place.NOWHERE)
-            cohort.dissolve()
+        for alike in list(self.classes()):
+            self.put(alike, Place.NOWHERE)
+            alike.dissolve()
 
     def place_of(self, queued: QueuedPodInfo) -> Place:
-        return self._cohort_of(queued).place if queued.is_member else queued.place
+        return self._class_of(queued).place if queued.is_member else queued.place
 
-    def _cohort_of(self, queued: QueuedPodInfo) -> Cohort:
+    def _class_of(self, queued: QueuedPodInfo) -> EquivalenceClass:
         signature = queued.pod.signature
-        alike = (cohort for cohort in self.cohorts() if cohort.pod.signature == signature)
-        return next(cohort for cohort in alike if cohort.index_of(queued) is not None)
+        candidates = (each for each in self.classes() if each.pod.signature == signature)
+        return next(each for each in candidates if each.index_of(queued) is not None)
 
-    def _leave_cohort(self, queued: QueuedPodInfo) -> None:
-        cohort = self._cohort_of(queued)
-        place = cohort.place
-        self.put(cohort, Place.NOWHERE)
-        cohort.take(cohort.index_of(queued) or 0)
-        if len(cohort):
-            self.put(cohort, place)
+    def _leave_class(self, queued: QueuedPodInfo) -> None:
+        alike = self._class_of(queued)
+        place = alike.place
+        self.put(alike, Place.NOWHERE)
+        alike.take(alike.index_of(queued) or 0)
+        if len(alike):
+            self.put(alike, place)
 
     def take_rejected(
         self, place: Place, is_rejected: IsRejected, sequence: int
-    ) -> tuple[list[Cohort], int]:
-        """The first cohorts of a heap that would be rejected, as far as they come before any other
+    ) -> tuple[list[EquivalenceClass], int]:
+        """The first classes of a heap that would be rejected, as far as they come before any other
         pod.
 
         sequence: that was given last; their members get greater ones, in order. Returns the last of
         these, too
         """
         taken, limit = self.heaps.take_while(
-            place, lambda queued: isinstance(queued, Cohort) and is_rejected(queued.pod)
+            place, lambda queued: isinstance(queued, EquivalenceClass) and is_rejected(queued.pod)
         )
-        rejected: list[Cohort] = []
-        for head, alike in groupby(taken, lambda pair: pair[0][0]):
-            cohorts = [cohort for _, cohort in alike if isinstance(cohort, Cohort)]
+        rejected: list[EquivalenceClass] = []
+        for head, pairs in groupby(taken, lambda pair: pair[0][0]):
+            classes = [each for _, each in pairs if isinstance(each, EquivalenceClass)]
             if limit is not None and limit[0] == head:
-                cohorts = [self._split(cohort, limit[1], place) for cohort in cohorts]
-            behind = sequence + 1 - min(cohort.sequence for cohort in cohorts)
-            for cohort in cohorts:
-                cohort.move_behind(behind)
-            sequence = max(cohort.last_sequence for cohort in cohorts)
-            rejected += cohorts
+                classes = [self._split(alike, limit[1], place) for alike in classes]
+            behind = sequence + 1 - min(alike.sequence for alike in classes)
+            for alike in classes:
+                alike.move_behind(behind)
+            sequence = max(alike.last_sequence for alike in classes)
+            rejected += classes
         return rejected, sequence
 
-    def _split(self, cohort: Cohort, sequence: int, place: Place) -> Cohort:
+    def _split(self, alike: EquivalenceClass, sequence: int, place: Place) -> EquivalenceClass:
         """The members before that sequence; the others go back."""
-        part = cohort.split(sequence)
+        part = alike.split(sequence)
         if part is None:
-            return cohort
-        self.put(cohort, place)
+            return alike
+        self.put(alike, place)
         return part

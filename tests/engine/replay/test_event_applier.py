@@ -42,8 +42,8 @@ def test_the_pods_of_a_node_that_leaves_are_gone(tmp_path: Path) -> None:
         [{"at": 1, "delete": {"kind": "Node", "name": "a"}}, {"at": 2, "put": node("b")}],
     )
     assert run.log.counts.deleted == 1
-    assert run.world.snapshot.names == ("b",)
-    assert not run.world.bound
+    assert run.cluster.snapshot.names == ("b",)
+    assert not run.cluster.bound
 
 
 def test_a_pod_is_deleted_with_or_without_a_grace_period(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_bound_pod_that_changes_stays_on_its_node(tmp_path: Path) -> None:
     run = replay(
         tmp_path, [node("a"), pod("x", nodeName="a"), pod("y")], [{"at": 4, "put": pod("x", "0")}]
     )
-    assert run.world.bound["default/x"].pod.node_name == "a"
+    assert run.cluster.bound["default/x"].pod.node_name == "a"
     assert tries(run)[-1] == (4.0, "y", "a")
 
 

@@ -25,14 +25,14 @@ _Segment = tuple[NDArray[Any], _Numbers, _Numbers]
 
 
 @dataclass(slots=True, eq=False)
-class Cohort(QueuedPodInfo):
+class EquivalenceClass(QueuedPodInfo):
     """Stands in the queue for its members: pods of one signature, timestamp, backoff and message.
 
     `pod` is the first of them, `sequence` is its sequence. What a member has of its own, as the
     number of its attempts, is written into it when it leaves, and by `refresh`.
 
     shift:      to be added to the members' sequences
-    rejections: how often the cohort was rejected; to be added to the members' numbers
+    rejections: how often the class was rejected; to be added to the members' numbers
     """
 
     on_rejections: OnRejections | None = None
@@ -42,9 +42,9 @@ class Cohort(QueuedPodInfo):
     _count: int = 0
 
     @classmethod
-    def of(cls, first: QueuedPodInfo, on_rejections: OnRejections | None) -> Cohort:
-        """A cohort of one member."""
-        cohort = cls(
+    def of(cls, first: QueuedPodInfo, on_rejections: OnRejections | None) -> EquivalenceClass:
+        """A class of one member."""
+        alike = cls(
             first.pod,
             first.timestamp,
             first.sequence,
@@ -55,8 +55,8 @@ class Cohort(QueuedPodInfo):
             repeats=True,
             on_rejections=on_rejections,
         )
-        cohort.add(first)
-        return cohort
+        alike.add(first)
+        return alike
 
     def __len__(self) -> int:
         return self._count
@@ -71,8 +71,8 @@ class Cohort(QueuedPodInfo):
         return zip((sequences + self.shift).tolist(), members.tolist(), strict=True)
 
     def add(self, queued: QueuedPodInfo) -> None:
-        """A pod becomes a member, or the members of another cohort do."""
-        if isinstance(queued, Cohort):
+        """A pod becomes a member, or the members of another class do."""
+        if isinstance(queued, EquivalenceClass):
             members, sequences, rejections = queued.in_order()
             sequences = sequences + (queued.shift - self.shift)
             rejections = rejections + (queued.rejections - self.rejections)
@@ -159,8 +159,8 @@ class Cohort(QueuedPodInfo):
         members = self.in_order()[0].tolist()
         return members.index(queued) if queued in members else None
 
-    def split(self, sequence: int) -> Cohort | None:
-        """The members of lesser sequences leave, as a cohort; None where all would."""
+    def split(self, sequence: int) -> EquivalenceClass | None:
+        """The members of lesser sequences leave, as a class; None where all would."""
         members, sequences, rejections = self.in_order()
         count = int(np.searchsorted(sequences, sequence - self.shift))
         if count == self._count:

@@ -16,8 +16,7 @@ from ksched_cli.cluster.pod_info import HostPort, PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.config.effective import Configuration
-from ksched_cli.engine.simulation import Options, Simulation
-from ksched_cli.errors import UsageError
+from ksched_cli.engine.engine import Engine, Options
 from ksched_cli.framework.carry_over import (
     CarriesOver,
     Checkpointed,
@@ -48,8 +47,8 @@ class Memories(Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
-class World:
-    """bound: the pods on nodes, by key. simulation: of the nodes and objects as they are now.
+class MutableCluster:
+    """bound: the pods on nodes, by key. engine: of the nodes and objects as they are now.
     strays: the pods of nodes that are not there, by key; they count once the node comes
     """
 
@@ -57,17 +56,14 @@ class World:
     configuration: Configuration
     registry: Mapping[str, PluginEntry]
     options: Options
-    simulation: Simulation = field(init=False)
+    engine: Engine = field(init=False)
     bound: dict[str, PodInfo] = field(init=False)
     strays: dict[str, Pod] = field(init=False)
     _services: Mapping[Any, object] = field(init=False)
     _started: PodStatus = _NEW
 
     def __post_init__(self) -> None:
-        """Raises UsageError where a feature gate asks for what no replay does."""
-        self.simulation = Simulation(self.state, self.configuration, self.registry, self.options)
-        if self.simulation.pod_groups is not None:
-            raise UsageError("--feature-gates: a replay does not schedule pods in groups")
+        self.engine = Engine(self.state, self.configuration, self.registry, self.options)
         self._services = self._handle.services
         self._list_bound()
         named = (pod for pod in self.state.pods if pod.node_name and not pod.finished)
@@ -81,19 +77,24 @@ class World:
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.simulation.snapshot
+        return self.engine.snapshot
 
     def info(self, pod: Pod) -> PodInfo:
-        return self.simulation.catalog.info(pod)
+        return self.engine.catalog.info(pod)
 
     def expect(self, pod: PodInfo) -> None:
         """The pod will be tried, and others like it may come."""
-        cache = self.simulation.frameworks[pod.spec.scheduler_name].answer_cache
+        cache = self.engine.frameworks[pod.spec.scheduler_name].answer_cache
         if len(cache) > _MAX_SHAPES:
             cache.clear()
         cache.expect((pod,))
 
     # -- pods -----------------------------------------------------------------------------------
+
+    def join_group(self, pod: PodInfo) -> None:
+        """The pod is there from now on."""
+        if self.engine.pod_groups is not None:
+            self.engine.pod_groups.join(pod.pod)
 
     def start(self, pod: PodInfo, at: str) -> None:
         """Before an attempt: the pod starts at that time, RFC 3339, if it is bound."""
@@ -149,7 +150,7 @@ class World:
         """The plugins and services that assume what a checkpoint cannot hold."""
         plugins = [
             plugin.name
-            for framework in self.simulation.frameworks.values()
+            for framework in self.engine.frameworks.values()
             for plugin in framework.plugins
             if isinstance(plugin, CarriesOver) and not isinstance(plugin, Checkpointed)
         ]
@@ -163,7 +164,7 @@ class World:
     @property
     def _handle(self) -> Handle:
         """Of any profile: they share their services."""
-        return next(iter(self.simulation.frameworks.values())).handle
+        return next(iter(self.engine.frameworks.values())).handle
 
     @property
     def claims(self) -> ClaimStore | None:
@@ -176,7 +177,7 @@ class World:
         claims = self.claims
         by_plugin = {
             (name, plugin.name): packed_memory(plugin, plugin.name)
-            for name, framework in self.simulation.frameworks.items()
+            for name, framework in self.engine.frameworks.items()
             for plugin in framework.plugins
             if isinstance(plugin, Checkpointed)
         }
@@ -186,7 +187,7 @@ class World:
         if memories.claims is not None:
             restore_memory(self._handle.service(ClaimStore), memories.claims)
         for (name, plugin_name), memory in memories.plugins.items():
-            plugin = self.simulation.frameworks[name].plugin(plugin_name)
+            plugin = self.engine.frameworks[name].plugin(plugin_name)
             if isinstance(plugin, Checkpointed):
                 restore_memory(plugin, memory)
 
@@ -198,7 +199,7 @@ class World:
     @property
     def has_ranking(self) -> bool:
         """Whether the next attempt may take a node of the last one's ranking."""
-        batching = self.simulation.pipeline.batching
+        batching = self.engine.pipeline.batching
         return batching is not None and batching.has_ranking
 
     def restore(
@@ -209,8 +210,8 @@ class World:
         ports: Mapping[str, set[HostPort]],
         memories: Memories,
     ) -> None:
-        """Becomes the world that had these, whatever was in this one: it was made of the state, and
-        its pods came and went since. running: in the order that they had on their nodes"""
+        """Becomes the cluster that had these, whatever was in this one: it was made of the state,
+        and its pods came and went since. running: in the order that they had on their nodes"""
         self._remake(state).close()
         self._services = self._handle.services
         self._list_bound()
@@ -238,7 +239,7 @@ class World:
     def renew(self, state: ClusterState) -> None:
         """Makes it anew, of these objects. Nominations are to be made again."""
         before = self._remake(replace(state, noticed_nodes=_noticed(self.state, state)))
-        after = self.simulation
+        after = self.engine
         _keep_ports(before.snapshot, after.snapshot)
         after.pipeline.search.next_start = before.pipeline.search.next_start
         carry_over(before, after)
@@ -250,11 +251,11 @@ class World:
         self.bound = {key: now[key] for key in order if key in now} | now
         self.strays = {key: pod for key, pod in self.strays.items() if self._is_stray(pod)}
 
-    def _remake(self, state: ClusterState) -> Simulation:
-        """Makes the simulation of these objects; returns the one before, not closed yet."""
-        before = self.simulation
+    def _remake(self, state: ClusterState) -> Engine:
+        """Makes the engine of these objects; returns the one before, not closed yet."""
+        before = self.engine
         self.state = state
-        self.simulation = Simulation(
+        self.engine = Engine(
             state,
             self.configuration,
             self.registry,
@@ -269,7 +270,7 @@ class World:
         for node in tuple(before.nodes()):
             for pod in before.on_node(node):
                 if pod.uid in pods:
-                    self.simulation.nominator.nominate(pods[pod.uid], node)
+                    self.engine.nominator.nominate(pods[pod.uid], node)
 
 
 def _keep_ports(before: Snapshot, after: Snapshot) -> None:
@@ -285,14 +286,14 @@ def _keep_ports(before: Snapshot, after: Snapshot) -> None:
             after.ports.pop(row, None)
 
 
-def carry_over(before: Simulation, after: Simulation) -> None:
+def carry_over(before: Engine, after: Engine) -> None:
     """What plugins, and the services that all profiles share, have assumed."""
     _carry_services_over(before, after)
     for name, framework in after.frameworks.items():
         framework.carry_over(before.frameworks[name])
 
 
-def _carry_services_over(before: Simulation, after: Simulation) -> None:
+def _carry_services_over(before: Engine, after: Engine) -> None:
     old, new = (next(iter(each.frameworks.values())).handle for each in (before, after))
     for factory, service in old.services.items():
         if isinstance(service, CarriesOver):

@@ -1,0 +1,206 @@
+"""What a run at one instant and a replay have in common: a state and a configuration, opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.pod_info import PodCatalog, PodInfo
+from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.state import ClusterState
+from ksched_cli.config.effective import Configuration, Profile
+from ksched_cli.engine.batching import Batching
+from ksched_cli.engine.binding_cycle import BindingCycle
+from ksched_cli.engine.extender_runner import ExtenderOptions, ExtenderRunner
+from ksched_cli.engine.pipeline import Pipeline
+from ksched_cli.engine.pod_group_cycle import PodGroupCycle
+from ksched_cli.engine.queue import why_ignored
+from ksched_cli.engine.records import IgnoredPod
+from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
+from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.pod_groups import PodGroups
+from ksched_cli.framework.registry import PluginEntry
+from ksched_cli.framework.runtime import Framework
+from ksched_cli.framework.waiting_pods import WaitingPods
+from ksched_cli.kube.gates import POD_GROUP_GATE
+
+# Takes how many pods have a node, and of how many.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """detailed: keep every node's verdict and scores. preempt: carry out what PostFilter finds.
+    retries: try pods again that failed, once others came or went; else each is tried once.
+    cache_answers: reuse plugins' answers for pods that look the same; changes only the time.
+    on_progress: called after each attempt with how many pods have a node, and of how many.
+    extenders: whether and how they are asked.
+    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit"""
+
+    tie_break: TieBreak = first_by_name
+    detailed: bool = False
+    preempt: bool = True
+    retries: bool = True
+    cache_answers: bool = True
+    on_progress: Progress | None = None
+    extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
+    plugin_timeout: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """The pods of a run that a question is about.
+
+    pods: their keys
+    before_attempt: called before each of their attempts, with the cluster as the attempt sees it
+    before_group: called before the group of such a pod is tried, with the pod
+    on_choice: called with the row of the node that such an attempt takes, before the pod is there
+    records_detail: whether their attempts are recorded in detail
+    """
+
+    pods: frozenset[str]
+    before_attempt: Callable[[PodInfo], None] | None = None
+    before_group: Callable[[PodInfo], None] | None = None
+    on_choice: Callable[[int], None] | None = None
+    records_detail: bool = True
+
+
+@dataclass(slots=True)
+class Engine:
+    """A cluster state under a configuration: columns over nodes, plugins, and the cycles that try
+    pods and groups of pods.
+
+    catalog:    makes PodInfos of the state's pods
+    frameworks: by scheduler name
+    waiting:    the pods that Permit told to wait, and the clock
+    pod_groups: the groups of pods that are tried together; None where the feature gate is off
+    focus:      the pods that a question is about, or None
+    newcomers:  pods that wait for a node besides those of the state
+    """
+
+    state: ClusterState
+    configuration: Configuration
+    registry: Mapping[str, PluginEntry]
+    options: Options = field(default_factory=Options)
+    caller: PluginCaller = field(default_factory=PluginCaller)
+    nominator: Nominator = field(default_factory=Nominator)
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    catalog: PodCatalog = field(init=False)
+    snapshot: Snapshot = field(init=False)
+    frameworks: dict[str, Framework] = field(init=False)
+    extenders: ExtenderRunner = field(init=False)
+    pipeline: Pipeline = field(init=False)
+    cycle: SchedulingCycle = field(init=False)
+    pod_groups: PodGroups | None = field(init=False, default=None)
+    group_cycle: PodGroupCycle | None = field(init=False, default=None)
+    focus: Focus | None = None
+    newcomers: list[Pod] = field(default_factory=list)
+    # Whether the pod tried last was one that a question is about; so before any was tried.
+    _was_in_focus: bool = field(init=False, default=True)
+
+    def __post_init__(self) -> None:
+        if self.options.plugin_timeout:
+            self.caller.limit_calls(self.options.plugin_timeout)
+        release = self.configuration.release
+        self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
+        self.snapshot = self._running_pods()
+        self.extenders = ExtenderRunner.of(
+            self.configuration.extenders, self.nominator, self.options.extenders
+        )
+        if release.enabled(POD_GROUP_GATE):
+            names = {profile.scheduler_name for profile in self.configuration.profiles}
+            self.pod_groups = PodGroups(self.state, self.snapshot, names, release)
+        services: dict[Callable[[Handle], object], object] = {}
+        self.frameworks = {
+            profile.scheduler_name: self._framework(profile, services)
+            for profile in self.configuration.profiles
+        }
+        self.pipeline = Pipeline(
+            self.snapshot,
+            self.nominator,
+            self.extenders,
+            self.options.detailed,
+            batching=Batching.of(
+                self.frameworks.values(), self.options.tie_break, self.waiting.clock
+            ),
+        )
+        binding = BindingCycle(self.snapshot, self.nominator, self.waiting, self.extenders)
+        self.cycle = SchedulingCycle(self.pipeline, binding, self.options.tie_break)
+        if self.pod_groups is not None:
+            self.group_cycle = PodGroupCycle(
+                self.pipeline,
+                binding,
+                self.cycle,
+                self.frameworks,
+                self.pod_groups,
+                self.look_at,
+            )
+
+    def _running_pods(self) -> Snapshot:
+        """The nodes, with the pods that run on them."""
+        snapshot = Snapshot(self.state.nodes, self.state.noticed_nodes)
+        for pod in self.state.pods:
+            row = snapshot.row.get(pod.node_name) if pod.node_name else None
+            if row is not None and not pod.finished:
+                snapshot.add(self.catalog.info(pod), row)
+        return snapshot
+
+    def _framework(
+        self, profile: Profile, services: dict[Callable[[Handle], object], object]
+    ) -> Framework:
+        """services: what plugins share, of whatever profile."""
+        handle = Handle(
+            self.snapshot,
+            self.state,
+            self.nominator,
+            extenders=self.extenders.extenders,
+            services=services,
+            waiting=self.waiting,
+            release=self.configuration.release,
+            pod_groups=self.pod_groups,
+        )
+        return Framework(profile, self.registry, handle, self.caller)
+
+    def __reduce__(self) -> NoReturn:
+        """Plugins keep answers by the identity of objects, which a copy does not preserve."""
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled: make another from its state,"
+            " configuration, registry and options"
+        )
+
+    def close(self) -> None:
+        """Ends the connections to extenders, and the file that a recording goes to."""
+        self.extenders.close()
+
+    def pending(self) -> list[PodInfo]:
+        """The pods that want a node from one of the profiles, in the order of the state; newcomers
+        after them."""
+        return [
+            self.catalog.info(pod)
+            for pod in (*self.state.pods, *self.newcomers)
+            if not pod.node_name and not why_ignored(pod, self.frameworks)
+        ]
+
+    def ignored(self) -> tuple[IgnoredPod, ...]:
+        """The finished pods, and those without a node that no attempt is made for."""
+        return tuple(
+            IgnoredPod(pod.key, reason)
+            for pod in self.state.pods
+            if (not pod.node_name or pod.finished) and (reason := why_ignored(pod, self.frameworks))
+        )
+
+    def look_at(self, pod: PodInfo) -> None:
+        """Before an attempt: whether its detail is recorded, and who wants to see the cluster."""
+        focus = self.focus
+        # The other pods pay no more than this, but for the one right after.
+        if focus is None or not (self._was_in_focus or pod.key in focus.pods):
+            return
+        is_in_focus = self._was_in_focus = pod.key in focus.pods
+        self.pipeline.detailed = self.options.detailed or (is_in_focus and focus.records_detail)
+        self.cycle.on_choice = focus.on_choice if is_in_focus else None
+        if is_in_focus and focus.before_attempt is not None:
+            focus.before_attempt(pod)

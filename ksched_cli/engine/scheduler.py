@@ -1,0 +1,214 @@
+"""What follows from an attempt: the pod is bound, waits, or goes back to its queue; nominations are
+made and cleared, victims leave, and pods that waited for Permit go on.
+
+A run at one instant (passes.py) and a replay (replay/replay_scheduler.py) are the two kinds. They
+differ in their queues, in whom they tell, and in when a victim is gone.
+
+Upstream: pkg/scheduler/schedule_one.go (scheduleOnePod, handleSchedulingFailure,
+handleBindingCycleError), schedule_one_podgroup.go (scheduleOnePodGroup) and
+framework/preemption/executor.go (prepareCandidateAsync).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.binding_cycle import Outcome
+from ksched_cli.engine.engine import Engine
+from ksched_cli.engine.pod_group_cycle import GroupResult
+
+# In whose name a waiting pod is sent back to make room.
+PREEMPTOR = "DefaultPreemption"
+
+
+class HasPod(Protocol):
+    """What a queue has of a pod."""
+
+    pod: PodInfo
+
+
+Queued = TypeVar("Queued", bound=HasPod)
+
+
+class Scheduler(ABC, Generic[Queued]):
+    """Tries pods, one after the other, and carries out what follows.
+
+    makes_room_at_once: victims leave at once, and the preemptor is tried again before any other
+                        pod; what PostFilter finds in that attempt is not carried out
+    waiting: by uid, the pods that Permit told to wait
+    failed:  keys of the pods whose last attempt a plugin's defect ended
+    """
+
+    def __init__(self, engine: Engine, *, makes_room_at_once: bool) -> None:
+        self.engine = engine
+        self.makes_room_at_once = makes_room_at_once
+        self.waiting: dict[str, Queued] = {}
+        self.failed: set[str] = set()
+
+    # -- attempts ---------------------------------------------------------------------------------
+
+    def is_grouped(self, pod: PodInfo) -> bool:
+        """Whether the pod is tried with the others of its group."""
+        return pod.spec.scheduling_group is not None and self.engine.pod_groups is not None
+
+    def schedule(self, queued: Queued, *, is_retry: bool = False) -> None:
+        """Tries one pod. is_retry: room was just made for it"""
+        engine, pod = self.engine, queued.pod
+        noted = engine.caller.noted
+        carries_out = engine.options.preempt and not is_retry
+        self._begin(queued)
+        if engine.focus is not None:
+            engine.look_at(pod)
+        outcome = engine.cycle.attempt(engine.frameworks[pod.spec.scheduler_name], pod)
+        for action in outcome.afterwards if carries_out else ():
+            action()
+        self._conclude(queued, outcome, noted, carries_out=carries_out)
+        if carries_out and outcome.nomination and outcome.preemption is not None:
+            self.make_room(pod, outcome.nomination, outcome.preemption.victims)
+            self.settle()
+        if outcome.activated:
+            self._activate(outcome.activated)
+        if self.waiting:
+            self.settle()
+        if carries_out and outcome.nomination and self.makes_room_at_once:
+            again = self._take_again(queued)
+            if again is not None:
+                self.schedule(again, is_retry=True)
+
+    def schedule_group(self, members: Sequence[Queued], *, is_retry: bool = False) -> None:
+        """Tries the pods of a group together, in the order given."""
+        engine = self.engine
+        assert engine.group_cycle is not None, "only pods of groups are tried together"
+        noted = engine.caller.noted
+        carries_out = engine.options.preempt and not is_retry
+        for queued in members:
+            self._begin(queued)
+        result = engine.group_cycle.attempt([queued.pod for queued in members])
+        outcomes = [outcome for _, outcome in result.outcomes]
+        if carries_out:
+            self._make_room_for_group(result)
+        for queued, outcome in zip(members, outcomes, strict=True):
+            self._conclude(queued, outcome, noted, carries_out=carries_out)
+        for outcome in outcomes:
+            self._activate(outcome.activated)
+        self.settle()
+        if result.waits and carries_out and self.makes_room_at_once:
+            again = [taken for queued in members if (taken := self._take_again(queued)) is not None]
+            if again:
+                self.schedule_group(again, is_retry=True)
+
+    def settle(self) -> None:
+        """Binds or takes back the waiting pods that are decided, one after the other, and those
+        that this decides."""
+        engine = self.engine
+        while (decided := engine.waiting.decided()) is not None:
+            noted = engine.caller.noted
+            outcome = engine.cycle.binding.settle(decided, engine.waiting.clock.now)
+            queued = self.waiting.pop(decided.pod.uid)
+            self._conclude(queued, outcome, noted, carries_out=False)
+            self._activate(outcome.activated)
+
+    def _conclude(self, queued: Queued, outcome: Outcome, noted: int, *, carries_out: bool) -> None:
+        """What becomes of a pod that was tried. noted: how many defects were known before"""
+        pod = queued.pod
+        if outcome.row is None:
+            if self.engine.caller.noted > noted:
+                self.failed.add(pod.key)
+            else:
+                self.failed.discard(pod.key)
+            self._put_back(queued, outcome)
+            if outcome.nomination is not None and (carries_out or not outcome.nomination):
+                self._nominate(pod, outcome.nomination)
+            self._after_failure(queued, outcome)
+            return
+        if self.failed:
+            self.failed.discard(pod.key)
+        if outcome.waits:
+            self.waiting[pod.uid] = queued
+            self._hold(queued, outcome)
+        else:
+            self._bind(queued, outcome)
+
+    # -- preemption -------------------------------------------------------------------------------
+
+    def _make_room_for_group(self, result: GroupResult) -> None:
+        """Before the pods are nominated: a nomination of one does not lapse for another's sake. Two
+        of them may ask for the same victims."""
+        gone: set[str] = set()
+        for pod, outcome in result.outcomes:
+            for action in outcome.afterwards:
+                action()
+            preemption = outcome.preemption
+            if preemption is not None:
+                self.make_room(pod, preemption.node, preemption.victims, gone)
+                gone.update(victim.uid for victim in preemption.victims)
+        for victim, row in result.victims:
+            self._evict(victim, self.engine.snapshot.names[row], result.outcomes[0][0])
+
+    def make_room(
+        self, pod: PodInfo, node: str, victims: Iterable[PodInfo], gone: Container[str] = ()
+    ) -> None:
+        """The victims are evicted, and nominations of less important pods to their node cleared.
+        Victims that only wait there have left after `settle`. gone: UIDs of those that were evicted
+        already"""
+        # An extender may name one twice. One that is being deleted leaves when its time comes.
+        unique = {victim.uid: victim for victim in victims if victim.uid not in gone}
+        leaving = [
+            victim
+            for victim in unique.values()
+            if self.makes_room_at_once or not victim.pod.deleting
+        ]
+        if not leaving:
+            return
+        for other in self.engine.nominator.on_node(node):
+            if other.priority < pod.priority:
+                self._nominate(other, "")
+        for victim in leaving:
+            self._evict(victim, node, pod)
+
+    def _evict(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
+        """A pod that only waits there is sent back to the queue."""
+        waiting = self.engine.waiting.get(victim.uid)
+        if waiting is not None:
+            waiting.reject(PREEMPTOR, "preempted")
+        else:
+            self._delete(victim, node, preemptor)
+
+    # -- what the two kinds of runs do in their own ways ------------------------------------------
+
+    def _begin(self, queued: Queued) -> None:
+        """An attempt begins."""
+
+    @abstractmethod
+    def _put_back(self, queued: Queued, outcome: Outcome) -> None:
+        """The pod has no node, and goes back to the queue."""
+
+    def _after_failure(self, queued: Queued, outcome: Outcome) -> None:
+        """The pod is back in the queue, and its nomination is as it should be."""
+
+    @abstractmethod
+    def _hold(self, queued: Queued, outcome: Outcome) -> None:
+        """The pod is assumed on a node, and Permit has it wait."""
+
+    @abstractmethod
+    def _bind(self, queued: Queued, outcome: Outcome) -> None:
+        """The pod is bound."""
+
+    @abstractmethod
+    def _nominate(self, pod: PodInfo, node: str) -> None:
+        """node: "" clears the nomination."""
+
+    @abstractmethod
+    def _delete(self, victim: PodInfo, node: str, preemptor: PodInfo) -> None:
+        """A pod on a node is a victim of preemption."""
+
+    @abstractmethod
+    def _take_again(self, queued: Queued) -> Queued | None:
+        """The pod that was just put back, to be tried again; None where it is held back."""
+
+    @abstractmethod
+    def _activate(self, keys: Sequence[str]) -> None:
+        """Plugins want these pods tried again."""

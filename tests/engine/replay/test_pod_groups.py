@@ -1,0 +1,93 @@
+"""Pods of a group are tried together in a replay, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ksched_cli.engine.replay.replay import Replay
+from tests.engine.replay.interruptions import Bench, interrupted_anywhere
+from tests.replays import Plain, node, pod, replay, tries
+
+GATES = "GenericWorkload=true,GangScheduling=true"
+
+
+def gang(min_count: int, name: str = "red") -> Plain:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+    }
+
+
+def member(name: str, cpu: str = "1", group: str = "red", **spec: Any) -> Plain:
+    return pod(name, cpu, schedulingGroup={"podGroupName": group}, **spec)
+
+
+def replayed(folder: Path, objects: list[Plain], events: list[Plain], **header: Any) -> Replay:
+    return replay(folder, objects, events, gates=GATES, minor="1.36", **header)
+
+
+def test_a_gang_is_held_back_until_enough_of_its_pods_are_there(tmp_path: Path) -> None:
+    events = [{"at": at, "pod": member(f"p{at}")} for at in range(3)]
+    run = replayed(tmp_path, [node("a", "9"), gang(3)], events)
+    # The last one is active first. The first two wait until the third is assumed.
+    assert tries(run) == [(2, name, "a") for name in ("p2", "p0", "p1", "p2", "p0")]
+
+
+def test_a_deleted_pod_counts_no_longer(tmp_path: Path) -> None:
+    gone = {"at": 1, "delete": {"kind": "Pod", "name": "p0"}}
+    events = [{"at": 0, "pod": member("p0")}, gone, {"at": 2, "pod": member("p1")}]
+    run = replayed(tmp_path, [node("a", "9"), gang(2)], events)
+    assert tries(run) == []
+    assert run.places()["gated"] == ["default/p1"]
+
+
+def test_a_gang_that_fits_in_part_takes_no_room_and_backs_off(tmp_path: Path) -> None:
+    events = [{"at": 0, "pod": member(name)} for name in ("p", "q")]
+    running = pod("old", nodeName="a")
+    ends = {"at": 5, "delete": {"kind": "Pod", "name": "old"}, "gracePeriod": 0}
+    run = replayed(tmp_path, [node("a", "2"), gang(2), running], [*events, ends])
+    # The backoffs are one and two seconds, and end in the second after.
+    times = [at for at, name, _ in tries(run) if name == "p"]
+    assert times == [0, 2, 5]
+    assert {name: node for _, name, node in tries(run)[-2:]} == {"p": "a", "q": "a"}
+
+
+def test_a_replay_ends_although_a_gang_that_does_not_fit_backs_off_again_and_again(
+    tmp_path: Path,
+) -> None:
+    events = [{"at": 0, "pod": member(name)} for name in ("p", "q")]
+    run = replayed(tmp_path, [node("a", "1"), gang(2)], events)
+    assert run.pending() == ["default/p", "default/q"]
+    assert run.clock.now < 10_000_000
+
+
+def test_the_pods_of_a_gang_are_nominated_while_their_victims_leave(tmp_path: Path) -> None:
+    victims = [pod(name, nodeName="a", priority=-1) for name in ("u", "v")]
+    events = [{"at": 0, "pod": member(name)} for name in ("p", "q")]
+    run = replayed(tmp_path, [node("a", "2"), gang(2), *victims], events)
+    first = run.log.attempts[:2]
+    assert [each.nominated_node for each in first] == ["a", "a"]
+    assert {name for each in first for name in each.victims} == {"default/u", "default/v"}
+    assert run.log.counts.evicted == 2
+    assert {(at, name) for at, name, where in tries(run) if where == "a"} == {(30, "p"), (30, "q")}
+
+
+def test_pods_of_a_group_go_by_priority_then_in_the_order_of_coming(tmp_path: Path) -> None:
+    pods = [member("low"), member("high", priority=5), member("low-too"), pod("alone", priority=3)]
+    run = replayed(tmp_path, [node("a", "9"), gang(1)], [{"at": 0, "pod": each} for each in pods])
+    assert [name for _, name, _ in tries(run)] == ["high", "low", "low-too", "alone"]
+
+
+def test_a_gang_is_interrupted_anywhere_and_goes_on(tmp_path: Path) -> None:
+    objects = [node("a", "2"), node("b", "1"), gang(3), gang(2, "blue"), pod("old", nodeName="a")]
+    events: list[Plain] = [
+        *[{"at": at, "pod": member(f"r{at}"), "runsFor": 40} for at in range(3)],
+        *[{"at": at, "pod": member(f"b{at}", group="blue"), "runsFor": 9} for at in range(3, 6)],
+        {"at": 20, "put": node("c", "1")},
+        {"at": 30, "pod": member("r30", priority=4)},
+    ]
+    result = interrupted_anywhere(Bench(tmp_path, objects, events, gates=GATES, minor="1.36"))
+    assert {each["pod"] for each in result["pods"] if each["node"]} > {"default/r0", "default/b3"}
