@@ -156,13 +156,26 @@ def test_victims_may_leave_at_once(ksched: Ksched, write_state: WriteState, tmp_
     assert placed == {(): 35, ("--evict-at-once",): 5}
 
 
-def test_a_replay_has_no_pod_groups(
-    ksched: Ksched, write_state: WriteState, timeline: Path
+def test_the_pods_of_a_gang_are_placed_together(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
 ) -> None:
-    options = ("--kubernetes-version", "1.36", "--feature-gates", "GenericWorkload=true")
-    code, _, err = ksched("replay", timeline, "--state", write_state(node("n")), *options)
-    assert code == 2
-    assert "a replay does not schedule pods in groups" in err
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "red", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+    }
+    pods = [pod(name, spec={"schedulingGroup": {"podGroupName": "red"}}) for name in ("p", "q")]
+    events = [{"at": at, "pod": each} for at, each in enumerate(pods, 1)]
+    path, state = write(tmp_path, events), write_state(node("n"), gang)
+    gates = "GenericWorkload=true,GangScheduling=true"
+    options = ("--kubernetes-version", "1.36", "--feature-gates", gates, "-o", "json")
+    code, out, _ = ksched("replay", path, "--state", state, *options)
+    assert code == 0
+    assert {each["pod"]: each["placed"] for each in json.loads(out)["pods"]} == {
+        "default/p": 2,
+        "default/q": 2,
+    }
 
 
 @pytest.fixture

@@ -280,7 +280,7 @@ class SchedulingQueue:
             uid = subject.uid if isinstance(subject, PodInfo) else ""
             unschedulable = self._places.unschedulable
             # Pods of a group are tried in the order in which they became active.
-            alike = unschedulable.one_by_one() if self._has_groups else unschedulable.groups()
+            alike = unschedulable.singles() if self._has_groups else unschedulable.groups()
             for group in alike:
                 own = group.pop(uid, None)
                 if own is not None and not skips_subject:

@@ -55,7 +55,7 @@ class UnschedulablePods:
         """Copies: pods may leave meanwhile."""
         return [dict(group) for group in self._groups.values()]
 
-    def one_by_one(self) -> Iterable[Group]:
+    def singles(self) -> Iterable[Group]:
         """Groups of one, in the order in which the pods came."""
         items = [item for group in self._groups.values() for item in group.items()]
         return [{key: queued} for key, queued in sorted(items, key=lambda item: item[1].sequence)]
