@@ -26,6 +26,7 @@ from ksched_cli.config.types import (
 )
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.formatting import duration_text
 from ksched_cli.kube.near_names import nearest
 
 
@@ -78,9 +79,16 @@ def negative_weights(subject: Subject) -> None:
     """Upstream takes negative weights, and overflows where another weight follows."""
     for point in ("score", MULTI_POINT):
         for path, plugin in subject.enabled(point):
-            if (plugin.weight or 0) < 0 and subject.extends(plugin.name, "score"):
+            path = (*path, "weight")
+            is_refused = subject.findings.has_error_at(path)
+            if (
+                (plugin.weight or 0) < 0
+                and subject.extends(plugin.name, "score")
+                and not is_refused
+            ):
                 message = f"{plugin.name} has a negative weight: it prefers what it scores lowest"
-                subject.findings.warn("weight-negative", (*path, "weight"), message)
+                hint = "write a weight above 0; a plugin that must not count is disabled at score"
+                subject.findings.warn("weight-negative", path, message, hint)
 
 
 def ignored_weights(subject: Subject) -> None:
@@ -284,6 +292,22 @@ def dropped_default(
         findings.warn("no-default-profile", ("profiles",), message, hint)
 
 
+def leader_election(
+    _given: SchedulerConfiguration, defaulted: SchedulerConfiguration, findings: Findings
+) -> None:
+    """client-go's leaderelection.NewLeaderElector refuses it once kube-scheduler runs."""
+    election = defaulted.leader_election
+    least = int(1.2 * election.retry_period)  # in Go's floats, JitterFactor
+    if election.leader_elect and election.renew_deadline <= least:
+        deadline, period = map(duration_text, (election.renew_deadline, election.retry_period))
+        message = (
+            f"renewDeadline {deadline} must be more than 1.2 times retryPeriod, which is {period}:"
+            " kube-scheduler takes the file and ends as soon as it is to elect a leader"
+        )
+        hint = f"write a renewDeadline above {duration_text(least)} (defaults 10s and 2s)"
+        findings.alarm("leader-election", ("leaderElection", "renewDeadline"), message, hint)
+
+
 def extenders(
     given: SchedulerConfiguration, _defaulted: SchedulerConfiguration, findings: Findings
 ) -> None:
@@ -326,5 +350,6 @@ PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (
 )
 RULES: tuple[Callable[[SchedulerConfiguration, SchedulerConfiguration, Findings], None], ...] = (
     dropped_default,
+    leader_election,
     extenders,
 )

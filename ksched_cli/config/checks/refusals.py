@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ksched_cli.config.checks.explanations import explanation
 from ksched_cli.config.checks.findings import Findings, parse_path
 from ksched_cli.config.checks.foreign_plugins import FOREIGN_PLUGINS
 from ksched_cli.config.checks.known_names import (
@@ -28,12 +29,17 @@ from ksched_cli.config.types import (
 from ksched_cli.kube.documents import Path
 from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.field_errors import ErrorType, FieldError
-from ksched_cli.kube.near_names import did_you_mean, nearest
+from ksched_cli.kube.near_names import did_you_mean
 
 _ALLOW = (
     "`ksched plugins` lists those there are; --allow-plugins takes one of another build as there"
 )
 _KEEP_QUEUE_SORT = "leave PrioritySort on: one plugin must order the queue"
+_OVERFLOW = (
+    "{}'s weight {} makes kube-scheduler's sum of all weights wrap around, which it takes for an "
+    "overflow"
+)
+_POSITIVE = "write a weight above 0; a plugin that must not count is disabled at score"
 _KEEP_BIND = "leave DefaultBinder on, or enable another bind plugin"
 
 
@@ -120,9 +126,9 @@ def _at(data: Any, path: Path) -> Any:
 def add_field_error(error: FieldError, prefix: Path, findings: Findings) -> None:
     """Adds one of upstream's field errors. prefix: where its path begins in the file."""
     path = (*prefix, *_path_in_file(error.path))
-    message, hint = _message(error, str(path[-1]) if path else "")
-    rule = _RULES[error.type]
-    findings.error(rule, path, message, hint)
+    names = [step for step in path if isinstance(step, str)]
+    message, hint = explanation(error, names[-1] if names else "")
+    findings.error(_RULES[error.type], path, message, hint)
 
 
 _RULES = {
@@ -138,35 +144,6 @@ def _path_in_file(path: str) -> Path:
     """Upstream leaves out a level of the shape's path, and capitalises a Go field's name."""
     nested = path.replace("scoringStrategy.shape", "scoringStrategy.requestedToCapacityRatio.shape")
     return parse_path(nested.replace(".queueSort.Enabled", ".queueSort.enabled"))
-
-
-def _message(error: FieldError, key: str) -> tuple[str, str]:
-    match error.type:
-        case ErrorType.REQUIRED if key == "schedulerName":
-            several = "with several profiles, each needs a name of its own"
-            return "the profile has no schedulerName", several
-        case ErrorType.REQUIRED:
-            return f"{key} is missing", error.detail
-        case ErrorType.DUPLICATE if key == "schedulerName":
-            return "another profile has this schedulerName already", "give each its own"
-        case ErrorType.DUPLICATE:
-            return f"{error.value} is given twice", "keep one of them"
-        case ErrorType.FORBIDDEN:
-            return f"{key} is not allowed here: {error.detail}", ""
-        case ErrorType.UNSUPPORTED:
-            options = [item.strip('"') for item in error.detail.partition(": ")[2].split(", ")]
-            near = nearest(error.value.strip('"'), options)
-            hint = f'did you mean "{near}"?' if near else error.detail
-            return f"{error.value} is not a value of {key}", hint
-    if "shape" in error.detail and key == "shape":
-        return "shape needs the feature gate StorageCapacityScoring, which is off", "remove it"
-    if key == "queueSort":
-        return "queueSort differs from the first profile's", "all profiles share one queue"
-    return f"{key}: {error.value} is {_not_valid(error.detail)}", ""
-
-
-def _not_valid(detail: str) -> str:
-    return detail if detail.startswith("not ") else f"not valid: {detail}"
 
 
 def check_names(
@@ -262,6 +239,16 @@ def _args_path(error: StartupError, given: SchedulerConfiguration) -> Path:
     return ("pluginConfig", indexes[-1], "args") if indexes else ("pluginConfig",)
 
 
+def _negative_weight(
+    profile: Path, given: SchedulerConfiguration
+) -> tuple[Path, PluginSetEntry] | None:
+    """The first weight of a profile that makes kube-scheduler's sum wrap around."""
+    for path, point, plugin, _ in _enabled(given):
+        if path[:2] == profile and point in ("score", MULTI_POINT) and (plugin.weight or 0) < 0:
+            return (*path, "weight"), plugin
+    return None
+
+
 def _placement(
     error: StartupError, profile: Path, given: SchedulerConfiguration, findings: Findings
 ) -> None:
@@ -275,7 +262,11 @@ def _placement(
     if any(findings.has_error_at(path) for path in paths):
         return
     path = paths[-1] if paths else (*profile, "plugins", error.point)
-    if error.plugin:
+    negative = _negative_weight(profile, given)
+    if negative is not None and "overflow" in error.message:
+        path, plugin = negative
+        findings.error("plugin-set", path, _OVERFLOW.format(plugin.name, plugin.weight), _POSITIVE)
+    elif error.plugin:
         message = error.message.rpartition(": ")[2]
         findings.error("plugin-set", path, message, "")
     elif error.point == "bind":

@@ -43,9 +43,10 @@ def test_disabling_what_is_not_on_is_warned_of(name: str) -> None:
 
 
 def test_negative_weights_are_warned_of_and_accepted() -> None:
-    body = "profiles: [{plugins: {score: {enabled: [{name: ImageLocality, weight: -1}]}}}]\n"
-    path = "profiles[0].plugins.score.enabled[0].weight"
-    assert ("weight-negative", path) in rules(body)
+    body = "profiles: [{plugins: {multiPoint: {enabled: [{name: ImageLocality, weight: -1}]}}}]\n"
+    path = "profiles[0].plugins.multiPoint.enabled[0].weight"
+    assert rules(body) == {("weight-negative", path)}
+    assert review(configured(body), REGISTRY).verdict.accepts
 
 
 def test_a_star_that_disables_every_score_is_remarked_on_once() -> None:
