@@ -37,6 +37,7 @@ from ksched_cli.scenario.objects import (
     plain_object,
     replaced,
 )
+from ksched_cli.scenario.pod_passes import newest_timestamp
 from ksched_cli.scenario.rollout import restarted
 from ksched_cli.scenario.scale import SCALABLE, resize
 from ksched_cli.scenario.targets import (
@@ -101,14 +102,17 @@ class Apply(Change):
         """Manifests of one kind. New objects that follow each other join the state together: each
         of them copies the state."""
         effects: list[Effect] = []
+        now = newest_timestamp(state.pods)
         present = objects_of(state, kind)
         new: dict[tuple[str, str], Manifest] = {}
         for manifest in manifests:
             key = self._key(kind, manifest)
             label = f"{manifest['kind']} {'/'.join(part for part in key if part)}"
+            manifest["metadata"].pop("creationTimestamp", None)  # the API server sets it
             if key not in present and key not in new:
                 if kind.name in SCALABLE:
                     manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
+                manifest["metadata"] |= {"creationTimestamp": now} if now else {}
                 new[key] = manifest
                 effects.append(Effect(label, "created"))
                 continue

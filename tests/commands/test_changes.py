@@ -36,6 +36,23 @@ def test_every_result_lists_what_changes_did(
     assert json.loads(out)["changes"] == []
 
 
+def test_a_pod_that_is_applied_waits_behind_those_that_wait_already(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    old = pod("old", cpu=1, metadata={"creationTimestamp": "2026-01-31T00:00:00Z"})
+    state = write_state(node("n1", cpu=1), old)
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(pod("new", cpu=1)))
+    change = ("--state", state, "--change", f"apply -f {new}")
+    _, out, _ = ksched("schedule", *change, "-o", "json")
+    assert json.loads(out)["placements"] == {"default/old": "n1"}
+    assert ksched("explain", "new", *change)[0] == 1
+    _, out, _ = ksched("capacity", "new", *change, "-o", "json")
+    assert json.loads(out)["count"] == 0
+    _, out, _ = ksched("capacity", "-f", new, "--state", state, "-o", "json")
+    assert json.loads(out)["count"] == 0
+
+
 def test_the_table_says_what_changes_did_first(ksched: Ksched, write_state: WriteState) -> None:
     state = write_state(node("n1"), node("n2"), pod("a", node="n1"))
     code, out, _ = ksched("schedule", "--state", state, "--change", "drain n1 --force")

@@ -39,6 +39,19 @@ def test_a_stateful_set_without_replicas_is_applied_with_one(tmp_path: Path) -> 
     assert list(nodes_of(state)) == ["default/web-0"]
 
 
+@pytest.mark.parametrize("timestamp", [None, "2020-01-01T00:00:00Z"])
+def test_a_pod_that_is_applied_is_created_now(tmp_path: Path, timestamp: str | None) -> None:
+    """The API server sets creationTimestamp, whatever the manifest says."""
+    path = tmp_path / "pod.yaml"
+    path.write_text(json.dumps(pod("new", metadata={"creationTimestamp": timestamp})))
+    created = {"creationTimestamp": "2026-01-31T00:00:00Z"}
+    state = cluster(node("n1"), pod("running", node="n1"), pod("old", metadata=created))
+    after, _ = changed(state, f"apply -f {path}")
+    times = {pod.name: pod.metadata.creation_timestamp for pod in after.pods}
+    assert times == {"running": "", "old": times["new"], "new": "2026-01-31T00:00:00Z"}
+    assert changed(after, f"apply -f {path}")[1] == ["Pod default/new: unchanged"]
+
+
 def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text(json.dumps(pod("a")))
     scenario = tmp_path / "scenario.yaml"
