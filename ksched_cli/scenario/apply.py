@@ -13,7 +13,7 @@ import msgspec
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.loading.sources import Source
-from ksched_cli.cluster.objects import Pod
+from ksched_cli.cluster.objects import CronJob, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
@@ -49,6 +49,7 @@ from ksched_cli.scenario.targets import (
     find_workload,
     read_target,
 )
+from ksched_cli.scenario.workloads import cron_job_run
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PATCHES = {"strategic": strategic_merge, "merge": json_merge, "json": json_patch}
@@ -105,6 +106,7 @@ class Apply(Change):
         now = newest_timestamp(state.pods)
         present = objects_of(state, kind)
         new: dict[tuple[str, str], Manifest] = {}
+        changed: list[tuple[str, str]] = []
         for manifest in manifests:
             key = self._key(kind, manifest)
             label = f"{manifest['kind']} {'/'.join(part for part in key if part)}"
@@ -114,6 +116,7 @@ class Apply(Change):
                     manifest["spec"] = {"replicas": 1, **(manifest.get("spec") or {})}
                 manifest["metadata"] |= {"creationTimestamp": now} if now else {}
                 new[key] = manifest
+                changed.append(key)
                 effects.append(Effect(label, "created"))
                 continue
             if new:
@@ -128,7 +131,13 @@ class Apply(Change):
             state, more = change_object(self, state, kind, before, after)
             present = objects_of(state, kind)
             effects += [Effect(label, "configured"), *more]
-        return replaced(state, kind, new.values()), effects
+            changed.append(key)
+        state = replaced(state, kind, new.values())
+        if kind.name == "CronJob":
+            for key in changed:
+                state, more = _run(state, state.cron_jobs[key])
+                effects += more
+        return state, effects
 
     def _key(self, kind: Kind, manifest: Manifest) -> tuple[str, str]:
         """Namespace, "" where the kind has none, and name. Raises InputError without a name."""
@@ -139,6 +148,16 @@ class Apply(Change):
         if kind.namespaced:
             metadata["namespace"] = metadata.get("namespace") or self.namespace
         return metadata["namespace"] if kind.namespaced else "", metadata["name"]
+
+
+def _run(state: ClusterState, cron_job: CronJob) -> Changed:
+    """One run of a CronJob that was applied."""
+    job = cron_job_run(state, cron_job)
+    if job is None:
+        return state, []
+    label = f"Job {cron_job.namespace}/{job['metadata']['name']}"
+    effects = [Effect(label, "created", f"a run of CronJob {cron_job.key}")]
+    return replaced(state, KINDS["Job"], [job]), effects
 
 
 def _version_and_kind(manifest: Manifest) -> tuple[str, str]:

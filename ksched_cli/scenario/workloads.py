@@ -1,5 +1,7 @@
 """Workloads made into pods: those that their controllers would make and the state does not hold.
 
+A CronJob makes none: when its time comes, nobody knows. Applying one is one run of it.
+
 Upstream: pkg/controller/{replicaset,statefulset,daemon,job,cronjob,deployment}.
 """
 
@@ -97,7 +99,6 @@ def make_pods(state: ClusterState) -> tuple[ClusterState, list[Effect]]:
         *state.deployments.values(),
         *state.daemon_sets.values(),
         *state.jobs.values(),
-        *state.cron_jobs.values(),
     )
     if not any(bytes(workload.raw) for workload in workloads):
         return state, []
@@ -122,7 +123,7 @@ def _make_all(plan: _Plan) -> None:
     state = plan.state
     controlled = {
         (rs.namespace, owner.kind, owner.name)
-        for rs in (*state.replica_sets.values(), *state.jobs.values())
+        for rs in state.replica_sets.values()
         if (owner := rs.metadata.controller) is not None
     }
     for workload in _living(state.replica_sets.values()):
@@ -139,9 +140,6 @@ def _make_all(plan: _Plan) -> None:
         _make_daemons(plan, daemon_set)
     for job in _living(state.jobs.values()):
         _make_job(plan, job, plain_json(job.raw))
-    for cron_job in _living(state.cron_jobs.values()):
-        if (cron_job.namespace, "CronJob", cron_job.name) not in controlled:
-            _make_cron_job(plan, cron_job)
 
 
 def _living(workloads: Iterable[Any]) -> Iterator[Any]:
@@ -331,27 +329,22 @@ def _make_job(plan: _Plan, job: Job, plain: Manifest) -> None:
     plan.add(pods, f"Job {job.key}", count - active)
 
 
-def _make_cron_job(plan: _Plan, cron_job: CronJob) -> None:
-    """One run, unless it is suspended."""
+def cron_job_run(state: ClusterState, cron_job: CronJob) -> Manifest | None:
+    """The Job that a CronJob makes when its time comes; None where it is suspended or has no
+    template. Raises InputError."""
     template = (plain_json(cron_job.raw).get("spec") or {}).get("jobTemplate") or {}
     if cron_job.spec.suspend or not _template(template):
-        return
+        return None
+    names = (f"{cron_job.name}-{number}" for number in range(1, len(state.jobs) + 2))
     metadata = {
         **(template.get("metadata") or {}),
-        "name": f"{cron_job.name}-1",
+        "name": next(name for name in names if (cron_job.namespace, name) not in state.jobs),
         "namespace": cron_job.namespace,
         "ownerReferences": [
             {"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job.name, "controller": True}
         ],
     }
-    manifest = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **template}
-    manifest["metadata"] = metadata
-    loaded = load_objects(plan.state, [manifest], f"the template of CronJob {cron_job.key}")
-    job = next(iter(loaded.jobs.values()))
-    if (job.namespace, job.name) in plan.state.jobs:
-        return
-    plan.others.append(manifest)
-    _make_job(plan, job, manifest)
+    return {**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
 
 
 def with_workloads(state: ClusterState) -> ClusterState:

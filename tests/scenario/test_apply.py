@@ -10,7 +10,7 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError, KschedError
 from ksched_cli.scenario.file import read_scenario
 from ksched_cli.testing import cluster, node, pod
-from tests.scenario.build import changed, cpu_of, nodes_of, web, workload
+from tests.scenario.build import changed, cpu_of, nodes_of, template, web, workload
 
 
 def test_apply_makes_what_is_not_there_and_merges_what_is(tmp_path: Path) -> None:
@@ -50,6 +50,27 @@ def test_a_pod_that_is_applied_is_created_now(tmp_path: Path, timestamp: str | N
     times = {pod.name: pod.metadata.creation_timestamp for pod in after.pods}
     assert times == {"running": "", "old": times["new"], "new": "2026-01-31T00:00:00Z"}
     assert changed(after, f"apply -f {path}")[1] == ["Pod default/new: unchanged"]
+
+
+def test_a_cron_job_is_one_run_where_it_is_applied(tmp_path: Path) -> None:
+    path = tmp_path / "web.json"
+    job = {"spec": {"template": template()}}
+    cron_job = workload("CronJob", jobTemplate=job)
+    path.write_text(json.dumps(cron_job))
+    state, did = changed(cluster(node("n1")), f"apply -f {path}")
+    assert did == [
+        "CronJob default/web: created",
+        "Job default/web-1: created (a run of CronJob default/web)",
+        "default/web-1-bbbbb: pending (made for Job default/web-1)",
+    ]
+    assert changed(state, f"apply -f {path}")[1] == ["CronJob default/web: unchanged"]
+    path.write_text(json.dumps({**cron_job, "spec": {**cron_job["spec"], "schedule": "@daily"}}))
+    assert list(nodes_of(changed(state, f"apply -f {path}")[0])) == [
+        "default/web-1-bbbbb",
+        "default/web-2-bbbbb",
+    ]
+    path.write_text(json.dumps(workload("CronJob", jobTemplate=job, suspend=True)))
+    assert changed(cluster(), f"apply -f {path}")[1] == ["CronJob default/web: created"]
 
 
 def test_a_scenario_may_hold_objects_and_files_beside_it(tmp_path: Path) -> None:
