@@ -24,6 +24,7 @@ from ksched_cli.errors import UsageError
 from ksched_cli.kube.field_errors import aggregate
 from ksched_cli.kube.gates import FOLLOWED, FOLLOWED_FROM_BETA, FOLLOWED_IN, INVISIBLE
 
+_VERSION = re.compile(r"v?\d+(\.\d+)*")
 _MINOR = re.compile(r"v?(\d+\.\d+)(?:\D|$)")
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
@@ -165,6 +166,7 @@ class Release:
     version:  of the release that they were read from, as "v1.36.3"
     gates:    every feature gate that this minor knows → whether it is on
     inferred: where the minor comes from, "" where the user named it
+    unknown_kubelet: the version that it was inferred from, where its minor is not known
     """
 
     minor: str
@@ -172,13 +174,16 @@ class Release:
     gates: Mapping[str, bool]
     rules: Rules
     inferred: str = ""
+    unknown_kubelet: str = ""
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate is on; one that this minor does not know is not."""
         return self.gates.get(gate, False)
 
 
-def release_of(minor: str = NEWEST, feature_gates: str = "", inferred: str = "") -> Release:
+def release_of(
+    minor: str = NEWEST, feature_gates: str = "", inferred: str = "", unknown_kubelet: str = ""
+) -> Release:
     """The release of a minor, with its feature gates set as kube-scheduler's --feature-gates does.
 
     Raises UsageError for a minor that ksched does not know, and for gates that kube-scheduler
@@ -193,7 +198,7 @@ def release_of(minor: str = NEWEST, feature_gates: str = "", inferred: str = "")
     if settings:
         enabled = _switched(_gates(minor), settings, rules)
         _check_followed(minor, enabled)
-    return Release(minor, version, enabled, rules, inferred)
+    return Release(minor, version, enabled, rules, inferred, unknown_kubelet)
 
 
 def minor_of(version: str) -> str:
@@ -202,19 +207,36 @@ def minor_of(version: str) -> str:
     return match[1] if match else ""
 
 
-def newest_minor(versions: Iterable[str]) -> str:
-    """The highest minor of some kubelets' versions that ksched knows, "" where there is none."""
-    minors = {minor_of(version) for version in versions}
-    return next((minor for minor in reversed(MINORS) if minor in minors), "")
-
-
 def inferred_release(kubelets: Iterable[str], feature_gates: str = "") -> Release:
-    """The release of the newest of the nodes' kubelets that ksched knows, else the newest of all.
+    """The release nearest to the newest of the nodes' kubelets, else the newest that ksched knows.
     Raises UsageError for feature gates, see release_of."""
-    minor = newest_minor(kubelets)
-    if minor:
-        return release_of(minor, feature_gates, "the newest kubelet of the nodes")
-    return release_of(NEWEST, feature_gates, "the newest that ksched knows")
+    newest = max((each for each in kubelets if minor_of(each)), key=_numbers, default="")
+    if not newest:
+        return release_of(NEWEST, feature_gates, "the newest that ksched knows")
+    minor = minor_of(newest)
+    if minor in MINORS:
+        return release_of(minor, feature_gates, f"the newest kubelet of the nodes is {newest}")
+    nearest = MINORS[0] if _numbers(minor) < _numbers(MINORS[0]) else NEWEST
+    return release_of(
+        nearest, feature_gates, f"nearest to {newest}, the newest kubelet of the nodes", newest
+    )
+
+
+def unknown_minor_warning(release: Release) -> str:
+    """A line where ksched does not know the minor of the kubelet that the release was inferred
+    from, or ""."""
+    if not release.unknown_kubelet:
+        return ""
+    return (
+        f"the newest kubelet of the nodes is {release.unknown_kubelet}, and ksched knows Kubernetes"
+        f" {MINORS[0]} to {NEWEST}: the rules of {release.minor} decide"
+    )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """ "v1.36.2-gke.1" → (1, 36, 2)"""
+    match = _VERSION.match(version)
+    return tuple(map(int, match[0].lstrip("v").split("."))) if match else ()
 
 
 def later_releases(release: Release) -> list[Release]:

@@ -18,7 +18,7 @@ from ksched_cli.config.types import API_VERSION, KIND
 from ksched_cli.errors import UsageError
 from ksched_cli.framework.registry import PluginEntry, Registry
 from ksched_cli.kube.formatting import json_text
-from ksched_cli.kube.versions import Release, inferred_release, release_of
+from ksched_cli.kube.versions import Release, inferred_release, release_of, unknown_minor_warning
 from ksched_cli.plugins import kinds_read
 from ksched_cli.run.plugins import discovered, in_release, usable
 from ksched_cli.run.run import LiveCluster, Run, as_json
@@ -119,19 +119,22 @@ class Opener:
         return tuple(map(self._inputs.code_here, run.plugins))
 
     def release(self, run: Run) -> Release:
-        """The release that the Run names, else that of its state's newest kubelet. Raises
-        KschedError."""
+        """The release that the Run names, else that of its state's newest kubelet. Warns where
+        ksched does not know that. Raises KschedError."""
         if run.kubernetes_version:
             return release_of(run.kubernetes_version, run.feature_gates)
         kubelets: set[str] = set()
         if run.states or run.live:
             kubelets = {node.status.node_info.kubelet_version for node in self.state(run).nodes}
-        return inferred_release(kubelets, run.feature_gates)
+        release = inferred_release(kubelets, run.feature_gates)
+        if warning := unknown_minor_warning(release):
+            self._warn(warning)
+        return release
 
     def registry(self, run: Run) -> Registry:
         """The plugins as the Run's release has them. Raises KschedError."""
         release = self.release(run)
-        key = (run.plugins, release.minor, run.feature_gates)
+        key = (run.plugins, release.minor, release.inferred, run.feature_gates)
         if key not in self._registries:
             self._registries[key] = in_release(self.plugins(run), release)
         return self._registries[key]
@@ -153,6 +156,7 @@ class Opener:
             run.configuration,
             run.plugins,
             release.minor,
+            release.inferred,
             run.feature_gates,
             as_json(run.patches),
             allowed,

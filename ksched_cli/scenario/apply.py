@@ -13,7 +13,7 @@ import msgspec
 from ksched_cli.cluster.change_record import Effect
 from ksched_cli.cluster.loading.kinds import KINDS, Kind, find_kind
 from ksched_cli.cluster.loading.sources import Source
-from ksched_cli.cluster.objects import CronJob, Pod
+from ksched_cli.cluster.objects import CronJob, KubeObject, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import decode_text, load_documents, read_file
@@ -122,22 +122,29 @@ class Apply(Change):
             if new:
                 state, new = replaced(state, kind, new.values()), {}
                 present = objects_of(state, kind)
-            before = plain_object(kind, present[key])
-            after = _three_way(before, manifest)
-            if after == before:
-                effects.append(Effect(label, "unchanged"))
-                continue
-            _remember(after, manifest)
-            state, more = change_object(self, state, kind, before, after)
-            present = objects_of(state, kind)
-            effects += [Effect(label, "configured"), *more]
-            changed.append(key)
+            after, more = self._configure(state, kind, present[key], manifest)
+            effects += more or [Effect(label, "unchanged")]
+            if after is not state:
+                state, present = after, objects_of(after, kind)
+                changed.append(key)
         state = replaced(state, kind, new.values())
         if kind.name == "CronJob":
             for key in changed:
                 state, more = _run(state, state.cron_jobs[key])
                 effects += more
         return state, effects
+
+    def _configure(
+        self, state: ClusterState, kind: Kind, obj: KubeObject, manifest: Manifest
+    ) -> Changed:
+        """The object as the manifest changes it; no effects where it does not."""
+        before = plain_object(kind, obj)
+        after = _three_way(before, manifest)
+        if after == before:
+            return state, []
+        _remember(after, manifest)
+        state, effects = change_object(self, state, kind, before, after)
+        return state, [Effect(f"{manifest['kind']} {obj.key}", "configured"), *effects]
 
     def _key(self, kind: Kind, manifest: Manifest) -> tuple[str, str]:
         """Namespace, "" where the kind has none, and name. Raises InputError without a name."""

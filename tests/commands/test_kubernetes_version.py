@@ -55,8 +55,45 @@ def test_without_it_the_newest_kubelet_decides_and_the_result_says_so(
     monkeypatch.delenv(ENVIRONMENT)
     result, err = schedule(ksched, "--state", state)
     assert result["kubernetesVersion"] == "v1.35.4"
-    assert result["kubernetesVersionFrom"] == "the newest kubelet of the nodes"
-    assert err.splitlines()[0] == "Kubernetes 1.35 (the newest kubelet of the nodes)"
+    assert result["kubernetesVersionFrom"] == "the newest kubelet of the nodes is v1.35.2-eks"
+    assert err.splitlines()[0] == "Kubernetes 1.35 (the newest kubelet of the nodes is v1.35.2-eks)"
+
+
+@pytest.mark.parametrize(("kubelet", "minor"), [("v1.31.4", MINORS[0]), ("v1.99.0", MINORS[-1])])
+def test_a_kubelet_of_a_minor_that_it_does_not_know_is_warned_of(
+    ksched: Ksched,
+    write_state: WriteState,
+    monkeypatch: pytest.MonkeyPatch,
+    kubelet: str,
+    minor: str,
+) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    path = str(write_state(with_kubelet("a", kubelet), pod("p")))
+    warning = (
+        f"the newest kubelet of the nodes is {kubelet}, and ksched knows Kubernetes {MINORS[0]} to"
+        f" {MINORS[-1]}: the rules of {minor} decide"
+    )
+    result, err = schedule(ksched, "--state", path)
+    assert result["warnings"] == [warning]
+    assert f"warning: {warning}\n" in err
+    origin = f"nearest to {kubelet}, the newest kubelet of the nodes"
+    assert (result["kubernetesVersion"], result["kubernetesVersionFrom"]) == (
+        release_of(minor).version,
+        origin,
+    )
+    for command in (["explain", "p"], ["capacity", "p"], ["drift"], ["compare"]):
+        vs = ["--vs"] if command == ["compare"] else []
+        assert ksched(*command, "--state", path, *vs)[2].count(warning) == 1
+    assert schedule(ksched, "--state", path, "--kubernetes-version", minor)[0]["warnings"] == []
+
+
+def test_the_page_names_the_newest_kubelet(
+    ksched: Ksched, write_state: WriteState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    path = str(write_state(with_kubelet("a", "v1.34.2"), pod("p")))
+    _, page, _ = ksched("schedule", "--state", path, "-o", "html")
+    assert "Kubernetes v1.34.1 (the newest kubelet of the nodes is v1.34.2)" in page
 
 
 def test_without_kubelets_the_newest_minor_decides(

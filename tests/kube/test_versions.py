@@ -12,7 +12,6 @@ from ksched_cli.kube.versions import (
     Rules,
     inferred_release,
     minor_of,
-    newest_minor,
     release_of,
 )
 from ksched_cli.plugins import registry_of
@@ -58,9 +57,28 @@ def test_the_minor_of_a_kubelets_version(version: str, minor: str) -> None:
     assert minor_of(version) == minor
 
 
-def test_the_newest_minor_that_is_known_counts() -> None:
-    assert newest_minor(["v1.34.3", "v1.35.0", "v1.99.0", "v1.20.1"]) == "1.35"
-    assert newest_minor(["", "v1.99.0"]) == ""
+@pytest.mark.parametrize(
+    ("kubelets", "minor", "unknown"),
+    [
+        (["v1.34.10", "v1.34.9", "v1.9.0"], "1.34", ""),
+        (["", "latest", "v1.35.0-gke.1"], "1.35", ""),
+        ([f"v{MINORS[0]}.3", "v1.20.1"], MINORS[0], ""),
+        (["v1.9.1", "v1.31.4"], MINORS[0], "v1.31.4"),
+        (["v1.99.0", "v1.35.0"], NEWEST, "v1.99.0"),
+        (["v2.0.0"], NEWEST, "v2.0.0"),
+        (["", "latest"], NEWEST, ""),
+    ],
+)
+def test_the_minor_nearest_to_the_newest_kubelet_counts(
+    kubelets: list[str], minor: str, unknown: str
+) -> None:
+    release = inferred_release(kubelets)
+    assert (release.minor, release.unknown_kubelet) == (minor, unknown)
+
+
+def test_the_newest_kubelet_is_named() -> None:
+    release = inferred_release(["v1.34.10", "v1.34.9"])
+    assert release.inferred == "the newest kubelet of the nodes is v1.34.10"
 
 
 @pytest.mark.parametrize(
