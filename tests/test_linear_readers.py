@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
+from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import Refinement, refined
 from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
-from ksched_cli.analysis.history import read_history
 from ksched_cli.analysis.log_order import logged_attempts
 from ksched_cli.analysis.scheduler_events import EVENT_KINDS
 from ksched_cli.analysis.scheduler_log import read_log
@@ -146,9 +146,9 @@ def log(path: Path) -> None:
 def events(path: Path) -> None:
     after = load_state([str(path)], reads=EVENT_KINDS)
     before = cluster(node("a"), *(pod(each.name) for each in after.pods))
-    history = read_history(before, after, {"default-scheduler"})
+    decision_log = read_decision_log(before, after, {"default-scheduler"})
     for refinement in Refinement:
-        refined(history.decisions, refinement)
+        refined(decision_log.decisions, refinement)
 
 
 def expectations(path: Path) -> None:

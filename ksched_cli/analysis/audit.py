@@ -1,8 +1,8 @@
 """Did a real scheduler decide as the configuration says, decision by decision?
 
 The cluster is taken as it was before, and every real decision is made again in its order
-(history.py, recorded_decisions.py). Where ksched would have decided otherwise, the scores say why;
-where the two states do not hold what it takes to judge, the reason says what is missing.
+(decision_log.py, replayed_cluster.py). Where ksched would have decided otherwise, the scores say
+why; where the two states do not hold what it takes to judge, the reason says what is missing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ksched_cli.analysis.causes import node_views
+from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
 from ksched_cli.analysis.decision_order import (
     MAX_SHIFT,
     Decision,
@@ -26,9 +27,8 @@ from ksched_cli.analysis.decision_order import (
     Refinement,
     refined_orders,
 )
-from ksched_cli.analysis.history import History, LastRefusal, Unexplained
-from ksched_cli.analysis.judgement import Judgement, because, best_nodes
-from ksched_cli.analysis.recorded_decisions import FollowedCluster
+from ksched_cli.analysis.decision_verdict import DecisionVerdict, because, best_nodes
+from ksched_cli.analysis.replayed_cluster import ReplayedCluster
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
@@ -37,9 +37,9 @@ from ksched_cli.engine.simulation import Simulation
 
 REFUSED = "refused"
 
-# The scheduler writes promises to pods while it goes on, and goes by what comes back.
+# The scheduler writes nominations to pods while it goes on, and goes by what comes back.
 LACKS_NOTICES = (
-    "promises of nodes have changed, and the log does not tell when the scheduler noticed: at -v=4"
+    "nominations have changed, and the log does not tell when the scheduler noticed: at -v=4"
     " it does"
 )
 
@@ -85,32 +85,32 @@ class Audit:
 
 def audit(
     open_simulation: Callable[[], Simulation],
-    history: History,
+    decision_log: DecisionLog,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """In the order, of those that may be, in which the most decisions agree.
 
-    open_simulation: makes one of the history's state and newcomers that has not run. on_progress:
+    open_simulation: makes one of the log's state and newcomers that has not run. on_progress:
     called after each decision with how many are judged, and of how many, in one of the orders
     """
     best: _Auditor | None = None
     with gc_rare():
-        orders = refined_orders(history.decisions)
-        if history.order is OrderSource.LOG:
+        orders = refined_orders(decision_log.decisions)
+        if decision_log.order is OrderSource.LOG:
             orders = islice(orders, 1)
         for refinement, decisions in orders:
             limit = best.failures if best is not None else None
-            auditor = _Auditor(open_simulation(), history, refinement, decisions, limit)
+            auditor = _Auditor(open_simulation(), decision_log, refinement, decisions, limit)
             auditor.run(on_progress)
             if best is None or auditor.failures < best.failures:
                 best = auditor
             if not best.failures:
                 break
         assert best is not None
-        if best.failures and history.order is not OrderSource.LOG:
+        if best.failures and decision_log.order is not OrderSource.LOG:
             limit = best.failures
             shifting = _Auditor(
-                open_simulation(), history, best.refinement, best.decisions, limit, shifts=True
+                open_simulation(), decision_log, best.refinement, best.decisions, limit, shifts=True
             )
             shifting.run(on_progress)
             best = min(best, shifting, key=lambda auditor: auditor.failures)
@@ -127,17 +127,17 @@ class _Auditor:
     def __init__(
         self,
         simulation: Simulation,
-        history: History,
+        decision_log: DecisionLog,
         refinement: Refinement,
         decisions: tuple[Decision, ...],
         limit: int | None,
         *,
         shifts: bool = False,
     ) -> None:
-        self.simulation, self.history = simulation, history
+        self.simulation, self.decision_log = simulation, decision_log
         self.refinement, self.decisions = refinement, decisions
         self.limit, self.shifts = limit, shifts
-        self.cluster = FollowedCluster(
+        self.cluster = ReplayedCluster(
             simulation,
             simulation.configuration.parallelism > 1,
             follows_statuses=any(map(_is_notice, decisions)),
@@ -145,7 +145,7 @@ class _Auditor:
         self.grades: Counter[str] = Counter()
         self.differences: list[Difference] = []
         self.unexplained: list[Unexplained] = []
-        self.departed = dict(history.departed)
+        self.departed = dict(decision_log.departed)
         self.pods = {pod.key: pod for pod in simulation.state.pods}
 
     @property
@@ -156,13 +156,13 @@ class _Auditor:
     def run(self, on_progress: Callable[[int, int], None] | None) -> None:
         self.simulation.queue()
         decisions, count = self.decisions, 0
-        total = len(decisions) + len(self.history.refused)
+        total = len(decisions) + len(self.decision_log.refused)
         while count < len(decisions) and not self._is_beyond_limit():
             count += self._follow(decisions[count], decisions[count + 1 : count + 1 + MAX_SHIFT])
             if on_progress is not None:
                 on_progress(count, total)
         if not self._is_beyond_limit():
-            for refusal in self.history.refused:
+            for refusal in self.decision_log.refused:
                 self._check_refusal(refusal)
             if on_progress is not None:
                 on_progress(total, total)
@@ -189,83 +189,83 @@ class _Auditor:
 
     def audit(self) -> Audit:
         return Audit(
-            self.history.order,
+            self.decision_log.order,
             self.refinement,
             dict(self.grades),
             self.cluster.shifted,
             tuple(self.differences),
-            (*self.history.unexplained, *self.unexplained),
+            (*self.decision_log.unexplained, *self.unexplained),
         )
 
-    def _agree(self, judgement: Judgement) -> None:
-        assert judgement.grade is not None
-        self.grades[judgement.grade.value] += 1
+    def _agree(self, verdict: DecisionVerdict) -> None:
+        assert verdict.grade is not None
+        self.grades[verdict.grade.value] += 1
 
     # -- placements -------------------------------------------------------------------------------
 
     def _follow_placement(self, placement: Placement, coming: Sequence[Decision]) -> int:
         """Returns how many of the coming decisions are made too."""
         cluster = self.cluster
-        judgement = cluster.judge(placement)
-        if judgement.grade is not None:
-            self._agree(judgement)
-            cluster.place(placement, judgement)
+        verdict = cluster.judge(placement)
+        if verdict.grade is not None:
+            self._agree(verdict)
+            cluster.place(placement, verdict)
             return 0
-        if self._follow_silent_preemption(placement, judgement):
-            judgement = cluster.judge(placement)
-            if judgement.grade is not None:
-                self._agree(judgement)
+        if self._follow_silent_preemption(placement, verdict):
+            verdict = cluster.judge(placement)
+            if verdict.grade is not None:
+                self._agree(verdict)
             else:
-                self._differ(placement, judgement)
-            cluster.place(placement, judgement)
+                self._differ(placement, verdict)
+            cluster.place(placement, verdict)
             return 0
         if self.shifts:
             earlier = cluster.place_earlier(placement)
-            judgements = [earlier] if earlier else cluster.place_later(placement, coming)
-            for other in judgements:
+            verdicts = [earlier] if earlier else cluster.place_later(placement, coming)
+            for other in verdicts:
                 self._agree(other)
-            if judgements:
-                return len(judgements) - 1
-        self._explain(placement, judgement)
-        cluster.place(placement, judgement)
+            if verdicts:
+                return len(verdicts) - 1
+        self._explain(placement, verdict)
+        cluster.place(placement, verdict)
         return 0
 
-    def _explain(self, placement: Placement, judgement: Judgement) -> None:
-        reason = self._why_unexplained(placement, judgement)
+    def _explain(self, placement: Placement, verdict: DecisionVerdict) -> None:
+        reason = self._why_unexplained(placement, verdict)
         if reason:
             self.unexplained.append(Unexplained(placement.pod.key, reason))
         else:
-            self._differ(placement, judgement)
+            self._differ(placement, verdict)
 
-    def _follow_silent_preemption(self, placement: Placement, judgement: Judgement) -> bool:
+    def _follow_silent_preemption(self, placement: Placement, verdict: DecisionVerdict) -> bool:
         """Where the pod fits nowhere, and ksched would make room by evicting pods of its node that
         left in between, they leave now. No event tells of it."""
-        if judgement.expected or judgement.evaluation.error:
+        if verdict.expected or verdict.evaluation.error:
             return False
         if placement.node not in self.departed.values():
             return False
         decision = PreemptionDecision(placement.pod, placement.node, (), placement.time)
-        judgement = self.cluster.judge_preemption(decision)
-        if judgement.grade is None or judgement.preemption is None:
+        verdict = self.cluster.judge_preemption(decision)
+        if verdict.grade is None or verdict.preemption is None:
             return False
-        victims = judgement.preemption.candidates[placement.node].pods
+        victims = verdict.preemption.candidates[placement.node].pods
         keys = tuple(sorted(pod.key for pod in victims))
         if any(self.departed.get(key) != placement.node for key in keys):
             return False
         for key in keys:
             del self.departed[key]
-        self._agree(judgement)
+        self._agree(verdict)
         self.cluster.make_room(
             PreemptionDecision(placement.pod, placement.node, keys, placement.time)
         )
         return True
 
     def _follow_preemption(self, decision: PreemptionDecision) -> None:
-        judgement = self.cluster.judge_preemption(decision)
-        if judgement.grade is None:
-            judgement = self.cluster.judge_with_notices(decision) or judgement
-        if judgement.grade is not None:
-            self._agree(judgement)
+        verdict = self.cluster.judge_preemption(decision)
+        if verdict.grade is None:
+            verdict = self.cluster.judge_with_notices(decision) or verdict
+        if verdict.grade is not None:
+            self._agree(verdict)
         else:
             earlier = self.cluster.make_room_earlier(decision) if self.shifts else None
             if earlier is not None:
@@ -274,22 +274,22 @@ class _Auditor:
             if self._lacks_notices():
                 self.unexplained.append(Unexplained(decision.pod.key, LACKS_NOTICES))
             else:
-                self._differ(decision, judgement)
-        if self.history.order is OrderSource.LOG:
-            self.cluster.promise(decision)
+                self._differ(decision, verdict)
+        if self.decision_log.order is OrderSource.LOG:
+            self.cluster.nominate(decision)
         else:
             self.cluster.make_room(decision)
 
     # -- what is otherwise ------------------------------------------------------------------------
 
-    def _why_unexplained(self, placement: Placement, judgement: Judgement) -> str:
+    def _why_unexplained(self, placement: Placement, verdict: DecisionVerdict) -> str:
         """Why the difference may be due to what the two states do not tell, or ""."""
         if self._lacks_notices():
             return LACKS_NOTICES
-        if placement.pod.key in self.history.double_allocations:
-            return self.history.double_allocations[placement.pod.key]
-        changed = self.history.changed_nodes
-        for name in (placement.node, *judgement.expected):
+        if placement.pod.key in self.decision_log.double_allocations:
+            return self.decision_log.double_allocations[placement.pod.key]
+        changed = self.decision_log.changed_nodes
+        for name in (placement.node, *verdict.expected):
             if name in changed:
                 return f"the node {name} changed in between: {changed[name]}"
         new = [name for name, change in changed.items() if name not in self.simulation.snapshot.row]
@@ -300,14 +300,16 @@ class _Auditor:
             with self._without(departed) as absent:
                 if absent and self.cluster.judge(placement).grade is not None:
                     return f"it would be as here once these pods had left: {_listed(absent)}"
-        if self.history.order is OrderSource.QUEUE:
+        if self.decision_log.order is OrderSource.QUEUE:
             return "the order in which the pods of one second were bound is not known"
         return ""
 
     def _lacks_notices(self) -> bool:
-        """Whether the scheduler may have gone by other promises, for all that the log tells."""
-        is_log = self.history.order is OrderSource.LOG
-        return is_log and not self.cluster.follows_statuses and self.cluster.promises.have_changed
+        """Whether the scheduler may have gone by other nominations, for all that the log tells."""
+        is_log = self.decision_log.order is OrderSource.LOG
+        return (
+            is_log and not self.cluster.follows_statuses and self.cluster.nominations.have_changed
+        )
 
     @contextmanager
     def _without(self, pods: Iterable[Pod]) -> Iterator[list[str]]:
@@ -328,10 +330,10 @@ class _Auditor:
             for pod, row in removed:
                 snapshot.add(pod, row)
 
-    def _differ(self, decision: Decision, judgement: Judgement) -> None:
-        key, node, expected = decision.pod.key, decision.node, judgement.expected
-        if judgement.reason:
-            self.differences.append(Difference(key, node, expected, judgement.reason))
+    def _differ(self, decision: Decision, verdict: DecisionVerdict) -> None:
+        key, node, expected = decision.pod.key, decision.node, verdict.expected
+        if verdict.reason:
+            self.differences.append(Difference(key, node, expected, verdict.reason))
             return
         names = (node, *expected[:1])
         pod = self.cluster.info(decision.pod)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ksched_cli.analysis.judgement import best_nodes
+from ksched_cli.analysis.decision_verdict import best_nodes
 from ksched_cli.cluster.node_columns import Mask, Rows
 from ksched_cli.engine.evaluation import Evaluation, Mode
 from ksched_cli.engine.node_search import feasible_nodes_to_find

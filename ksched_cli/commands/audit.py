@@ -20,7 +20,7 @@ from ksched_cli.commands.options import (
 from ksched_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.history import History
+    from ksched_cli.analysis.decision_log import DecisionLog
     from ksched_cli.analysis.scheduler_log import LogLine
     from ksched_cli.engine.simulation import Simulation
 
@@ -60,7 +60,7 @@ Log = Annotated[
         "--scheduler-log",
         metavar="FILE",
         help="kube-scheduler's log of that time, at -v=3 or more: the exact order of the "
-        "decisions, and when pods left; at -v=4 also when it noticed promises of preemption.",
+        "decisions, and when pods left; at -v=4 also when it noticed nominations.",
         show_default=False,
     ),
 ]
@@ -86,7 +86,7 @@ def audit(
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
-    open_simulation, history = _open(options, before, after, scheduler_log)
+    open_simulation, decision_log = _open(options, before, after, scheduler_log)
     simulations = [open_simulation()]
     runs.introduce(simulations[0])
 
@@ -95,7 +95,7 @@ def audit(
         return simulations[-1]
 
     with progress.of_pods("decisions judged") as on_progress:
-        answer = analysis.audit(reopen, history, on_progress)
+        answer = analysis.audit(reopen, decision_log, on_progress)
     failed = [simulation for simulation in simulations if simulation.caller.defects]
     for simulation in failed[:1]:
         runs.report_defects(simulation, options.debug)
@@ -115,12 +115,12 @@ def audit(
 
 def _open(
     options: AuditOptions, before: list[str], after: list[str], scheduler_log: str
-) -> tuple[Callable[[], Simulation], History]:
-    """What makes a simulation to replay the history. Raises KschedError."""
+) -> tuple[Callable[[], Simulation], DecisionLog]:
+    """What makes a simulation to replay the decisions. Raises KschedError."""
     from msgspec.structs import replace
 
+    from ksched_cli.analysis.decision_log import read_decision_log
     from ksched_cli.analysis.decision_order import OrderSource
-    from ksched_cli.analysis.history import read_history
     from ksched_cli.analysis.scheduler_events import EVENT_KINDS
     from ksched_cli.cluster.loading.load import load_state
     from ksched_cli.commands import runs
@@ -145,16 +145,16 @@ def _open(
     configuration = opener.configuration(run)
     names = {profile.scheduler_name for profile in configuration.profiles}
     log = _log(scheduler_log) if scheduler_log else []
-    history = read_history(state, later, names, log)
-    if log and history.order is not OrderSource.LOG:
+    decision_log = read_decision_log(state, later, names, log)
+    if log and decision_log.order is not OrderSource.LOG:
         warn(f"{scheduler_log} lacks attempts of pods that were placed; it is not used")
 
     def open_simulation() -> Simulation:
-        simulation = opener.simulation(run, state=history.state)
-        simulation.newcomers += history.newcomers
+        simulation = opener.simulation(run, state=decision_log.state)
+        simulation.newcomers += decision_log.newcomers
         return simulation
 
-    return open_simulation, history
+    return open_simulation, decision_log
 
 
 def _log(path: str) -> list[LogLine]:

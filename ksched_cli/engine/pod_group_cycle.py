@@ -245,7 +245,7 @@ class PodGroupCycle:
         row = self._binding.snapshot.row.get(outcome.nomination or "")
         if row is None:
             return Trial(outcome, state)
-        # Those that come after it see the pod on the node that is promised to it.
+        # Those that come after it see the pod on its nominated node.
         assumed = self._trial_binding.assume(framework, state, pod, row, outcome.attempt)
         if assumed.row is None:
             return Trial(replace(assumed, preemption=outcome.preemption), state)

@@ -61,7 +61,7 @@ class FilterRunner(ExtensionsRunner):
         self._array_plugins = tuple(p for p in self.plugins if p not in self._scalar_plugins)
         # Those whose answers pods of several shapes may share.
         self._shareable = shareable(self.plugins, caller.foreign)
-        self._promises = NominatedRows(snapshot, nominator)
+        self._nominated_rows = NominatedRows(snapshot, nominator)
 
     # -- many nodes -----------------------------------------------------------------------------
 
@@ -114,9 +114,9 @@ class FilterRunner(ExtensionsRunner):
         if not self._nominator.node_by_uid:
             return verdicts
         fork: RowFork | None = None
-        for i, row, nominated in self._promises.among(nodes, pod):
+        for i, row, nominated in self._nominated_rows.among(nodes, pod):
             if fork is None:
-                fork = self._promises.fork(nodes.snapshot)
+                fork = self._nominated_rows.fork(nodes.snapshot)
             own = state if own_states is None else own_states.get(row, state)
             status = self._with_nominated(own, pod, nominated, fork, row)
             if not status.is_success:
@@ -244,9 +244,9 @@ class FilterRunner(ExtensionsRunner):
 
     def run_on_node_with_nominated_pods(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """One node as it stands now, as `run_with_nominated_pods` has it."""
-        nominated = self._promises.pods(row, pod)
+        nominated = self._nominated_rows.pods(row, pod)
         if nominated:
-            fork = self._promises.fork(self._snapshot)
+            fork = self._nominated_rows.fork(self._snapshot)
             status = self._with_nominated(state, pod, nominated, fork, row)
             if not status.is_success:
                 return status

@@ -1,4 +1,4 @@
-"""The rows that are promised to some pod, and a fork to try a pod on them beside those.
+"""The rows that some pod is nominated to, and a fork to try a pod on them beside those.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (addGENominatedPods).
 """
@@ -18,7 +18,7 @@ from ksched_cli.framework.results import Mask
 
 
 class NominatedRows:
-    """The nominator's promises as rows of a snapshot."""
+    """The nominator's nominations as rows of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, nominator: Nominator) -> None:
         self._snapshot = snapshot
@@ -29,7 +29,7 @@ class NominatedRows:
         self._fork: RowFork | None = None
 
     def among(self, nodes: Nodes, pod: PodInfo) -> Iterator[tuple[int, int, list[PodInfo]]]:
-        """Those of the nodes that are promised to pods which count for `pod`: index, row, pods."""
+        """Those of the nodes that pods are nominated to which count for `pod`: index, row, pods."""
         if self._version != self._nominator.version:
             self._version = self._nominator.version
             row_of = self._snapshot.row
@@ -43,7 +43,7 @@ class NominatedRows:
                 yield index, row, pods
 
     def pods(self, row: int, pod: PodInfo) -> list[PodInfo]:
-        """The pods that the row is promised to and that `pod` has to fit beside."""
+        """The pods that are nominated to the row and that `pod` has to fit beside."""
         return [
             other
             for other in self._nominator.on_node(self._snapshot.names[row])

@@ -11,7 +11,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 
 
 class Nominator:
-    """Pods that were promised a node, in the order of their nomination.
+    """Pods that are nominated to a node, in the order of their nomination.
 
     version: how often a nomination was made or taken back
     node_by_uid: the nominated node's name, by the pod's uid
@@ -26,14 +26,14 @@ class Nominator:
         return bool(self.node_by_uid)
 
     def nominate(self, pod: PodInfo, node: str) -> None:
-        """Promises `node` to the pod; an earlier promise lapses."""
+        """Nominates the pod to `node`; an earlier nomination is cleared."""
         self.clear(pod)
         self.version += 1
         self._by_node.setdefault(node, {})[pod.uid] = pod
         self.node_by_uid[pod.uid] = node
 
     def renew(self, pod: PodInfo, node: str) -> None:
-        """node: the promised one, or "" for none"""
+        """node: the nominated one, or "" for none"""
         if node:
             self.nominate(pod, node)
         else:
@@ -55,5 +55,5 @@ class Nominator:
         return tuple(self._by_node.get(node, {}).values())
 
     def nodes(self) -> Iterable[str]:
-        """The names of the nodes that are promised to some pod."""
+        """The names of the nodes that some pod is nominated to."""
         return self._by_node.keys()

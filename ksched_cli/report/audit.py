@@ -6,7 +6,7 @@ from typing import Any
 
 from ksched_cli.analysis.audit import REFUSED, Audit, Difference
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
-from ksched_cli.analysis.judgement import Grade
+from ksched_cli.analysis.decision_verdict import Grade
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -27,7 +27,7 @@ _GRADES = {
     Grade.BEST.value: "on the one best node",
     Grade.TIED.value: "on one of several equally good nodes",
     Grade.SAMPLED.value: "on the best of the nodes that may have been looked at",
-    Grade.NOMINATED.value: "on the node promised by preemption",
+    Grade.NOMINATED.value: "on the nominated node",
     Grade.PREEMPTS.value: "make room by the same evictions",
     REFUSED: "fit on no node, and have none",
 }

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from ksched_cli.analysis.audit import LACKS_NOTICES, Audit, audit
+from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import OrderSource
-from ksched_cli.analysis.history import read_history
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.state import ClusterState
@@ -23,8 +23,8 @@ Config = dict[str, Any] | None
 
 
 def audited(before: ClusterState, after: ClusterState, config: Config = None) -> Audit:
-    history = read_history(before, after, simulation(before, config).frameworks)
-    return audit(lambda: simulation(history.state, config), history)
+    decision_log = read_decision_log(before, after, simulation(before, config).frameworks)
+    return audit(lambda: simulation(decision_log.state, config), decision_log)
 
 
 def test_victims_stay_until_the_log_says_that_they_left() -> None:
@@ -47,8 +47,8 @@ def test_victims_stay_until_the_log_says_that_they_left() -> None:
         LogLine(LogEvent.DEPARTURE, "default/v"),
         LogLine(LogEvent.ATTEMPT, "default/p"),
     ]
-    history = read_history(before, after, simulation(before).frameworks, log)
-    answer = audit(lambda: simulation(history.state), history)
+    decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
+    answer = audit(lambda: simulation(decision_log.state), decision_log)
     assert (answer.differences, answer.order) == ((), OrderSource.LOG)
     assert dict(answer.grades) == {"preempts": 1, "best": 1, "nominated": 1}
 
@@ -75,14 +75,14 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
         LogLine(LogEvent.ATTEMPT, "default/p"),
     ]
     for lines, differences in ((log, 0), (log[1:], 1)):
-        history = read_history(before, after, simulation(before).frameworks, lines)
-        answer = audit(partial(simulation, history.state), history)
+        decision_log = read_decision_log(before, after, simulation(before).frameworks, lines)
+        answer = audit(partial(simulation, decision_log.state), decision_log)
         assert len(answer.differences) == differences
 
 
 @pytest.mark.parametrize("has_notices", [True, False])
-def test_without_notices_nothing_is_judged_once_promises_have_changed(has_notices: bool) -> None:
-    """`p` is promised a, then b, though a is still the better one; then `q` goes to c, not d."""
+def test_without_notices_nothing_is_judged_once_nominations_have_changed(has_notices: bool) -> None:
+    """`p` is nominated to a, then b, though a is still better; then `q` goes to c, not d."""
     before = cluster(
         node("a", cpu=2), node("b", cpu=2), node("c", cpu=3), node("d", cpu=4),
         pod("v", cpu=2, node="a"), pod("w", cpu=2, node="b", priority=3),
@@ -96,8 +96,8 @@ def test_without_notices_nothing_is_judged_once_promises_have_changed(has_notice
         *([LogLine(LogEvent.NOTICE, "default/p")] if has_notices else []),
         LogLine(LogEvent.ATTEMPT, "default/q"),
     ]
-    history = read_history(before, after, simulation(before).frameworks, log)
-    answer = audit(lambda: simulation(history.state), history)
+    decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
+    answer = audit(lambda: simulation(decision_log.state), decision_log)
     differ = [item.pod for item in answer.differences]
     assert differ == ["default/p", "default/q"][: 1 + has_notices]
     assert [item.reason for item in answer.unexplained] == [LACKS_NOTICES][has_notices:]

@@ -213,7 +213,7 @@ def test_nominations_of_lesser_pods_on_the_node_would_lapse() -> None:
     assert answer.lapsing_nominations == ("default/lesser",)
 
 
-def test_promised_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
+def test_nominated_pods_are_named_where_the_pod_would_fit_but_for_them() -> None:
     answer = answer_for(
         node("a", cpu=1),
         preemption_pod("low", prio=1, node="a", cpu=1, start=1),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ksched_cli.analysis.judgement import Grade
+from ksched_cli.analysis.decision_verdict import Grade
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod
-from tests.analysis.test_recorded_decisions import following, placement
+from tests.analysis.test_replayed_cluster import following, placement
 from tests.clusters import HOST
 
 

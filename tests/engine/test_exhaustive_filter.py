@@ -36,8 +36,8 @@ def test_a_plugin_that_prefilter_skips_is_not_asked() -> None:
 
 
 def test_nominated_pods_of_higher_priority_take_room_and_are_named() -> None:
-    promised = pod("rival", cpu="1", priority=9, status={"nominatedNodeName": "a"})
-    state = cluster(node("a", cpu="1"), node("b", cpu="1"), promised, pod("p", cpu="1"))
+    nominated = pod("rival", cpu="1", priority=9, status={"nominatedNodeName": "a"})
+    state = cluster(node("a", cpu="1"), node("b", cpu="1"), nominated, pod("p", cpu="1"))
     run = simulation(state)
     run.queue()
     framework = run.frameworks["default-scheduler"]

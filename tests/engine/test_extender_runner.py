@@ -97,8 +97,8 @@ def test_the_nominated_node_is_asked_about_first_and_alone(
     serve: Serve, extended: Extended
 ) -> None:
     server = serve({"/filter": keeping("a", "c")})
-    promised = pod("p", status={"nominatedNodeName": "b"})
-    run, _ = extended(cluster(*NODES, promised), filtering(server))
+    nominated = pod("p", status={"nominatedNodeName": "b"})
+    run, _ = extended(cluster(*NODES, nominated), filtering(server))
     assert run.run().placements == {"default/p": "a"}
     assert [request.data["NodeNames"] for request in server.calls] == [["b"], ["a", "b", "c"]]
 

@@ -135,17 +135,17 @@ def test_a_filter_without_either_form_says_so() -> None:
     assert "Empty has neither filter nor filter_nodes" in error_of(Empty)[0]
 
 
-def test_a_node_promised_to_pods_of_no_lesser_priority_must_have_room_for_them_too() -> None:
+def test_a_node_with_nominated_pods_of_no_lesser_priority_must_have_room_for_them_too() -> None:
     state = cluster(
         node("a", cpu="2"),
         node("b", cpu="2"),
-        pod("promised", cpu="1500m", priority=5),
+        pod("nominated", cpu="1500m", priority=5),
         pod("lesser", cpu="1"),
         pod("greater", cpu="1", priority=10),
     )
     run = simulation(state)
-    run.nominator.nominate(find(run, "promised"), "a")
+    run.nominator.nominate(find(run, "nominated"), "a")
     framework = run.frameworks["default-scheduler"]
     assert run.cycle.attempt(framework, find(run, "lesser")).attempt.detail.feasible == ("b",)
-    # Higher priority takes no notice of the promise; "b" is half full now.
+    # Higher priority takes no notice of the nomination; "b" is half full now.
     assert run.cycle.attempt(framework, find(run, "greater")).attempt.node == "a"

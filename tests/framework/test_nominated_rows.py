@@ -1,4 +1,4 @@
-"""Which rows are promised to pods, and which of these count for another pod."""
+"""Which rows pods are nominated to, and which of these count for another pod."""
 
 import numpy as np
 import pytest
@@ -19,24 +19,24 @@ def run() -> Simulation:
     return run
 
 
-def test_the_promised_rows_among_some_nodes_follow_the_nominator(run: Simulation) -> None:
+def test_the_nominated_rows_among_some_nodes_follow_the_nominator(run: Simulation) -> None:
     nominated, other = NominatedRows(run.snapshot, run.nominator), find(run, "s")
 
-    def promised(nodes: Nodes, pod: PodInfo) -> list[tuple[int, int, list[str]]]:
-        promises = nominated.among(nodes, pod)
-        return [(index, row, [info.name for info in pods]) for index, row, pods in promises]
+    def rows(nodes: Nodes, pod: PodInfo) -> list[tuple[int, int, list[str]]]:
+        nominations = nominated.among(nodes, pod)
+        return [(index, row, [info.name for info in pods]) for index, row, pods in nominations]
 
-    assert promised(Nodes(run.snapshot), other) == [(2, 2, ["p"])]
+    assert rows(Nodes(run.snapshot), other) == [(2, 2, ["p"])]
     some = Nodes(run.snapshot, np.array([3, 2, 1], dtype=np.intp))
-    assert promised(some, other) == [(1, 2, ["p"])]
+    assert rows(some, other) == [(1, 2, ["p"])]
     run.nominator.nominate(find(run, "q"), "d")
-    assert promised(some, other) == [(0, 3, ["q"]), (1, 2, ["p"])]
+    assert rows(some, other) == [(0, 3, ["q"]), (1, 2, ["p"])]
     run.nominator.clear(find(run, "p"))
-    assert promised(some, other) == [(0, 3, ["q"])]
-    assert promised(some, find(run, "r")) == []
+    assert rows(some, other) == [(0, 3, ["q"])]
+    assert rows(some, find(run, "r")) == []
 
 
-def test_promises_to_the_pod_itself_and_to_lesser_pods_do_not_count(run: Simulation) -> None:
+def test_nominations_to_the_pod_itself_and_to_lesser_pods_do_not_count(run: Simulation) -> None:
     nominated = NominatedRows(run.snapshot, run.nominator)
     assert [info.name for info in nominated.pods(2, find(run, "q"))] == ["p"]
     assert nominated.pods(2, find(run, "p")) == []

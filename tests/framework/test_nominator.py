@@ -15,7 +15,7 @@ def pods() -> tuple[PodInfo, PodInfo]:
     return find(run, "p"), find(run, "q")
 
 
-def test_a_pod_is_promised_one_node_at_a_time(pods: tuple[PodInfo, PodInfo]) -> None:
+def test_a_pod_is_nominated_to_one_node_at_a_time(pods: tuple[PodInfo, PodInfo]) -> None:
     nominator = Nominator()
     nominator.nominate(pods[0], "a")
     nominator.nominate(pods[0], "b")
@@ -24,7 +24,7 @@ def test_a_pod_is_promised_one_node_at_a_time(pods: tuple[PodInfo, PodInfo]) -> 
     assert list(nominator.nodes()) == ["b"]
 
 
-def test_pods_promised_a_node_come_in_the_order_of_their_promises(
+def test_pods_come_in_the_order_of_their_nominations(
     pods: tuple[PodInfo, PodInfo],
 ) -> None:
     nominator = Nominator()
@@ -34,7 +34,7 @@ def test_pods_promised_a_node_come_in_the_order_of_their_promises(
     assert [info.name for info in nominator.on_node("a")] == ["q", "p"]
 
 
-def test_a_promise_can_be_taken_back_more_than_once(pods: tuple[PodInfo, PodInfo]) -> None:
+def test_a_nomination_can_be_taken_back_more_than_once(pods: tuple[PodInfo, PodInfo]) -> None:
     nominator = Nominator()
     nominator.nominate(pods[0], "a")
     nominator.clear(pods[0])
@@ -48,24 +48,24 @@ PODS = tuple(simulation(cluster(*(pod(f"p{i}") for i in range(4)))).pending())
 
 
 @given(STEPS)
-def test_every_promise_is_listed_under_its_node_in_order(steps: list[tuple[int, str]]) -> None:
+def test_every_nomination_is_listed_under_its_node_in_order(steps: list[tuple[int, str]]) -> None:
     """A step nominates a pod to a node, or takes its nomination back."""
-    nominator, promises = Nominator(), dict[str, str]()
+    nominator, nominations = Nominator(), dict[str, str]()
     for index, name in steps:
         info, version = PODS[index], nominator.version
-        was_promised = promises.pop(info.name, "")
+        was_nominated = nominations.pop(info.name, "")
         if name:
             nominator.nominate(info, name)
-            promises[info.name] = name
+            nominations[info.name] = name
         else:
             nominator.clear(info)
-        assert (nominator.version > version) == bool(name or was_promised)
-        assert bool(nominator) == bool(promises)
-        assert set(nominator.nodes()) == set(promises.values())
+        assert (nominator.version > version) == bool(name or was_nominated)
+        assert bool(nominator) == bool(nominations)
+        assert set(nominator.nodes()) == set(nominations.values())
         for node_name in "ab":
             assert [pod.name for pod in nominator.on_node(node_name)] == [
-                pod for pod, node in promises.items() if node == node_name
+                pod for pod, node in nominations.items() if node == node_name
             ]
         assert [nominator.node_of(info) for info in PODS] == [
-            promises.get(info.name, "") for info in PODS
+            nominations.get(info.name, "") for info in PODS
         ]

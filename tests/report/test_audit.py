@@ -3,8 +3,8 @@
 import pytest
 
 from ksched_cli.analysis.audit import Audit, Difference
+from ksched_cli.analysis.decision_log import Unexplained
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
-from ksched_cli.analysis.history import Unexplained
 from ksched_cli.report import audit
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.report.schemas import conforms, squeezed

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from ksched_cli.analysis.audit import audit
 from ksched_cli.analysis.capacity import capacity
 from ksched_cli.analysis.compare import Side, compare
+from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
-from ksched_cli.analysis.history import read_history
 from ksched_cli.analysis.named_objects import owners
 from ksched_cli.analysis.pending import pending_report
 from ksched_cli.analysis.preempt import preempt
@@ -115,8 +115,10 @@ def audited(state: ClusterState) -> Render:
     bound = [pod for pod in after.pods if pod.metadata.resource_version]
     wrong = {pod.key: state.nodes[i].name for i, pod in enumerate(bound) if i % 7 == 0}
     pods = [replace(pod, node_name=wrong.get(pod.key, pod.node_name)) for pod in after.pods]
-    history = read_history(state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks)
-    answer = audit(lambda: simulation(history.state), history)
+    decision_log = read_decision_log(
+        state, dataclasses.replace(after, pods=tuple(pods)), run.frameworks
+    )
+    answer = audit(lambda: simulation(decision_log.state), decision_log)
     return lambda limit: audits.table(answer, limit)
 
 

@@ -252,7 +252,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin, PodGroupPostFilterPl
         return cached
 
     def _nominated_rows(self) -> list[int]:
-        """The nodes that are promised to some pod."""
+        """The nodes that some pod is nominated to."""
         row = self._snapshot.row
         return [row[name] for name in self._handle.nominator.nodes() if name in row]
 

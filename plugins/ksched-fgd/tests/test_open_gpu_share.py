@@ -145,12 +145,12 @@ def test_a_preemptor_gets_the_gpus_of_its_victims() -> None:
     assert gpus_of(run) == {"urgent": [1]}
 
 
-def test_what_a_promise_takes_is_left_to_nobody_else() -> None:
+def test_what_a_nomination_takes_is_left_to_nobody_else() -> None:
     """A pod of equal priority is nominated to the node: its GPU counts as taken."""
-    promised = gpu_pod("first", 1000, priority=10)
-    promised["status"]["nominatedNodeName"] = "n"
+    nominated = gpu_pod("first", 1000, priority=10)
+    nominated["status"]["nominatedNodeName"] = "n"
     run = simulation(
-        cluster(gpu_node("n", 1), promised, gpu_pod("other", 1000, priority=10)),
+        cluster(gpu_node("n", 1), nominated, gpu_pod("other", 1000, priority=10)),
         plugins=[OpenGpuShare],
     )
     queue = run.queue()

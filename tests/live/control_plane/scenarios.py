@@ -39,7 +39,7 @@ class Scenario:
     """objects: there before the scheduler starts. config: fields of its configuration.
     meanwhile: what happens while it runs. extender: whether that of the conformance cases runs, at
     the address that takes the place of EXTENDER in the configuration. kwok: whether pods run.
-    verbosity: of the scheduler's log; at 4 it tells when promises are noticed"""
+    verbosity: of the scheduler's log; at 4 it tells when nominations are noticed"""
 
     objects: Callable[[], list[Manifest]]
     config: dict[str, Any] = field(default_factory=dict)

@@ -52,7 +52,7 @@ def _required(rules: dict[str, Any]) -> list[dict[str, Any]]:
     return rules[REQUIRED]
 
 
-def test_the_first_of_a_group_is_no_longer_first_once_another_is_promised_a_place() -> None:
+def test_the_first_of_a_group_is_no_longer_first_once_another_is_nominated() -> None:
     manifests = [*NODES, pod("p", labels={"app": "web"}, affinity=NEAR_WEB), pod("other")]
     manifests += [pod("web", labels={"app": "web"})]
     plugin_run = PluginRun(InterPodAffinity, manifests).pre_filter()

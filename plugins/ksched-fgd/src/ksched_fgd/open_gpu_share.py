@@ -132,7 +132,7 @@ class OpenGpuShare(PreFilterPlugin, PreFilterExtensions, FilterPlugin, ReservePl
         return bool(self._columns.demand(other).gpus.count)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """A pod that is only promised the node is given the GPUs that fit best."""
+        """A pod that is only nominated to the node is given the GPUs that fit best."""
         request = self._columns.demand(added).gpus
         left = self._left(state, Nodes.of(node))[0]
         devices = self._columns.devices(added, node.row)

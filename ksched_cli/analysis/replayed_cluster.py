@@ -22,8 +22,8 @@ from ksched_cli.analysis.decision_order import (
     Placement,
     PreemptionDecision,
 )
-from ksched_cli.analysis.judgement import Grade, Judgement, best_nodes
-from ksched_cli.analysis.promises import Promises
+from ksched_cli.analysis.decision_verdict import DecisionVerdict, Grade, best_nodes
+from ksched_cli.analysis.nominations import Nominations
 from ksched_cli.analysis.sampling import may_be_sampled
 from ksched_cli.analysis.scheduler_log import LogEvent
 from ksched_cli.cluster.objects import Pod
@@ -39,7 +39,7 @@ NO_CANDIDATES = "preemption: 0/"
 
 
 @dataclass(slots=True)
-class FollowedCluster:
+class ReplayedCluster:
     """A cluster that follows the real one.
 
     simulation: has not run, and does not run
@@ -58,11 +58,11 @@ class FollowedCluster:
     leaving: set[str] = field(default_factory=set)
     follows_statuses: bool = False
     bound: set[str] = field(default_factory=set)
-    promises: Promises = field(init=False)
+    nominations: Nominations = field(init=False)
     _infos: dict[str, PodInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.promises = Promises(self.simulation.nominator)
+        self.nominations = Nominations(self.simulation.nominator)
 
     def info(self, pod: Pod) -> PodInfo:
         """The one of the pod."""
@@ -73,83 +73,83 @@ class FollowedCluster:
 
     # -- judging ----------------------------------------------------------------------------------
 
-    def judge(self, placement: Placement) -> Judgement:
+    def judge(self, placement: Placement) -> DecisionVerdict:
         """Changes nothing but where the sampled search starts."""
         simulation, pod = self.simulation, self.info(placement.pod)
         framework = simulation.frameworks[pod.spec.scheduler_name]
         row = simulation.snapshot.row[placement.node]
         if self.follows_statuses:
-            self.promises.begin(pod)
+            self.nominations.begin(pod)
         if simulation.nominator.node_of(pod):
             evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
             if evaluation.feasible.indices().tolist() == [row]:
-                return Judgement(Grade.NOMINATED, evaluation, (placement.node,))
+                return DecisionVerdict(Grade.NOMINATED, evaluation, (placement.node,))
         evaluation = simulation.pipeline.evaluate(framework, pod, Mode.RANKED)
         if evaluation.error:
-            return Judgement(None, evaluation, reason=evaluation.error)
+            return DecisionVerdict(None, evaluation, reason=evaluation.error)
         expected = best_nodes(evaluation)
         if placement.node in expected:
             grade = Grade.BEST if len(expected) == 1 else Grade.TIED
-            return Judgement(grade, evaluation, expected)
+            return DecisionVerdict(grade, evaluation, expected)
         if may_be_sampled(simulation, evaluation, row, parallel=self.parallel):
-            return Judgement(Grade.SAMPLED, evaluation, expected)
-        return Judgement(None, evaluation, expected)
+            return DecisionVerdict(Grade.SAMPLED, evaluation, expected)
+        return DecisionVerdict(None, evaluation, expected)
 
-    def judge_preemption(self, decision: PreemptionDecision) -> Judgement:
+    def judge_preemption(self, decision: PreemptionDecision) -> DecisionVerdict:
         """Changes nothing. victims: empty where it is not known which pods left for the pod"""
         simulation, pod = self.simulation, self.info(decision.pod)
         framework = simulation.frameworks[pod.spec.scheduler_name]
         if self.follows_statuses:
-            self.promises.begin(pod)
+            self.nominations.begin(pod)
         evaluation = simulation.pipeline.evaluate(framework, pod, Mode.SAMPLED)
         if evaluation.error:
-            return Judgement(None, evaluation, reason=evaluation.error)
+            return DecisionVerdict(None, evaluation, reason=evaluation.error)
         expected = best_nodes(evaluation)
         if expected:
-            return Judgement(None, evaluation, expected, "it fits without evictions")
+            return DecisionVerdict(None, evaluation, expected, "it fits without evictions")
         _, status, preemption = simulation.pipeline.post_filter(evaluation)
         if preemption is None or not preemption.node:
-            return Judgement(None, evaluation, reason=status.message or "it may not preempt")
+            return DecisionVerdict(None, evaluation, reason=status.message or "it may not preempt")
         expected = preemption.ties or (preemption.node,)
         victims = preemption.candidates.get(decision.node)
         if decision.node not in expected or victims is None:
-            return Judgement(None, evaluation, expected, "other nodes are better to make room on")
+            return DecisionVerdict(
+                None, evaluation, expected, "other nodes are better to make room on"
+            )
         keys = tuple(sorted(victim.key for victim in victims.pods))
         # The event of a pod that is evicted for two others names the first alone.
         missing = set(keys).difference(decision.victims, self.leaving)
         names_victims = bool(decision.victims or self.leaving)
         if names_victims and (missing or not set(decision.victims) <= set(keys)):
             reason = f"it would evict {', '.join(keys)}"
-            return Judgement(None, evaluation, expected, reason)
-        return Judgement(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
+            return DecisionVerdict(None, evaluation, expected, reason)
+        return DecisionVerdict(Grade.PREEMPTS, evaluation, expected, preemption=preemption)
 
-    def judge_with_notices(self, decision: PreemptionDecision) -> Judgement | None:
-        """With promises as they became while the attempt ran: kube-scheduler reads them node by
+    def judge_with_notices(self, decision: PreemptionDecision) -> DecisionVerdict | None:
+        """With nominations as they became while the attempt ran: kube-scheduler reads them node by
         node, not once when it begins. None where that does not help."""
         own = decision.pod.uid
         pods = [self.info(pod) for pod in decision.noticed_meanwhile if pod.uid != own]
         for count in range(1, len(pods) + 1):
-            with self.promises.noticed_ahead(pods[:count]):
-                judgement = self.judge_preemption(decision)
-            if judgement.grade is not None:
-                return judgement
+            with self.nominations.noticed_ahead(pods[:count]):
+                verdict = self.judge_preemption(decision)
+            if verdict.grade is not None:
+                return verdict
         return None
 
     # -- following --------------------------------------------------------------------------------
 
-    def place(self, placement: Placement, judgement: Judgement | None) -> None:
-        """Puts the pod on its real node. judgement: on the cluster as it is now"""
+    def place(self, placement: Placement, verdict: DecisionVerdict | None) -> None:
+        """Puts the pod on its real node. verdict: on the cluster as it is now"""
         simulation, pod = self.simulation, self.info(placement.pod)
         self.bound.add(pod.uid)
         row = simulation.snapshot.row[placement.node]
-        fits = judgement is not None and bool(
-            np.any(judgement.evaluation.feasible.indices() == row)
-        )
-        if judgement is None or not fits:
+        fits = verdict is not None and bool(np.any(verdict.evaluation.feasible.indices() == row))
+        if verdict is None or not fits:
             simulation.nominator.clear(pod)
             simulation.snapshot.add(pod, row)
         else:
-            evaluation = judgement.evaluation
+            evaluation = verdict.evaluation
             record = Attempt(pod.key, pod.spec.scheduler_name, placement.node)
             outcome = simulation.cycle.binding.assume(
                 evaluation.framework, evaluation.state, pod, row, record
@@ -158,36 +158,36 @@ class FollowedCluster:
                 simulation.snapshot.add(pod, row)
             if outcome.waits:
                 simulation.scheduler.waiting[pod.uid] = Entry.alone(pod)
-        is_nominated = judgement is not None and judgement.grade is Grade.NOMINATED
+        is_nominated = verdict is not None and verdict.grade is Grade.NOMINATED
         if self._is_movable(placement) and not is_nominated:
             self.placed.append((placement, row))
         else:
             self.placed.clear()
 
-    def promise(self, decision: PreemptionDecision) -> None:
-        """The node is promised to the pod. The victims leave later, each in a departure of its own;
-        promises to lesser pods lapse."""
+    def nominate(self, decision: PreemptionDecision) -> None:
+        """The pod is nominated to the node. The victims leave later, each in a departure of its
+        own; nominations of lesser pods are cleared."""
         pod = self.info(decision.pod)
-        self.promises.refuse(pod, decision.node, decision.message)
+        self.nominations.refuse(pod, decision.node, decision.message)
         if not self.follows_statuses:
             self._take_back(pod, decision.node)
         self.placed.clear()
 
     def _take_back(self, pod: PodInfo, node: str) -> None:
-        """Promises of the node to less important pods."""
+        """Nominations of less important pods to the node."""
         for other in self.simulation.nominator.on_node(node):
             if other.priority < pod.priority:
-                self.promises.take_back(other)
+                self.nominations.take_back(other)
                 if not self.follows_statuses:
-                    self.promises.notice(other)
+                    self.nominations.notice(other)
 
     def fail(self, attempt: FailedAttempt) -> None:
-        """A promise to the pod lapses when evictions would not help any more."""
+        """The pod's nomination is cleared when evictions would not help any more."""
         pod = self.info(attempt.pod)
         if NO_CANDIDATES in attempt.message:
-            self.promises.refuse(pod, "", attempt.message)
+            self.nominations.refuse(pod, "", attempt.message)
         elif self.follows_statuses:
-            self.promises.refuse(pod, None, attempt.message)
+            self.nominations.refuse(pod, None, attempt.message)
         self.placed.clear()
 
     def follow(self, change: LoggedChange) -> None:
@@ -199,9 +199,9 @@ class FollowedCluster:
         elif change.event is LogEvent.EVICTION:
             self._take_back(pod, change.node)
         elif change.event is LogEvent.WRITING:
-            self.promises.write(pod)
+            self.nominations.write(pod)
         elif pod.uid not in self.bound:
-            self.promises.notice(pod)
+            self.nominations.notice(pod)
 
     def _renew(self, pod: PodInfo, change: LoggedChange) -> None:
         """A pod that changes, or is noticed where it was placed, becomes the last of its node."""
@@ -225,7 +225,7 @@ class FollowedCluster:
         self.placed.clear()
 
     def make_room(self, decision: PreemptionDecision) -> None:
-        """The victims that are there leave, and the node is promised to the pod; nothing where an
+        """The victims that are there leave, and the pod is nominated to the node; nothing where an
         event names a node that the state has not."""
         simulation = self.simulation
         row = simulation.snapshot.row.get(decision.node)
@@ -241,10 +241,10 @@ class FollowedCluster:
 
     # -- the order --------------------------------------------------------------------------------
 
-    def place_later(self, placement: Placement, coming: Sequence[object]) -> list[Judgement]:
+    def place_later(self, placement: Placement, coming: Sequence[object]) -> list[DecisionVerdict]:
         """Places the pod after some of those that come next, if it is ksched's choice there.
 
-        Returns the judgements of these, which are placed too, and of the pod; none where that does
+        Returns the verdicts of these, which are placed too, and of the pod; none where that does
         not help.
         """
         snapshot = self.simulation.snapshot
@@ -265,36 +265,36 @@ class FollowedCluster:
             snapshot.remove(self.info(other.pod), row)
         if not agrees:
             return []
-        judgements = []
+        verdicts = []
         for other in (*(other for other, _ in moved), placement):
-            judgements.append(self.judge(other))
-            self.place(other, judgements[-1])
+            verdicts.append(self.judge(other))
+            self.place(other, verdicts[-1])
         self.shifted += 1
-        return judgements
+        return verdicts
 
-    def place_earlier(self, placement: Placement) -> Judgement | None:
+    def place_earlier(self, placement: Placement) -> DecisionVerdict | None:
         """Places the pod before some of those that came last, if it is ksched's choice there and
         theirs remain so."""
         row = self.simulation.snapshot.row[placement.node]
 
-        def judge() -> Judgement:
+        def judge() -> DecisionVerdict:
             return self.judge(placement)
 
-        def trial(_: Judgement) -> Callable[[], None]:
+        def trial(_: DecisionVerdict) -> Callable[[], None]:
             pod = self.info(placement.pod)
             self.simulation.snapshot.add(pod, row)
             return lambda: self.simulation.snapshot.remove(pod, row)
 
         return self._earlier(placement, judge, trial, lambda judged: self.place(placement, judged))
 
-    def make_room_earlier(self, decision: PreemptionDecision) -> Judgement | None:
+    def make_room_earlier(self, decision: PreemptionDecision) -> DecisionVerdict | None:
         """As place_earlier."""
         simulation = self.simulation
         row = simulation.snapshot.row.get(decision.node)
         if row is None:
             return None
 
-        def trial(_: Judgement) -> Callable[[], None]:
+        def trial(_: DecisionVerdict) -> Callable[[], None]:
             keys = set(decision.victims)
             victims = [pod for pod in simulation.snapshot.pods[row] if pod.key in keys]
             for victim in victims:
@@ -322,28 +322,28 @@ class FollowedCluster:
     def _earlier(
         self,
         decision: Placement | PreemptionDecision,
-        judge: Callable[[], Judgement],
-        trial: Callable[[Judgement], Callable[[], None]],
-        commit: Callable[[Judgement], None],
-    ) -> Judgement | None:
+        judge: Callable[[], DecisionVerdict],
+        trial: Callable[[DecisionVerdict], Callable[[], None]],
+        commit: Callable[[DecisionVerdict], None],
+    ) -> DecisionVerdict | None:
         """trial: makes the decision for a while, and returns what takes it back; commit: makes it.
-        Returns the judgement where it is ksched's decision."""
+        Returns the verdict where it is ksched's decision."""
         snapshot = self.simulation.snapshot
         removed: list[tuple[Placement, int]] = []
-        answer: Judgement | None = None
+        answer: DecisionVerdict | None = None
         for other, row in reversed(self.placed[-MAX_SHIFT:]):
             if not self._may_swap(decision, other):
                 break
             snapshot.remove(self.info(other.pod), row)
             removed.insert(0, (other, row))
-            judgement = judge()
-            if judgement.grade is None:
+            verdict = judge()
+            if verdict.grade is None:
                 continue
-            undo = trial(judgement)
+            undo = trial(verdict)
             agree = self._agree_in_order(removed)
             undo()
             if agree:
-                answer = judgement
+                answer = verdict
                 break
         if answer is not None:
             del self.placed[len(self.placed) - len(removed) :]

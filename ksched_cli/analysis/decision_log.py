@@ -59,7 +59,7 @@ class LastRefusal:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class DecisionLog:
     """state:     to begin with; pods that come later are pending in it
     newcomers: pods of the name of another one of the state
     decisions: in their order, as well as `order` tells it
@@ -80,12 +80,12 @@ class History:
     double_allocations: Mapping[str, str]
 
 
-def read_history(
+def read_decision_log(
     before: ClusterState,
     after: ClusterState,
     scheduler_names: Container[str],
     log: Sequence[LogLine] = (),
-) -> History:
+) -> DecisionLog:
     """scheduler_names: of the profiles that are judged. log: the scheduler's"""
     return _Reader(before, after, scheduler_names).read(log)
 
@@ -107,7 +107,7 @@ class _Reader:
         # By UID, as the scheduler was given them.
         self.unplaced: dict[str, Pod] = {}
 
-    def read(self, log: Sequence[LogLine]) -> History:
+    def read(self, log: Sequence[LogLine]) -> DecisionLog:
         for uid, pod in self.pods_after.items():
             earlier = self.pods_before.get(uid)
             if earlier is None or not earlier.node_name:
@@ -123,7 +123,7 @@ class _Reader:
         state, newcomers = self._state()
         if order is OrderSource.LOG:
             state = in_order_of_notices(state, log)
-        return History(
+        return DecisionLog(
             state,
             newcomers,
             tuple(decisions),

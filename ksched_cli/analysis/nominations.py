@@ -1,8 +1,8 @@
-"""The nodes that are promised to pods, as kube-scheduler keeps them.
+"""The nodes that pods are nominated to, as kube-scheduler keeps them.
 
-A promise is in memory at once, and written to the pod's status while the next pods are attempted.
+A nomination is in memory at once, and written to the pod's status while the next pods are tried.
 What the scheduler then notices of the pod takes the place of what is in memory, though that may be
-newer by now; and a promise that a more important preemptor takes back lapses only when that is
+newer by now; and a nomination that a more important preemptor clears lapses only when that is
 noticed.
 
 Upstream: pkg/scheduler/backend/queue/nominator.go (AddNominatedPod, UpdateNominatedPod) and
@@ -22,7 +22,7 @@ from ksched_cli.framework.nominator import Nominator
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A change of a pod's status. node: the promised one, "" for none, None for no change.
+    """A change of a pod's status. node: the nominated one, "" for none, None for no change.
     message: of the refusal, None for no change"""
 
     node: str | None
@@ -77,10 +77,10 @@ class PodStatusCalls:
             self.waiting = None
 
 
-class Promises:
+class Nominations:
     """Follows what a log tells of the pods' statuses.
 
-    have_changed: whether a pod has lost a promise, or got another, without being placed
+    have_changed: whether a pod has lost a nomination, or got another, without being placed
     """
 
     def __init__(self, nominator: Nominator) -> None:
@@ -96,18 +96,18 @@ class Promises:
         return calls
 
     def refuse(self, pod: PodInfo, node: str | None, message: str) -> None:
-        """An attempt ended. node: the one promised, "" for none, None to leave the status as it is:
-        what is in memory becomes what was noticed."""
+        """An attempt ended. node: the nominated one, "" for none, None to leave the status as it
+        is: what is in memory becomes what was noticed."""
         calls = self._calls_of(pod)
-        self._promise(pod, (calls.noticed.node if node is None else node) or "")
+        self._nominate(pod, (calls.noticed.node if node is None else node) or "")
         calls.enqueue(Patch(node, message))
 
     def begin(self, pod: PodInfo) -> None:
-        """An attempt begins: the pod's own promise is the one in its status."""
-        self._promise(pod, self._calls_of(pod).noticed.node or "")
+        """An attempt begins: the pod's own nomination is the one in its status."""
+        self._nominate(pod, self._calls_of(pod).noticed.node or "")
 
     def take_back(self, pod: PodInfo) -> None:
-        """A more important pod is promised the node."""
+        """A more important pod is nominated to the node."""
         calls = self._calls_of(pod)
         is_waiting = calls.waiting is not None
         calls.enqueue(Patch("", None))
@@ -126,11 +126,11 @@ class Promises:
         earlier = calls.noticed.node
         calls.notice()
         if earlier or calls.noticed.node:
-            self._promise(pod, calls.noticed.node or "")
+            self._nominate(pod, calls.noticed.node or "")
 
     @contextmanager
     def noticed_ahead(self, pods: Sequence[PodInfo]) -> Iterator[None]:
-        """Promises are meanwhile as they will be once these have been noticed."""
+        """Nominations are meanwhile as they will be once these have been noticed."""
         nominator, counts = self._nominator, Counter[str]()
         before = {pod.uid: (pod, nominator.node_of(pod)) for pod in pods}
         for pod in pods:
@@ -144,7 +144,7 @@ class Promises:
             for pod, node in before.values():
                 nominator.renew(pod, node)
 
-    def _promise(self, pod: PodInfo, node: str) -> None:
+    def _nominate(self, pod: PodInfo, node: str) -> None:
         if self._nominator.node_of(pod) not in ("", node):
             self.have_changed = True
         self._nominator.renew(pod, node)

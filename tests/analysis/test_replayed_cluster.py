@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from ksched_cli.analysis.decision_order import Placement, PreemptionDecision
-from ksched_cli.analysis.judgement import Grade
-from ksched_cli.analysis.recorded_decisions import FollowedCluster
+from ksched_cli.analysis.decision_verdict import Grade
+from ksched_cli.analysis.replayed_cluster import ReplayedCluster
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.testing import cluster, node, pod, simulation
 
@@ -16,10 +16,10 @@ IN_ORDER = {
 }
 
 
-def following(state: ClusterState, *, parallel: bool = True) -> FollowedCluster:
+def following(state: ClusterState, *, parallel: bool = True) -> ReplayedCluster:
     run = simulation(state, IN_ORDER)
     run.queue()
-    return FollowedCluster(run, parallel)
+    return ReplayedCluster(run, parallel)
 
 
 def placement(state: ClusterState, name: str, on: str, time: float = 0) -> Placement:
@@ -35,19 +35,19 @@ def test_the_one_best_node_is_best() -> None:
 
 def test_one_of_several_best_nodes_is_tied() -> None:
     state = cluster(node("a"), node("b"), pod("p"))
-    judgement = following(state).judge(placement(state, "p", "b"))
-    assert (judgement.grade, judgement.expected) == (Grade.TIED, ("a", "b"))
+    verdict = following(state).judge(placement(state, "p", "b"))
+    assert (verdict.grade, verdict.expected) == (Grade.TIED, ("a", "b"))
 
 
 def test_a_node_that_does_not_fit_is_never_right() -> None:
     state = cluster(node("a", taints=["x:NoSchedule"]), pod("p"))
-    judgement = following(state).judge(placement(state, "p", "a"))
-    assert (judgement.grade, judgement.expected) == (None, ())
+    verdict = following(state).judge(placement(state, "p", "a"))
+    assert (verdict.grade, verdict.expected) == (None, ())
 
 
-def test_the_node_promised_to_a_pod_is_right_though_others_are_better() -> None:
-    promised = {**pod("p", cpu=1), "status": {"nominatedNodeName": "a"}}
-    state = cluster(node("a", cpu=4), node("b", cpu=8), promised)
+def test_the_nominated_node_of_a_pod_is_right_though_others_are_better() -> None:
+    nominated = {**pod("p", cpu=1), "status": {"nominatedNodeName": "a"}}
+    state = cluster(node("a", cpu=4), node("b", cpu=8), nominated)
     assert following(state).judge(placement(state, "p", "a")).grade is Grade.NOMINATED
 
 
@@ -85,22 +85,22 @@ def test_an_eviction_on_a_worse_node_is_not_right() -> None:
         pod("w", cpu=2, node="b", priority=3),
         pod("p", cpu=2, priority=5),
     )
-    judgement = following(state).judge_preemption(
+    verdict = following(state).judge_preemption(
         PreemptionDecision(state.pods[2], "b", ("default/w",), 0)
     )
-    assert (judgement.grade, judgement.expected) == (None, ("a",))
-    assert judgement.reason == "other nodes are better to make room on"
+    assert (verdict.grade, verdict.expected) == (None, ("a",))
+    assert verdict.reason == "other nodes are better to make room on"
 
 
 def test_an_eviction_for_a_pod_that_fits_is_not_right() -> None:
     state = cluster(node("a"), pod("v", node="a"), pod("p", priority=5))
-    judgement = following(state).judge_preemption(
+    verdict = following(state).judge_preemption(
         PreemptionDecision(state.pods[1], "a", ("default/v",), 0)
     )
-    assert judgement.reason == "it fits without evictions"
+    assert verdict.reason == "it fits without evictions"
 
 
-def test_room_that_is_made_is_promised() -> None:
+def test_a_pod_is_nominated_where_room_is_made() -> None:
     state = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
     run = following(state)
     run.make_room(PreemptionDecision(state.pods[1], "a", ("default/v",), 0))
@@ -153,12 +153,12 @@ def test_decisions_seconds_apart_are_not_swapped() -> None:
     assert following(state).place_later(early, [late]) == []
 
 
-def placed(run: FollowedCluster) -> list[tuple[Any, int]]:
+def placed(run: ReplayedCluster) -> list[tuple[Any, int]]:
     return [(pod, row) for row, pods in enumerate(run.simulation.snapshot.pods) for pod in pods]
 
 
-def test_a_promise_that_lapses_while_a_preemption_is_decided_may_not_count() -> None:
-    """With `q` promised the node, room for both pods would be made on it."""
+def test_a_nomination_that_lapses_while_a_preemption_is_decided_may_not_count() -> None:
+    """With `q` nominated to the node, room for both pods would be made on it."""
     state = cluster(
         node("a", cpu=2),
         pod("v", cpu=1, node="a"),
@@ -166,17 +166,17 @@ def test_a_promise_that_lapses_while_a_preemption_is_decided_may_not_count() -> 
         pod("p", cpu=1, priority=9),
         pod("q", cpu=1, priority=9),
     )
-    follower = FollowedCluster(simulation(state), follows_statuses=True)
+    follower = ReplayedCluster(simulation(state), follows_statuses=True)
     p, q = state.pods[2:]
-    promised, promises = follower.info(q), follower.promises
-    promises.refuse(promised, "a", "no room")
-    promises.write(promised)
-    promises.notice(promised)
-    promises.take_back(promised)
+    nominated, nominations = follower.info(q), follower.nominations
+    nominations.refuse(nominated, "a", "no room")
+    nominations.write(nominated)
+    nominations.notice(nominated)
+    nominations.take_back(nominated)
     decision = PreemptionDecision(p, "a", ("default/v",), 0.0)
     assert follower.judge_preemption(decision).grade is None
     assert follower.judge_with_notices(decision) is None
-    judgement = follower.judge_with_notices(replace(decision, noticed_meanwhile=(q,)))
-    assert judgement is not None
-    assert judgement.grade is Grade.PREEMPTS
+    verdict = follower.judge_with_notices(replace(decision, noticed_meanwhile=(q,)))
+    assert verdict is not None
+    assert verdict.grade is Grade.PREEMPTS
     assert follower.judge_preemption(decision).grade is None

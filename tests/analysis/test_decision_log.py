@@ -5,15 +5,15 @@ from typing import Any
 
 from msgspec import structs
 
+from ksched_cli.analysis.decision_log import (
+    DecisionLog,
+    read_decision_log,
+)
 from ksched_cli.analysis.decision_order import (
     Departure,
     OrderSource,
     Placement,
     PreemptionDecision,
-)
-from ksched_cli.analysis.history import (
-    History,
-    read_history,
 )
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
 from ksched_cli.cluster.objects import Pod
@@ -24,19 +24,19 @@ from tests.analysis.aftermath import bound, preempted, scheduled
 PROFILES = frozenset(("default-scheduler",))
 
 
-def history(before: ClusterState, *pods: Pod, events: tuple[Any, ...] = ()) -> History:
+def decision_log(before: ClusterState, *pods: Pod, events: tuple[Any, ...] = ()) -> DecisionLog:
     """pods: of the second state"""
-    return read_history(before, replace(before, pods=pods, others={"Event": events}), PROFILES)
+    return read_decision_log(before, replace(before, pods=pods, others={"Event": events}), PROFILES)
 
 
-def placed(answer: History) -> list[tuple[str, str]]:
+def placed(answer: DecisionLog) -> list[tuple[str, str]]:
     return [(decision.pod.name, decision.node) for decision in answer.decisions]
 
 
 def test_pods_that_got_a_node_were_placed() -> None:
     before = cluster(node("a"), pod("p"), pod("q"), pod("r", node="a"))
     p, q, r = before.pods
-    answer = history(before, bound(p, "a", 7), q, r)
+    answer = decision_log(before, bound(p, "a", 7), q, r)
     assert placed(answer) == [("p", "a")]
     (placement,) = answer.decisions
     assert placement.pod.node_name == ""
@@ -46,7 +46,7 @@ def test_pods_that_got_a_node_were_placed() -> None:
 def test_the_order_is_that_of_the_resource_versions() -> None:
     before = cluster(node("a"), pod("p"), pod("q"), pod("r"))
     p, q, r = before.pods
-    answer = history(before, bound(p, "a", 30), bound(q, "a", 9), bound(r, "a", 100))
+    answer = decision_log(before, bound(p, "a", 30), bound(q, "a", 9), bound(r, "a", 100))
     assert [name for name, _ in placed(answer)] == ["q", "p", "r"]
     assert answer.order is OrderSource.RESOURCE_VERSIONS
 
@@ -59,7 +59,7 @@ def test_the_order_is_that_of_the_events_once_kubelets_have_written_to_pods() ->
         structs.replace(bound(p, "a", version), status=structs.replace(p.status, phase="Running"))
         for version, p in enumerate((p, q), 1)
     ]
-    answer = history(before, *running, events=events)
+    answer = decision_log(before, *running, events=events)
     assert [name for name, _ in placed(answer)] == ["q", "p"]
     assert answer.order is OrderSource.EVENTS
 
@@ -70,14 +70,14 @@ def test_a_pod_that_its_kubelet_has_written_to_leaves_the_order_of_the_queue() -
     running = structs.replace(
         bound(q, "a", 9), status=structs.replace(q.status, phase="Running", start_time="")
     )
-    answer = history(before, bound(p, "a", 3), running)
+    answer = decision_log(before, bound(p, "a", 3), running)
     assert [name for name, _ in placed(answer)] == ["q", "p"]
     assert answer.order is OrderSource.QUEUE
 
 
 def test_a_pod_that_came_later_is_pending_at_first() -> None:
     before, later = cluster(node("a")), cluster(node("a"), pod("p"))
-    answer = history(before, bound(later.pods[0], "a", 3))
+    answer = decision_log(before, bound(later.pods[0], "a", 3))
     assert placed(answer) == [("p", "a")]
     assert [p.node_name for p in answer.state.pods] == [""]
 
@@ -85,7 +85,7 @@ def test_a_pod_that_came_later_is_pending_at_first() -> None:
 def test_a_pod_that_had_gates_is_as_it_was_without_them() -> None:
     before = cluster(node("a"), pod("p", gates=("wait",), labels={"old": "yes"}))
     opened = cluster(node("a"), pod("p", labels={"new": "yes"})).pods[0]
-    answer = history(before, bound(opened, "a", 3))
+    answer = decision_log(before, bound(opened, "a", 3))
     (placement,) = answer.decisions
     assert placement.pod.metadata.labels == {"new": "yes"}
     assert not placement.pod.spec.scheduling_gates
@@ -96,7 +96,7 @@ def test_a_pod_of_a_name_that_was_there_before_is_a_newcomer() -> None:
     again = structs.replace(
         before.pods[0], metadata=structs.replace(before.pods[0].metadata, uid="2")
     )
-    answer = history(before, bound(again, "a", 3))
+    answer = decision_log(before, bound(again, "a", 3))
     assert [p.uid for p in answer.newcomers] == ["2"]
     assert answer.departed == {"default/p": "a"}
 
@@ -112,7 +112,7 @@ def test_evictions_for_one_pod_are_a_decision() -> None:
         preempted(first, p, "a", 5),
         scheduled(p, "a", 7),
     )
-    answer = history(before, bound(p, "a", 7), bound(q, "a", 9), events=events)
+    answer = decision_log(before, bound(p, "a", 7), bound(q, "a", 9), events=events)
     preemption, *placements = answer.decisions
     assert isinstance(preemption, PreemptionDecision)
     assert (preemption.pod.name, preemption.victims) == ("p", ("default/v1", "default/v2"))
@@ -125,25 +125,27 @@ def test_pods_that_left_are_departed() -> None:
     finished = structs.replace(
         before.pods[1], status=structs.replace(before.pods[1].status, phase="Succeeded")
     )
-    assert history(before, finished).departed == {"default/p": "a", "default/q": "a"}
+    assert decision_log(before, finished).departed == {"default/p": "a", "default/q": "a"}
 
 
 def test_a_pod_that_was_bound_and_is_gone_again_is_placed_where_its_event_says() -> None:
     before = cluster(node("a"), pod("p"))
-    answer = history(before, events=(scheduled(before.pods[0], "a", 3),))
+    answer = decision_log(before, events=(scheduled(before.pods[0], "a", 3),))
     assert placed(answer) == [("p", "a")]
     assert answer.departed == {"default/p": "a"}
 
 
 def test_a_pod_that_waited_and_is_gone_without_an_event_is_unexplained() -> None:
-    (unexplained,) = history(cluster(node("a"), pod("p"))).unexplained
+    (unexplained,) = decision_log(cluster(node("a"), pod("p"))).unexplained
     assert unexplained.pod == "default/p"
     assert "no event tells" in unexplained.reason
 
 
 def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
     ghost = cluster(pod("ghost")).pods[0]
-    (unexplained,) = history(cluster(node("a")), events=(scheduled(ghost, "a", 1),)).unexplained
+    (unexplained,) = decision_log(
+        cluster(node("a")), events=(scheduled(ghost, "a", 1),)
+    ).unexplained
     assert unexplained.pod == "default/ghost"
     assert unexplained.reason == "it was created, bound to a, and is gone again"
 
@@ -151,20 +153,20 @@ def test_a_pod_that_only_an_event_tells_of_is_unexplained() -> None:
 def test_an_eviction_for_a_pod_that_is_not_there_leaves_the_victim_departed() -> None:
     before = cluster(node("a"), pod("v", node="a"))
     ghost = cluster(pod("ghost")).pods[0]
-    answer = history(before, events=(preempted(before.pods[0], ghost, "a", 1),))
+    answer = decision_log(before, events=(preempted(before.pods[0], ghost, "a", 1),))
     assert answer.departed == {"default/v": "a"}
     assert "in neither state" in answer.unexplained[0].reason
 
 
 def test_a_pod_on_a_node_that_is_not_there_is_unexplained() -> None:
     before = cluster(node("a"), pod("p"))
-    (unexplained,) = history(before, bound(before.pods[0], "b", 3)).unexplained
+    (unexplained,) = decision_log(before, bound(before.pods[0], "b", 3)).unexplained
     assert unexplained.reason == "b is not among the nodes of the first state"
 
 
 def test_pods_of_other_schedulers_are_placed_but_not_judged() -> None:
     before = cluster(node("a"), pod("p", profile="other"))
-    (placement,) = history(before, bound(before.pods[0], "a", 3)).decisions
+    (placement,) = decision_log(before, bound(before.pods[0], "a", 3)).decisions
     assert isinstance(placement, Placement)
     assert not placement.judged
 
@@ -174,7 +176,7 @@ def test_nodes_that_changed_are_listed_with_what_changed() -> None:
     after = cluster(
         node("a", taints=["x:NoSchedule"]), node("b", labels={"x": "y"}), node("c"), node("e")
     )
-    changed = read_history(before, after, PROFILES).changed_nodes
+    changed = read_decision_log(before, after, PROFILES).changed_nodes
     assert changed == {
         "a": "its taints",
         "b": "its labels",
@@ -191,9 +193,9 @@ def test_claims_that_came_later_are_not_allocated_at_first() -> None:
         "spec": {},
         "status": {"allocation": {}, "reservedFor": [{"resource": "pods", "name": "p"}]},
     }
-    answer = read_history(cluster(node("a")), cluster(node("a"), claim), PROFILES)
+    answer = read_decision_log(cluster(node("a")), cluster(node("a"), claim), PROFILES)
     assert answer.state.resource_claims["default", "c"].status.allocation is None
-    unchanged = read_history(cluster(claim), cluster(claim), PROFILES).state
+    unchanged = read_decision_log(cluster(claim), cluster(claim), PROFILES).state
     assert unchanged.resource_claims["default", "c"].status.allocation is not None
 
 
@@ -209,7 +211,7 @@ def test_a_log_has_the_order_and_when_pods_left() -> None:
         LogLine(LogEvent.DEPARTURE, "default/v"),
         LogLine(LogEvent.ATTEMPT, "default/p"),
     ]
-    answer = read_history(before, after, PROFILES, log)
+    answer = read_decision_log(before, after, PROFILES, log)
     assert answer.order is OrderSource.LOG
     assert [(type(decision), decision.pod.name) for decision in answer.decisions] == [
         (PreemptionDecision, "p"),
@@ -223,7 +225,7 @@ def test_a_pod_that_left_at_a_time_in_the_log_is_not_departed_nobody_knows_when(
     before = cluster(node("a"), pod("v", node="a"), pod("p"))
     p = before.pods[1]
     log = [LogLine(LogEvent.ATTEMPT, "default/p"), LogLine(LogEvent.DEPARTURE, "default/v")]
-    answer = read_history(before, replace(before, pods=(bound(p, "a", 3),)), PROFILES, log)
+    answer = read_decision_log(before, replace(before, pods=(bound(p, "a", 3),)), PROFILES, log)
     assert answer.departed == {}
 
 
@@ -231,4 +233,4 @@ def test_a_log_without_an_attempt_of_a_placed_pod_is_not_used() -> None:
     before = cluster(node("a"), pod("p"))
     after = replace(before, pods=(bound(before.pods[0], "a", 3),))
     log = [LogLine(LogEvent.ATTEMPT, "default/other")]
-    assert read_history(before, after, PROFILES, log).order is OrderSource.RESOURCE_VERSIONS
+    assert read_decision_log(before, after, PROFILES, log).order is OrderSource.RESOURCE_VERSIONS

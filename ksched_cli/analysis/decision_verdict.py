@@ -16,7 +16,7 @@ class Grade(Enum):
 
     BEST: the one best node, or the only one that fits
     TIED: one of several that are equally good
-    NOMINATED: the node that had been promised to the pod
+    NOMINATED: the node that the pod was nominated to
     SAMPLED: worse than the best of all, but the best of nodes that may have been looked at
     PREEMPTS: room is made where ksched would make it, by evicting the same pods
     """
@@ -29,7 +29,7 @@ class Grade(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class DecisionVerdict:
     """grade: None where ksched would not have decided so. expected: the nodes it might have taken,
     by name. reason: why the real choice cannot be its, where that is not a matter of scores."""
 
