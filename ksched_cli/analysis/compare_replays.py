@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ksched_cli.analysis.replay_figures import wait_of
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.differences import NamedRun
@@ -27,22 +28,19 @@ class ReplaySide:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """A pod that was placed elsewhere, at another time, or not on every side. records: per side;
-    None where there was no such pod"""
+    """A pod that was placed elsewhere, at another time, or not on every side.
+
+    records: per side; None where there was no such pod
+    waited:  per side, microseconds from its arrival to its placement, or so far where it still
+             waits; None where it did neither
+    """
 
     pod: str
     records: tuple[PodRecord | None, ...]
-
-    @property
-    def waited(self) -> tuple[int | None, ...]:
-        """Per side, microseconds from its arrival to its placement; None without one."""
-        return tuple(
-            None if record is None or record.placed is None else record.placed - record.queued
-            for record in self.records
-        )
+    waited: tuple[int | None, ...]
 
     def delay(self, side: int) -> int:
-        """How much longer it waited on a side than on the first; 0 where it has no node on one of
+        """How much longer it waited on a side than on the first; 0 where it did not wait on one of
         them."""
         first, other = self.waited[0], self.waited[side]
         return 0 if first is None or other is None else other - first
@@ -72,9 +70,14 @@ def compare_replays(sides: Sequence[ReplaySide]) -> ReplayComparison:
         first, *others = map(_placement, records)
         differs = [False, *(other != first for other in others)]
         if any(differs):
-            differences.append(ReplayDifference(pod, records))
+            waited = tuple(map(_waited, records, sides))
+            differences.append(ReplayDifference(pod, records, waited))
         differing = [count + each for count, each in zip(differing, differs, strict=True)]
     return ReplayComparison(tuple(sides), tuple(differing), tuple(differences), len(pods))
+
+
+def _waited(record: PodRecord | None, side: ReplaySide) -> int | None:
+    return None if record is None else wait_of(record, side.replay.clock.now)
 
 
 def _placement(record: PodRecord | None) -> tuple[object, ...] | None:

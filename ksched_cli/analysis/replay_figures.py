@@ -1,25 +1,26 @@
 """The figures of a replay that has ended: waits, completion times, node-hours.
 
 They are exact: times are counted in microseconds, maxima are of all moments, nothing is sampled.
+Replay, compare, sweep, tune and test take theirs from here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from math import ceil, inf
+from math import ceil
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
+from ksched_cli.analysis.usage_over_time import DIGITS, UsageOverTime
+from ksched_cli.engine.replay.history import Waits
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.kube.time import SECOND
 
 _HOUR = 3_600 * SECOND
-DIGITS = 6
-
 
 Seconds = Annotated[float, Meta(ge=0, le=1e300)]
 
@@ -32,6 +33,27 @@ class Durations(Struct, frozen=True):
     p90: Seconds
     p99: Seconds
     max: Seconds
+
+
+class WaitingTimes(Durations, frozen=True, rename="camel"):
+    """How long pods waited for a node; a pod that still waits at the end counts with the time so
+    far.
+
+    pods:          of which these are the times; without any all figures are 0
+    still_waiting: how many of them have no node yet
+    """
+
+    pods: int
+    still_waiting: int
+
+
+class WaitingGroups(Struct, frozen=True):
+    """Waiting times of all pods, and of those of one priority, namespace or controller."""
+
+    all: WaitingTimes
+    priority: dict[str, WaitingTimes]
+    namespace: dict[str, WaitingTimes]
+    owner: dict[str, WaitingTimes]
 
 
 class ReplayFigures(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -70,33 +92,61 @@ class ReplayRecord:
         return cls(replay, (*departed, *replay.log.live.values()))
 
 
-def replay_figures(record: ReplayRecord) -> ReplayFigures:
-    """The figures of a replay."""
-    replay, records = record.replay, record.pods
-    now = replay.clock.now
-    waits = [wait for record in records if (wait := wait_of(record, now)) is not None]
-    unplaced = [
-        record.ended - record.queued
-        for record in records
-        if record.placed is None and record.ended is not None and record.attempts
-    ]
-    completions = [
-        record.ended - record.queued
-        for record in records
-        if record.placed is not None
-        and record.ended is not None
-        and record.outcome is PodOutcome.ENDED
-    ]
-    nodes_used, used = _node_use(chain(_stays(records), _undisturbed(replay)), now)
+def replay_figures(replay: Replay, usage: UsageOverTime | None = None) -> ReplayFigures:
+    """The figures of a replay. usage: of it, where it is at hand"""
+    usage = usage or UsageOverTime(replay)
+    completions = replay.log.completions
     return ReplayFigures(
-        round((sum(waits) + sum(unplaced)) / _HOUR, DIGITS),
-        round(replay.nodes.node_time_until(now) / _HOUR, DIGITS),
-        round(used / _HOUR, DIGITS),
-        nodes_used,
-        replay.log.counts.ended,
-        durations(waits) if waits else None,
-        durations(completions) if completions else None,
+        pending_hours=_hours(usage.pending_time),
+        node_hours=_hours(replay.nodes.node_time_until(replay.clock.now)),
+        used_node_hours=_hours(usage.time_of(usage.nodes_used)),
+        nodes_used=int(usage.nodes_used.max()),
+        ended=replay.log.counts.ended,
+        wait=durations(waits) if (waits := _all(*_waits(replay))) else None,
+        job_completion_time=durations(completions) if completions else None,
     )
+
+
+def _hours(time: int) -> float:
+    return round(time / _HOUR, DIGITS)
+
+
+def waiting_groups(replay: Replay) -> WaitingGroups:
+    """Of the pods that were placed, and of those that still wait and are not gated."""
+    placed, waiting = _waits(replay)
+
+    def groups(name: str) -> dict[str, WaitingTimes]:
+        before, still = getattr(placed, name), getattr(waiting, name)
+        return {
+            key: _waiting_times(
+                (*before.get(key, ()), *still.get(key, ())), len(still.get(key, ()))
+            )
+            for key in before | still
+        }
+
+    return WaitingGroups(
+        _waiting_times(_all(placed, waiting), len(_all(waiting))),
+        *(groups(name) for name in ("priority", "namespace", "owner")),
+    )
+
+
+def _waits(replay: Replay) -> tuple[Waits, Waits]:
+    """Of pods that were placed, and of pods that wait so far."""
+    waiting = Waits()
+    for record in replay.log.live.values():
+        if record.outcome is PodOutcome.PENDING:
+            waiting.add(record, replay.clock.now - record.queued)
+    return replay.log.waits, waiting
+
+
+def _all(*waits: Waits) -> list[int]:
+    """Of all pods: each has a namespace."""
+    return [time for each in waits for times in each.namespace.values() for time in times]
+
+
+def _waiting_times(times: Sequence[int], waiting: int) -> WaitingTimes:
+    figures = durations(times) if times else Durations(0, 0, 0, 0, 0)
+    return WaitingTimes(**asdict(figures), pods=len(times), still_waiting=waiting)
 
 
 def wait_of(record: PodRecord, now: int) -> int | None:
@@ -114,55 +164,3 @@ def durations(times: Sequence[int]) -> Durations:
     mean = sum(ordered) / len(ordered)
     seconds = (round(time / SECOND, DIGITS) for time in (mean, *shares, ordered[-1]))
     return Durations(*seconds)
-
-
-# -- nodes in use ---------------------------------------------------------------------------------
-
-# A pod's stay on a node: the node, its begin, and its end; None where the pod is still there.
-Stay = tuple[str, int, int | None]
-
-
-def _stays(records: Iterable[PodRecord]) -> Iterator[Stay]:
-    for record in records:
-        begin = record.queued if record.was_bound else record.placed
-        if begin is not None:
-            yield record.node, begin, record.ended
-
-
-def _undisturbed(replay: Replay) -> Iterator[Stay]:
-    """Pods that ran all the time have no record."""
-    for key, pod in replay.cluster.bound.items():
-        if key not in replay.log.live:
-            yield pod.pod.node_name, 0, None
-
-
-def _node_use(stays: Iterable[Stay], now: int) -> tuple[int, int]:
-    """The most nodes with pods at one moment, and the time that nodes had pods, added up."""
-    by_node: dict[str, list[tuple[int, float]]] = {}
-    for node, begin, end in stays:
-        if end is None or end > begin:
-            by_node.setdefault(node, []).append((begin, inf if end is None else end))
-    changes: list[tuple[float, int]] = []
-    time = 0
-    for spans in by_node.values():
-        for begin, until in _united(spans):
-            changes += ((begin, 1), (until, -1))
-            time += int(min(until, now)) - begin
-    most = count = 0
-    for _, change in sorted(changes):  # what ends at a moment ends before anything begins
-        count += change
-        most = max(most, count)
-    return most, time
-
-
-def _united(spans: list[tuple[int, float]]) -> Iterator[tuple[int, float]]:
-    """Spans of time without those between which there is no gap."""
-    spans.sort()
-    begin, end = spans[0]
-    for other_begin, other_end in spans[1:]:
-        if other_begin > end:
-            yield begin, end
-            begin = other_begin
-            end = other_end
-        end = max(end, other_end)
-    yield begin, end

@@ -42,7 +42,7 @@ SaveState = Annotated[
 Usage = Annotated[
     bool,
     typer.Option(
-        "--usage", help="With -o csv: a line per sample of the cluster over time, not per pod."
+        "--usage", help="With -o csv: a line per moment at which something happened, not per pod."
     ),
 ]
 CheckpointFile = Annotated[
@@ -201,6 +201,7 @@ def _report(
         table=lambda: renderer.table(run, limit(options.everything)),
         names=run.pending,
         headline=lambda: renderer.headline(run),
+        figures=lambda: {"start": run.options.start},
         texts={
             Form.CSV: lambda: (
                 renderer.usage_csv(run) if options.usage else renderer.csv_text(pods())

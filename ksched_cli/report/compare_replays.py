@@ -8,6 +8,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from ksched_cli.analysis.compare_replays import ReplayComparison, ReplayDifference, ReplaySide
+from ksched_cli.analysis.replay_figures import replay_figures, waiting_groups
+from ksched_cli.analysis.usage_over_time import UsageOverTime
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.kube.time import SECOND
@@ -15,11 +17,12 @@ from ksched_cli.report.compare import because_of
 from ksched_cli.report.node_groups import (
     autoscaler_of,
     hours_text,
+    node_hours_text,
     nodes_of,
     range_text,
     seconds,
 )
-from ksched_cli.report.replay import duration, summary_of, waiting_of
+from ksched_cli.report.replay import duration, summary_of
 from ksched_cli.report.table import (
     GREEN,
     YELLOW,
@@ -56,7 +59,8 @@ def _side(answer: ReplayComparison, index: int) -> dict[str, Any]:
         "kubernetesVersion": side.replay.cluster.configuration.release.version,
         "end": seconds(side.replay.clock.now),
         "summary": summary_of(side.replay),
-        "waiting": waiting_of(side.replay.log.waiting),
+        "waiting": to_builtins(waiting_groups(side.replay).all),
+        "pendingHours": replay_figures(side.replay).pending_hours,
         "nodes": nodes_of(side.replay),
         **({} if scaling is None else {"autoscaler": scaling}),
     }
@@ -112,12 +116,15 @@ def table(answer: ReplayComparison, limit: Limit) -> str:
 
 def _totals(answer: ReplayComparison, limit: Limit) -> str:
     summaries = [summary_of(side.replay) for side in answer.sides]
-    waits = [waiting_of(side.replay.log.waiting) for side in answer.sides]
+    waits = [waiting_groups(side.replay).all for side in answer.sides]
+    usages = [UsageOverTime(side.replay) for side in answer.sides]
     rows = [(key, *(f"{summary[key]:,}" for summary in summaries)) for key in _COUNTS]
     rows += [
-        (f"waited, {name}", *(duration(round(wait[key] * SECOND)) for wait in waits))
+        (f"waited, {name}", *(duration(round(getattr(wait, key) * SECOND)) for wait in waits))
         for name, key in _TIMES
     ]
+    rows.append(("most pending at once", *(f"{usage.pending.max():,}" for usage in usages)))
+    rows.append(("pending-hours", *(hours_text(usage.pending_time) for usage in usages)))
     rows.append(("it took", *(duration(side.replay.clock.now) for side in answer.sides)))
     rows += _node_rows(answer.sides)
     return columns(("", *(side.named.name for side in answer.sides)), rows, limit)
@@ -140,7 +147,7 @@ def _node_rows(sides: Sequence[ReplaySide]) -> list[tuple[str, ...]]:
             (
                 f"node-hours{suffix}",
                 *(
-                    "" if each is None else hours_text(each, end)
+                    "" if each is None else node_hours_text(each, end)
                     for each, end in zip(own, ends, strict=True)
                 ),
             ),
@@ -161,5 +168,7 @@ def _fate(record: PodRecord | None, waited: int | None) -> str:
         return "not there"
     if waited is None:
         return record.outcome.value
+    if record.placed is None:
+        return f"still waits after {duration(waited)}"
     suffix = ", evicted" if record.evicted is not None else ""
     return f"{record.node} after {duration(waited)}{suffix}"

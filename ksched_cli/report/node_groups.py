@@ -85,7 +85,7 @@ def _event(event: ScaleEvent) -> dict[str, Any]:
 def nodes_line(replay: Replay) -> str:
     """As "nodes 5 → 23 → 8, 120.5 node-hours"."""
     counts = replay.nodes
-    return f"nodes {range_text(counts)}, {hours_text(counts, replay.clock.now)} node-hours"
+    return f"nodes {range_text(counts)}, {node_hours_text(counts, replay.clock.now)} node-hours"
 
 
 def range_text(counts: NodeCounts) -> str:
@@ -94,8 +94,14 @@ def range_text(counts: NodeCounts) -> str:
     return " → ".join(f"{number:,}" for number in numbers[: 1 if len(set(numbers)) == 1 else 3])
 
 
-def hours_text(counts: NodeCounts, now: int) -> str:
-    return f"{counts.node_time_until(now) / _HOUR:,.1f}".removesuffix(".0")
+def node_hours_text(counts: NodeCounts, now: int) -> str:
+    return hours_text(counts.node_time_until(now))
+
+
+def hours_text(time: int) -> str:
+    """Of microseconds: 1,234.5, 57 or 0.042."""
+    hours = time / _HOUR
+    return f"{hours:.2g}" if 0 < hours < 1 else f"{hours:,.1f}".removesuffix(".0")
 
 
 def groups_table(replay: Replay, limit: Limit) -> str:
@@ -110,7 +116,7 @@ def groups_table(replay: Replay, limit: Limit) -> str:
             (
                 name,
                 range_text(counts),
-                hours_text(counts, replay.clock.now),
+                node_hours_text(counts, replay.clock.now),
                 f"{changes[ScaleAction.SCALE_UP]:,}",
                 f"{changes[ScaleAction.SCALE_DOWN]:,}",
             )

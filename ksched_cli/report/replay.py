@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import to_builtins
+
+from ksched_cli.analysis.replay_figures import (
+    Durations,
+    WaitingTimes,
+    replay_figures,
+    waiting_groups,
+)
+from ksched_cli.analysis.usage_over_time import UsageOverTime, calendar_steps
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
-from ksched_cli.engine.replay.statistics import UsageSample, WaitingGroups, WaitingTimes
 from ksched_cli.kube.time import SECOND
 from ksched_cli.report.node_groups import (
     autoscaler_of,
     groups_table,
+    hours_text,
     nodes_line,
     nodes_of,
     seconds,
@@ -25,10 +34,9 @@ from ksched_cli.report.node_groups import (
 )
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, paragraph, printable
 
-_SHARES = (0.5, 0.9, 0.99)
-_PERCENTILES = ("p50", "p90", "p99")
-# Rows of the table of usage.
-_STEPS = 12
+# Rows of the table of usage without those of extremes, and points of curves.
+_STEPS = 16
+_POINTS = 1_000
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 CSV_COLUMNS = (
     "pod", "namespace", "owner", "priority", "queued", "firstTried", "placed", "node", "waited",
@@ -40,6 +48,9 @@ def document(
     replay: Replay, name: str, records: Iterable[PodRecord] | None, *, traces: bool = False
 ) -> dict[str, Any]:
     """kind ReplayResult. records: of the pods; None leaves them out"""
+    usage = UsageOverTime(replay)
+    figures = replay_figures(replay, usage)
+    completions = figures.job_completion_time
     result: dict[str, Any] = {
         "apiVersion": "ksched/v1",
         "kind": "ReplayResult",
@@ -47,14 +58,13 @@ def document(
         "start": _moment(replay.clock.start),
         "end": seconds(replay.clock.now),
         "summary": summary_of(replay),
-        "waiting": {
-            "all": waiting_of(replay.log.waiting),
-            "priority": _groups(replay.log.by_priority),
-            "namespace": _groups(replay.log.by_namespace),
-            "owner": _groups(replay.log.by_owner),
-        },
+        "waiting": _waiting(replay),
+        "pendingHours": figures.pending_hours,
+        "jobCompletionTime": None if completions is None else to_builtins(completions),
         "nodes": nodes_of(replay),
-        "usage": [_sample(sample) for sample in replay.usage.samples],
+        "usedNodeHours": figures.used_node_hours,
+        "overTime": to_builtins(usage.over_time()),
+        "usage": to_builtins(usage.samples(_points(replay, usage))),
     }
     scaling = autoscaler_of(replay)
     if scaling is not None:
@@ -94,29 +104,45 @@ def summary_of(replay: Replay) -> dict[str, int]:
     }
 
 
-def waiting_of(times: WaitingTimes) -> dict[str, Any]:
-    """In seconds."""
+def _waiting(replay: Replay) -> dict[str, Any]:
+    groups = waiting_groups(replay)
+    by_name = {key: getattr(groups, key) for key in ("priority", "namespace", "owner")}
     return {
-        "pods": times.count,
-        "mean": round(times.mean / SECOND, 6),
-        **dict(zip(_PERCENTILES, map(seconds, times.percentiles(_SHARES)), strict=True)),
-        "max": seconds(times.longest),
+        "all": to_builtins(groups.all),
+        **{
+            key: [{"name": name, **to_builtins(times)} for name, times in own.items()]
+            for key, own in by_name.items()
+        },
     }
 
 
-def _groups(groups: WaitingGroups) -> list[dict[str, Any]]:
-    return [{"name": name, **waiting_of(times)} for name, times in groups.groups.items()]
+def _points(replay: Replay, usage: UsageOverTime) -> list[int]:
+    """The moments that curves are drawn of: all of them, or those at steps of the calendar and
+    those of extremes."""
+    if len(usage) <= _POINTS:
+        return [*range(len(usage))]
+    steps = calendar_steps(replay.clock.start, usage.end, _POINTS)
+    moments = {0, *map(usage.moment_at, steps), len(usage) - 1, *_extremes(usage)}
+    return sorted(moments)
 
 
-def _sample(sample: UsageSample) -> dict[str, Any]:
-    return {
-        "at": seconds(sample.at),
-        "nodes": sample.nodes,
-        "pods": sample.pods,
-        "pending": sample.pending,
-        "utilization": {name: round(share, 6) for name, share in sample.utilization.items()},
-        "fragmentation": {name: round(share, 6) for name, share in sample.fragmentation.items()},
+def _extremes(usage: UsageOverTime) -> dict[int, list[str]]:
+    """By moment, what was at its highest there for the first time."""
+    quantities = {
+        "nodes": usage.nodes,
+        "pods": usage.pods,
+        "pending": usage.pending,
+        **{_short(name): usage.utilization[name] for name in _shown_resources(usage)},
     }
+    extremes: dict[int, list[str]] = {}
+    for name, values in quantities.items():
+        if values.max() > values.min():
+            extremes.setdefault(int(values.argmax()), []).append(name)
+    return extremes
+
+
+def _short(resource: str) -> str:
+    return resource.rpartition("/")[2]
 
 
 def pod_row(record: PodRecord) -> dict[str, Any]:
@@ -168,35 +194,32 @@ def csv_text(records: Iterable[PodRecord]) -> str:
 
 
 def usage_csv(replay: Replay) -> str:
-    """A line per sample of the cluster over time, below a line of names."""
-    samples = replay.usage.samples
+    """A line per moment at which something happened and one of the end, below a line of names."""
+    usage = UsageOverTime(replay)
+    samples = usage.samples(range(len(usage)))
     groups = {} if replay.autoscaler is None else replay.autoscaler.state.counts
-    times = [sample.at for sample in samples]
-    columns = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
-    resources = _resources(samples)
+    times = usage.times.tolist()
+    if times[-1] != usage.end:
+        times.append(usage.end)
+        samples.append(samples[-1])
+    sizes = {f"nodes:{name}": sizes_at(counts, times) for name, counts in groups.items()}
+    resources = _resources(usage)
+    rows = [
+        {
+            **{name: getattr(sample, name) for name in ("nodes", "pods", "pending")},
+            **{f"utilization:{name}": sample.utilization[name] for name in resources},
+            **{f"stranded:{name}": sample.stranded[name] for name in sample.stranded},
+        }
+        for sample in samples
+    ]
+    own = ("nodes", "pods", "pending", *(f"utilization:{name}" for name in resources))
+    names = (*own, *(f"stranded:{name}" for name in resources if name != PODS))
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        (
-            *("at", "nodes", "pods", "pending"),
-            *columns,
-            *(f"utilization:{name}" for name in resources),
-            *(f"fragmentation:{name}" for name in resources if name != PODS),
-        )
-    )
-    for sample, *sizes in zip(samples, *columns.values(), strict=True):
-        writer.writerow(
-            (
-                *(seconds(sample.at), sample.nodes, sample.pods, sample.pending),
-                *sizes,
-                *(round(sample.utilization.get(name, 0.0), 6) for name in resources),
-                *(
-                    round(sample.fragmentation.get(name, 0.0), 6)
-                    for name in resources
-                    if name != PODS
-                ),
-            )
-        )
+    writer.writerow(("at", *names[:3], *sizes, *names[3:]))
+    for at, row, *counts in zip(times, rows, *sizes.values(), strict=True):
+        cells = [row.get(name, 0.0) for name in names]
+        writer.writerow((seconds(at), *cells[:3], *counts, *cells[3:]))
     return file.getvalue().rstrip("\n")
 
 
@@ -220,8 +243,13 @@ def headline(replay: Replay) -> str:
     placed = counted(summary["placed"], "pod")
     return (
         f"{placed} placed in {duration(replay.clock.now)} of simulated time: {', '.join(parts)}; "
-        f"{summary['running']:,} running at the end\n{nodes_line(replay)}"
+        f"{summary['running']:,} running at the end\n{nodes_line(replay)}{_pending_hours(replay)}"
     )
+
+
+def _pending_hours(replay: Replay) -> str:
+    time = UsageOverTime(replay).pending_time
+    return f", {hours_text(time)} pending-hours" if time else ""
 
 
 def table(replay: Replay, limit: Limit) -> str:
@@ -229,7 +257,7 @@ def table(replay: Replay, limit: Limit) -> str:
     parts = [
         paragraph(headline(replay), limit),
         _waiting_table(replay, limit),
-        _usage_table(replay.usage.samples, limit),
+        _usage_table(replay, limit),
         groups_table(replay, limit),
         _pending_table(replay, limit),
     ]
@@ -251,58 +279,107 @@ def duration(time: int) -> str:
 
 
 def _waiting_table(replay: Replay, limit: Limit) -> str:
-    log = replay.log
-    if not log.waiting.count:
+    groups = waiting_groups(replay)
+    if not groups.all.pods:
         return ""
-    rows = [_waiting_row("all pods", log.waiting)]
-    groups = (("priority", log.by_priority), ("namespace", log.by_namespace))
-    for label, by_name in groups:
-        if len(by_name.groups) > 1:
-            entries = sorted(by_name.groups.items(), key=lambda item: -item[1].mean)
-            rows += [_waiting_row(f"{label} {name}", times) for name, times in entries]
-    if log.by_owner.groups:
-        owners = sorted(log.by_owner.groups.items(), key=lambda item: -item[1].mean)
-        rows += [_waiting_row(name, times) for name, times in owners]
-    headers = ("WAITED FOR A NODE", "PODS", "MEAN", "P50", "P90", "P99", "MAX")
-    return cut_columns(headers, rows, limit.first(20))
+    named = [("all pods", groups.all)]
+    for label, by_name in (("priority ", groups.priority), ("namespace ", groups.namespace)):
+        if len(by_name) > 1:
+            named += _longest_first(by_name, label)
+    named += _longest_first(groups.owner)
+    waits = groups.all.still_waiting
+    rows = [_waiting_row(name, times, shows_still=bool(waits)) for name, times in named]
+    still = ("STILL WAIT",) if waits else ()
+    headers = ("WAITED FOR A NODE", "PODS", *still, "MEAN", "P50", "P90", "P99", "MAX")
+    table = cut_columns(headers, rows, limit.first(20))
+    if not waits:
+        return table
+    verb = "waits" if waits == 1 else "wait"
+    text = f"{counted(waits, 'pod')} still {verb} at the end, and count with the time so far."
+    return f"{table}\n{paragraph(text, limit)}"
 
 
-def _waiting_row(name: str, times: WaitingTimes) -> tuple[str, ...]:
-    percentiles = map(duration, times.percentiles(_SHARES))
-    mean = duration(round(times.mean))
-    return (name, f"{times.count:,}", mean, *percentiles, duration(times.longest))
+def _longest_first(
+    groups: Mapping[str, WaitingTimes], label: str = ""
+) -> list[tuple[str, WaitingTimes]]:
+    entries = sorted(groups.items(), key=lambda item: -item[1].mean)
+    return [(f"{label}{name}", times) for name, times in entries]
 
 
-def _usage_table(samples: Sequence[UsageSample], limit: Limit) -> str:
-    """Of all the samples about a dozen, at even times: the last before each."""
-    if not samples:
-        return ""
-    times = [sample.at for sample in samples]
-    moments = (times[-1] * step // _STEPS for step in range(_STEPS + 1))
-    indexes = dict.fromkeys(max(bisect_right(times, moment) - 1, 0) for moment in moments)
-    shown = [samples[index] for index in indexes]
-    resources = [name for name in _resources(samples) if name != "pods"][:3]
+def _waiting_row(name: str, times: WaitingTimes, *, shows_still: bool) -> tuple[str, ...]:
+    figures = (getattr(times, figure) for figure in Durations.__struct_fields__)
+    still = (f"{times.still_waiting:,}",) if shows_still else ()
+    return name, f"{times.pods:,}", *still, *(duration(round(time * SECOND)) for time in figures)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentTexts:
+    """Writes moments of a replay: with weekday and clock, UTC, where its timeline has a start, else
+    as time since the start.
+
+    start: seconds since 1970, or None; end: of the replay, microseconds after the start
+    """
+
+    start: int | None
+    end: int
+
+    @classmethod
+    def of(cls, replay: Replay) -> MomentTexts:
+        return cls(replay.options.start, replay.clock.now)
+
+    @property
+    def header(self) -> str:
+        return "AT" if self.start is None else "AT (UTC)"
+
+    def text(self, at: int) -> str:
+        """at: microseconds after the start"""
+        if self.start is None:
+            return duration(at)
+        day = "%a %Y-%m-%d" if self.end >= 7 * _DAY * SECOND else "%a"
+        clock = "%H:%M" if self.end >= 6 * _HOUR * SECOND else "%H:%M:%S"
+        return datetime.fromtimestamp(self.start + at // SECOND, UTC).strftime(f"{day} {clock}")
+
+
+def _usage_table(replay: Replay, limit: Limit) -> str:
+    """The cluster at its extremes, and at equal steps of the calendar between them."""
+    usage, texts = UsageOverTime(replay), MomentTexts.of(replay)
+    times = usage.times.tolist()
+    extremes = _extremes(usage)
+    # By time, the moment in which it is.
+    rows_at = {times[moment]: moment for moment in extremes}
+    if len(times) <= _STEPS:
+        rows_at |= {time: moment for moment, time in enumerate(times)}
+    else:
+        steps = calendar_steps(replay.clock.start, usage.end, _STEPS)
+        rows_at |= {at: usage.moment_at(at) for at in (0, *steps)}
+    rows_at[usage.end] = len(times) - 1
+    shown = sorted(rows_at.items())
+    samples = usage.samples([moment for _, moment in shown])
+    resources = _shown_resources(usage)
     rows = [
         (
-            duration(sample.at),
-            f"{sample.nodes:,}",
-            f"{sample.pods:,}",
-            f"{sample.pending:,}",
+            texts.text(at),
+            *(f"{count:,}" for count in (sample.nodes, sample.pods, sample.pending)),
             *(_percent(sample.utilization, name) for name in resources),
-            _percent(sample.fragmentation, resources[0]) if resources else "",
+            *(_percent(sample.stranded, name) for name in resources[:1]),
+            ", ".join(extremes.get(moment, ()) if times[moment] == at else ()),
         )
-        for sample in shown
+        for (at, moment), sample in zip(shown, samples, strict=True)
     ]
-    used = (name.rpartition("/")[2].upper() for name in resources)
-    stranded = f"STRANDED {resources[0].upper()}" if resources else ""
-    return columns(("AT", "NODES", "PODS", "PENDING", *used, stranded), rows, Limit(limit.width))
+    used = [_short(name).upper() for name in resources]
+    stranded = [f"STRANDED {name}" for name in used[:1]]
+    headers = (texts.header, "NODES", "PODS", "PENDING", *used, *stranded, "HIGHEST")
+    return columns(headers, rows, Limit(limit.width))
 
 
-def _resources(samples: Sequence[UsageSample]) -> list[str]:
+def _shown_resources(usage: UsageOverTime) -> list[str]:
+    """Those that the table has room for."""
+    return [name for name in _resources(usage) if name != PODS][:3]
+
+
+def _resources(usage: UsageOverTime) -> list[str]:
     """Those that are used at all; cpu and memory first."""
-    used = dict.fromkeys(
-        name for sample in samples for name, share in sample.utilization.items() if share
-    )
+    used = [name for name, shares in usage.utilization.items() if shares.any()]
     first = [name for name in ("cpu", "memory") if name in used]
     return first + [name for name in used if name not in first]
 

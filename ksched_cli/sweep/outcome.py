@@ -180,7 +180,7 @@ class Performer:
         if replay.scheduler.failed:
             return _failure_of(engine)
         record = ReplayRecord.of(replay, departed)
-        figures = replay_figures(record)
+        figures = replay_figures(replay)
         outcomes = [each.outcome for each in log.live.values()]
         lines = [f"{pod.pod} {pod.node} {pod.placed}\n" for pod in record.pods if pod.node]
         evicted = (pod.pod for pod in record.pods if pod.evicted is not None)

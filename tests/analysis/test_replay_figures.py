@@ -8,17 +8,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ksched_cli.analysis.replay_figures import ReplayRecord, durations, replay_figures
+from ksched_cli.analysis.replay_figures import (
+    Durations,
+    ReplayRecord,
+    durations,
+    replay_figures,
+    waiting_groups,
+)
 from ksched_cli.analysis.usage import nodes_used
+from ksched_cli.analysis.usage_over_time import UsageOverTime, calendar_steps
+from ksched_cli.cluster.resources import PODS
+from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.engine.replay.records import PodRecord
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.run.open import Opener, Watch
 from ksched_cli.run.run import Run
-from tests.replays import node, pod
+from tests.replays import node, pod, replay
 from tests.sweep.sweeps import write_state
 
 HOUR = 3_600_000_000
@@ -70,18 +80,37 @@ def replayed(
     return replay, ReplayRecord.of(replay, departed)
 
 
+def stranded_cpu(snapshot: Snapshot) -> float:
+    """The share of free cores on nodes without room for a pod of mean requests."""
+    pods = int(snapshot.pod_count.sum())
+    lacks_room = np.zeros(len(snapshot), dtype=np.bool_)
+    for resource, allocatable in snapshot.node_columns.allocatable.items():
+        requested = snapshot.pod_count if resource == PODS else snapshot.requested(resource)
+        mean = requested.sum() / pods if pods else 0
+        lacks_room |= np.maximum(allocatable - requested, 0) < mean
+    free = np.maximum(snapshot.allocatable("cpu") - snapshot.requested("cpu"), 0)
+    return round(float(free[lacks_room].sum() / free.sum()), 6) if free.any() else 0.0
+
+
 @given(jobs=st.lists(JOBS, max_size=8))
 def test_figures_are_those_of_every_moment(jobs: list[dict[str, Any]]) -> None:
     moments: list[tuple[int, int, int]] = [(0, 1, 0)]
+    looks: dict[int, tuple[float, ...]] = {}
 
     def look(replay: Replay) -> None:
         waiting = [queued for queued in replay.queue if not queued.gated]
         snapshot = replay.cluster.snapshot
+        pods = int(snapshot.pod_count.sum())
+        cpu = float(snapshot.requested("cpu").sum() / snapshot.allocatable("cpu").sum())
+        looks[replay.clock.now] = (
+            *(len(snapshot), nodes_used(snapshot), pods, len(waiting)),
+            *(round(cpu, 6), stranded_cpu(snapshot)),
+        )
         moments.append((replay.clock.now, nodes_used(snapshot), len(waiting)))
 
     with TemporaryDirectory() as folder:
-        replay, record = replayed(Path(folder), events_of(jobs), look)
-    figures = replay_figures(record)
+        replay, _ = replayed(Path(folder), events_of(jobs), look)
+    figures = replay_figures(replay)
     moments.append((replay.clock.now, *moments[-1][1:]))
     spans = [(after[0] - before[0], *before[1:]) for before, after in pairwise(moments)]
     assert figures.used_node_hours == pytest.approx(
@@ -90,6 +119,15 @@ def test_figures_are_those_of_every_moment(jobs: list[dict[str, Any]]) -> None:
     last_of_each = {at: used for at, used, _ in moments}
     assert figures.nodes_used == max(last_of_each.values())
     assert figures.node_hours == pytest.approx((2 * 60 + 50) / 3600, abs=1e-6)
+    usage = UsageOverTime(replay)
+    for at, expected in looks.items():
+        (sample,) = usage.samples([usage.moment_at(at)])
+        own = (sample.nodes, sample.nodes_used, sample.pods, sample.pending)
+        assert (*own, sample.utilization["cpu"], sample.stranded["cpu"]) == expected
+    assert usage.samples(range(len(usage))) == [
+        sample for moment in range(len(usage)) for sample in usage.samples([moment])
+    ]
+    assert usage.over_time().pods.max == max(look[2] for look in looks.values())
     pending = sum(span * count for span, _, count in spans)
     assert figures.pending_hours == pytest.approx(pending / HOUR, abs=1e-6)
 
@@ -110,7 +148,7 @@ def test_waits_and_completions_are_of_the_pods_that_came(tmp_path: Path) -> None
     placed = {pod.pod: pod.placed for pod in record.pods}
     late = placed["default/late"]
     assert late is not None
-    figures = replay_figures(record)
+    figures = replay_figures(replay)
     assert figures.wait is not None
     waits = [0, 0, late - 2_000_000, 58_000_000]
     assert figures.wait.mean == pytest.approx(sum(waits) / 4e6)
@@ -123,7 +161,7 @@ def test_waits_and_completions_are_of_the_pods_that_came(tmp_path: Path) -> None
 
 
 def test_nobody_waited_where_no_pod_came(tmp_path: Path) -> None:
-    figures = replay_figures(replayed(tmp_path, [])[1])
+    figures = replay_figures(replayed(tmp_path, [])[0])
     assert (figures.wait, figures.job_completion_time, figures.pending_hours) == (None, None, 0)
     assert figures.nodes_used == 1
     assert figures.used_node_hours == pytest.approx(60 / 3600, abs=1e-6)
@@ -138,3 +176,99 @@ def test_a_percentile_is_what_so_many_did_not_exceed(
     times = durations([number * 1_000_000 for number in range(count, 0, -1)])
     assert (times.p50, times.p90, times.p99) == (p50, p90, p99)
     assert (times.mean, times.max) == ((count + 1) / 2, count)
+
+
+@given(times=st.lists(st.integers(0, 10**13), min_size=1, max_size=300))
+def test_no_percentile_is_above_the_maximum(times: list[int]) -> None:
+    figures = durations(times)
+    assert figures.p50 <= figures.p90 <= figures.p99 <= figures.max
+
+
+# -- over time, worked out by hand ----------------------------------------------------------------
+
+WEEK = 604_800
+MONDAY_NINE = 32_400
+
+
+def test_a_peak_of_a_minute_in_a_week_is_the_maximum(tmp_path: Path) -> None:
+    """A node of 8 cores. One pod of one core runs all week. On Monday at nine ten pods of one core
+    come for a minute: seven fit beside it, three wait until these end, 60 s later."""
+    events = [{"at": 0, "pod": pod("all-week"), "runsFor": WEEK}]
+    # Half a second before the peak, something else happens.
+    events.append({"at": MONDAY_NINE - 0.5, "pod": pod("short", "100m"), "runsFor": 0.25})
+    events += [{"at": MONDAY_NINE, "pod": pod(f"p{n}"), "runsFor": 60} for n in range(10)]
+    run = replay(tmp_path, [node("n", "8")], events)
+    usage = UsageOverTime(run)
+    figures, over_time = replay_figures(run, usage), usage.over_time()
+    assert (over_time.pods.max, over_time.pods.max_at) == (8, MONDAY_NINE)
+    assert (over_time.pending.max, over_time.pending.max_at) == (3, MONDAY_NINE)
+    assert over_time.utilization["cpu"].max == 1
+    # One pod all week, ten for 60 s each, one for 0.25 s: (604,800 + 600 + 0.25) / 604,800.
+    assert over_time.pods.mean == pytest.approx(605_400.25 / WEEK, abs=1e-6)
+    # Cores: the same, but for the short pod's tenth: (604,800 + 600 + 0.025) / (8 * 604,800).
+    assert over_time.utilization["cpu"].mean == pytest.approx(605_400.025 / 8 / WEEK, abs=1e-6)
+    # Three pods wait 60 s: 180 / 3,600 hours, and on average 180 / 604,800 pods.
+    assert figures.pending_hours == 0.05
+    assert over_time.pending.mean == pytest.approx(180 / WEEK, abs=1e-6)
+    # Of twelve pods, nine wait 0 s and three 60 s.
+    assert figures.wait == Durations(mean=15, p50=0, p90=60, p99=60, max=60)
+    assert (figures.node_hours, figures.used_node_hours) == (168, 168)
+
+
+def test_a_pod_that_still_waits_counts_with_the_time_so_far(tmp_path: Path) -> None:
+    """One core; four pods of one core come at 0, an hour, two and three hours; the first stays.
+    After twelve hours the others wait 11, 10 and 9 hours."""
+    hour = 3_600
+    events = [{"at": n * hour, "pod": pod(f"p{n}")} for n in range(4)]
+    run = replay(tmp_path, [node("n")], events, until=12 * hour)
+    waits = waiting_groups(run).all
+    assert (waits.pods, waits.still_waiting) == (4, 3)
+    assert waits.mean == 7.5 * hour  # (0 + 11 + 10 + 9) / 4
+    assert (waits.p50, waits.max) == (9 * hour, 11 * hour)
+    assert replay_figures(run).pending_hours == 30
+    assert waiting_groups(run).namespace == {"default": waits}
+
+
+def test_a_gated_pod_is_not_pending(tmp_path: Path) -> None:
+    """Its gate goes after 100 s; there is no room for it, and it waits for 20 s more."""
+    events = [
+        {"at": 0, "pod": pod("full"), "runsFor": 120},
+        {"at": 0, "pod": pod("gated", **GATE)},
+        {"at": 100, "put": pod("gated")},
+    ]
+    run = replay(tmp_path, [node("n")], events)
+    assert replay_figures(run).pending_hours == pytest.approx(20 / 3_600, abs=1e-6)
+
+
+def test_nodes_and_pods_that_leave_together_are_counted(tmp_path: Path) -> None:
+    """Node b joins at 10 with 3 cores beside a's one, takes a pod of 2 cores, and is deleted at 20;
+    the replay ends at 40."""
+    events = [
+        {"at": 10, "put": node("b", "3")},
+        {"at": 10, "pod": pod("x", "2")},
+        {"at": 20, "delete": {"kind": "Node", "name": "b"}},
+    ]
+    run = replay(tmp_path, [node("a")], events, until=40)
+    over_time = UsageOverTime(run).over_time()
+    assert (over_time.nodes.max, over_time.nodes.mean) == (2, 1.25)  # (10 + 20 + 20) / 40
+    assert (over_time.pods.max, over_time.pods.mean) == (1, 0.25)
+    assert over_time.nodes_used.max == 1
+    cpu = over_time.utilization["cpu"]
+    assert (cpu.max, cpu.max_at, cpu.mean) == (0.5, 10, 0.125)  # 2 of 4 cores for 10 of 40 s
+    assert replay_figures(run).used_node_hours == pytest.approx(10 / 3_600, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("start", "days", "step", "first"),
+    [
+        (1_763_942_400, 1, 7_200, 7_200),  # Monday, midnight: every two hours
+        (1_763_942_400 + 600, 1, 7_200, 6_600),  # ten past: the same hours of the clock
+        (1_764_288_000, 7, 43_200, 43_200),  # a Friday
+        (1_764_288_000, 90, 604_800, 3 * 86_400),  # weeks begin on Monday
+    ],
+)
+def test_steps_are_those_of_the_calendar(start: int, days: int, step: int, first: int) -> None:
+    steps = calendar_steps(start, days * 86_400 * 1_000_000, 16)
+    assert steps[0] == first * 1_000_000
+    assert {after - before for before, after in pairwise(steps)} == {step * 1_000_000}
+    assert len(steps) <= 16

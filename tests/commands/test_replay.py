@@ -201,7 +201,7 @@ def test_an_autoscaler_adds_nodes_and_says_what_they_cost(
     assert result["pods"][1]["node"] == "spare-1"
     assert result["nodes"]["hours"] == round((660 + 635) / 3600, 6)
     _, out, _ = ksched(*command)
-    assert "nodes 1 → 2 → 1, 0.4 node-hours" in out
+    assert "nodes 1 → 2 → 1, 0.36 node-hours" in out  # (660 + 635) / 3,600
     assert "NODE GROUP" in out
     _, out, _ = ksched(*command, "-o", "csv", "--usage")
     assert out.startswith("at,nodes,pods,pending,nodes:spare,")

@@ -19,9 +19,10 @@ def test_totals_and_the_pods_that_differ_are_shown(tmp_path: Path) -> None:
     lines = squeezed(renderer.table(answer, Limit(width=100, rows=40)))
     assert lines[0].startswith("2 of 3 pods differ: 1 waited longer than on the first side")
     assert "placed 2 2" in lines
-    assert "waited, longest 0s 9s" in lines
+    assert "waited, longest 9s 9s" in lines  # c came at 2 and waits until the end, at 11
+    assert "most pending at once 1 1" in lines
     assert "default/b n after 0s m after 9s" in lines
-    assert "default/c pending not there" in lines
+    assert "default/c still waits after 9s not there" in lines
     document = conforms(renderer.document(answer), "comparison")
     assert document["pods"][0]["waited"] == [0, 9]
     assert document["sides"][1]["summary"]["placed"] == 2

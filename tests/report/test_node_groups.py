@@ -11,6 +11,7 @@ from ksched_cli.report.node_groups import (
     autoscaler_of,
     groups_table,
     hours_text,
+    node_hours_text,
     nodes_line,
     nodes_of,
     range_text,
@@ -38,7 +39,13 @@ def test_numbers_of_nodes_and_their_hours(
     counts = NodeCounts()
     for at, count in steps:
         counts.note(at, count)
-    assert (range_text(counts), hours_text(counts, 2 * HOUR)) == (text, hours)
+    assert (range_text(counts), node_hours_text(counts, 2 * HOUR)) == (text, hours)
+
+
+def test_a_few_minutes_are_not_no_hours() -> None:
+    # One node for 150 s: 150 / 3,600 = 0.0417 hours.
+    assert hours_text(150_000_000) == "0.042"
+    assert (hours_text(0), hours_text(HOUR), hours_text(1_234 * HOUR)) == ("0", "1", "1,234")
 
 
 def test_sizes_hold_until_the_next_step() -> None:
@@ -73,4 +80,4 @@ def test_groups_have_their_sizes_and_what_was_added_and_removed(tmp_path: Path) 
         "nodes": ["g-1"],
         "pods": ["default/p1"],
     }
-    assert "g 0 → 1 → 0 0.2 1 1" in squeezed(groups_table(run, EVERYTHING))
+    assert "g 0 → 1 → 0 0.22 1 1" in squeezed(groups_table(run, EVERYTHING))

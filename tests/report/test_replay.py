@@ -48,11 +48,58 @@ def test_the_table_has_waiting_times_usage_and_who_waits_still(tmp_path: Path) -
     )
     lines = squeezed(renderer.table(run, Limit(width=100, rows=40)))
     assert lines[0].startswith("2 pods placed in 2m of simulated time: 2 ended, 2 pending;")
-    assert "all pods 2 15s 0s 30s 30s 30s" in lines
-    assert any(line.startswith("default/Job/j 2 ") for line in lines)
-    assert any(line.startswith("priority -1 1 30s ") for line in lines)
-    assert "AT NODES PODS PENDING CPU STRANDED CPU" in lines
+    # a waits 0 s, b 30 s; c and d came at 40 and 41, and wait until the end, at 120.
+    assert "all pods 4 2 47.25s 30s 1m 20s 1m 20s 1m 20s" in lines
+    assert "2 pods still wait at the end, and count with the time so far." in lines
+    assert any(line.startswith("default/Job/j 2 0 15s ") for line in lines)
+    assert any(line.startswith("priority -1 1 0 30s ") for line in lines)
+    assert "AT NODES PODS PENDING CPU STRANDED CPU HIGHEST" in lines
+    assert "41s 1 1 3 100% 0% pending" in lines
     assert "2 default/c, … 0/1 nodes are available: 1 Insufficient cpu." in " ".join(lines)
+
+
+HOUR, DAY = 3_600, 86_400
+
+
+def test_rows_are_of_extremes_and_of_the_calendar_between(tmp_path: Path) -> None:
+    """A pod of an hour every hour for two days. On Tuesday at 08:20:30 a hundred pods come that fit
+    nowhere, and at 10:05 forty nodes join for five minutes."""
+    noon = 12 * HOUR
+    events = [
+        {"at": hour * HOUR, "pod": pod(f"p{hour}", "500m"), "runsFor": HOUR / 2}
+        for hour in range(48)
+    ]
+    peak, join = DAY + 8 * HOUR + 1230 - noon, DAY + 10 * HOUR + 300 - noon
+    for number in range(100):
+        events.append({"at": peak, "pod": pod(f"big{number}", "9")})
+        target = {"kind": "Pod", "name": f"big{number}"}
+        events.append({"at": peak + 60, "delete": target})
+    for number in range(40):
+        events.append({"at": join, "put": node(f"new{number}", "1")})
+        target = {"kind": "Node", "name": f"new{number}"}
+        events.append({"at": join + 300, "delete": target})
+    run = replay(tmp_path, [node("n")], events, start="2026-11-23T12:00:00Z")
+    text = renderer.table(run, Limit(width=100, rows=40))
+    lines = squeezed(text[text.index("AT (UTC)") :])
+    assert lines[0] == "AT (UTC) NODES PODS PENDING CPU STRANDED CPU HIGHEST"
+    assert "Tue 08:20 1 1 100 50% 0% pending" in lines
+    assert "Tue 10:05 41 1 0 1% 0% nodes" in lines
+    clocks = [line.partition(" ")[2][:5] for line in lines[1:] if "Tue" in line or "Wed" in line]
+    assert [clock for clock in clocks if clock not in ("08:20", "10:05")] == [
+        *("00:00", "03:00", "06:00", "09:00", "12:00", "15:00", "18:00", "21:00"),
+        *("00:00", "03:00", "06:00", "09:00", "11:30"),
+    ]
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_usage_is_a_line_per_moment_at_which_something_happened(tmp_path: Path) -> None:
+    events = [{"at": at / 100, "pod": pod(f"p{at}", "1m"), "runsFor": 1} for at in range(2500)]
+    run = replay(tmp_path, [node("n", "8")], events, until=60)
+    rows = list(csv.DictReader(io.StringIO(renderer.usage_csv(run))))
+    # Pods come at 0.00, 0.01, … 24.99 and end until 25.99; and the end of the replay has a line.
+    assert len(rows) == 2600 + 1
+    assert max(int(row["pods"]) for row in rows) == 100
+    assert (rows[-1]["at"], rows[-1]["pods"]) == ("60", "0")
 
 
 def test_a_pod_that_ran_from_the_beginning_was_never_queued(tmp_path: Path) -> None:

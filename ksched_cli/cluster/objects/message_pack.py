@@ -6,9 +6,10 @@ its form, as it overflows and rounds by them.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,6 +17,22 @@ from msgspec import Meta, Struct
 from ksched_cli.kube.quantity import BINARY_SI, DECIMAL_EXPONENT, DECIMAL_SI, NANO, Quantity
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    _Array = array[int]
+else:
+    _Array = array  # Python 3.11 cannot subscript it
+
+
+class Integers(_Array):
+    """Many 64-bit integers, as compact as they can be."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: bytes = b"") -> Self:
+        """data: as `tobytes` gave it; raises ValueError for what no integers are in"""
+        integers: Self = super().__new__(cls, "q", data)  # type: ignore[assignment]  # typeshed
+        return integers
 
 
 class _Amount(Struct, frozen=True, array_like=True):
@@ -47,10 +64,14 @@ def _plain(value: object) -> object:
         return _Amount(str(value.unscaled), value.scale, value.form, value.wide, str(value))
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Integers):
+        return value.tobytes()
     raise TypeError(f"MessagePack has no `{type(value).__name__}`")
 
 
 def _object(kind: Any, value: object) -> object:
+    if issubclass(kind, Integers):
+        return kind(msgspec.convert(value, bytes))
     if not issubclass(kind, Quantity):
         raise NotImplementedError(kind)
     return _quantity(kind, msgspec.convert(value, _Amount))

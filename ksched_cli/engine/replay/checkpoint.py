@@ -16,10 +16,11 @@ from typing import Any
 from msgspec import DecodeError, Raw, Struct
 
 from ksched_cli.cluster.objects import Pod
-from ksched_cli.cluster.objects.message_pack import pack, unpack
+from ksched_cli.cluster.objects.message_pack import Integers, pack, unpack
 from ksched_cli.cluster.pod_info import HostPort
 from ksched_cli.engine.replay.autoscaler.state import AutoscalerState
 from ksched_cli.engine.replay.ends import End
+from ksched_cli.engine.replay.history import UsageHistory, Waits
 from ksched_cli.engine.replay.mutable_cluster import Memories
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import Counts
@@ -27,7 +28,6 @@ from ksched_cli.engine.replay.queued_pod import Place, QueuedPodInfo
 from ksched_cli.engine.replay.records import LAST_MOMENT, Count, Moment, PodRecord, ReplayAttempt
 from ksched_cli.engine.replay.replay import Replay
 from ksched_cli.engine.replay.saved_objects import PodTable, SavedObjects
-from ksched_cli.engine.replay.statistics import UsageCurve, WaitingGroups, WaitingTimes
 from ksched_cli.engine.scheduling_cycle import DrawState, RandomChoice
 from ksched_cli.errors import InputError, UsageError
 
@@ -74,10 +74,8 @@ class _Log(Struct, frozen=True, array_like=True):
 
     live: dict[str, PodRecord]
     counts: Counts
-    waiting: WaitingTimes
-    by_priority: WaitingGroups
-    by_namespace: WaitingGroups
-    by_owner: WaitingGroups
+    waits: Waits
+    completions: Integers
     attempts: list[ReplayAttempt]
 
 
@@ -111,7 +109,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     ends: tuple[tuple[str, End], ...]
     next_start: Count
     log: _Log
-    usage: UsageCurve
+    usage: UsageHistory
     nodes: NodeCounts
     autoscaler: AutoscalerState | None
     memories: Memories
@@ -146,7 +144,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         ends=replay.ends.listed(),
         next_start=cluster.engine.pipeline.search.next_start,
         log=_Log(*(getattr(replay.log, name) for name in _Log.__struct_fields__)),
-        usage=replay.usage,
+        usage=replay.usage.history,
         nodes=replay.nodes,
         autoscaler=None if replay.autoscaler is None else replay.autoscaler.state,
         memories=cluster.memories(),
@@ -206,7 +204,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
     replay.changed, replay.length = checkpoint.changed, checkpoint.length
     for field in _Log.__struct_fields__:
         setattr(replay.log, field, getattr(checkpoint.log, field))
-    replay.usage, replay.nodes = checkpoint.usage, checkpoint.nodes
+    replay.nodes = checkpoint.nodes
     if replay.autoscaler is not None and checkpoint.autoscaler is not None:
         replay.autoscaler.restore(checkpoint.autoscaler)
     replay.scheduler.failed |= checkpoint.failed
@@ -220,6 +218,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
         queued = (index for index, _ in checkpoint.queued)
         there = (*checkpoint.running, *checkpoint.strays, *queued)
         groups.list_members(pods[index] for index in there)
+    replay.usage.resume(checkpoint.usage, replay.cluster.snapshot)
     _resume_queue(replay, checkpoint, pods)
     for uid, end in checkpoint.ends:
         replay.ends.schedule(uid, end)

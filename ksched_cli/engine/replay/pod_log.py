@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ksched_cli.cluster.objects.message_pack import Integers
 from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.engine.replay.history import Waits
 from ksched_cli.engine.replay.records import Count, PodOutcome, PodRecord, ReplayAttempt
-from ksched_cli.engine.replay.statistics import WaitingGroups, WaitingTimes
 
 # Takes the record of a pod that is let go.
 OnRecord = Callable[[PodRecord], None]
@@ -31,16 +32,16 @@ class Counts:
 @dataclass(slots=True)
 class PodLog:
     """live: by key, of the pods that are there and had to do with the replay.
+    waits: of the pods that were placed
+    completions: of pods that were placed and ended, microseconds from their creation to their end
     attempts: all of them where they are traced, else none"""
 
     on_record: OnRecord | None = None
     traces: bool = False
     live: dict[str, PodRecord] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
-    waiting: WaitingTimes = field(default_factory=WaitingTimes)
-    by_priority: WaitingGroups = field(default_factory=WaitingGroups)
-    by_namespace: WaitingGroups = field(default_factory=WaitingGroups)
-    by_owner: WaitingGroups = field(default_factory=WaitingGroups)
+    waits: Waits = field(default_factory=Waits)
+    completions: Integers = field(default_factory=Integers)
     attempts: list[ReplayAttempt] = field(default_factory=list)
 
     def arrive(self, pod: PodInfo, at: int, runs_for: int | None = None) -> PodRecord:
@@ -75,19 +76,16 @@ class PodLog:
     def place(self, record: PodRecord, node: str, at: int) -> None:
         record.placed, record.node, record.message = at, node, ""
         record.outcome = PodOutcome.RUNNING
-        waited = at - record.queued
         self.counts.placed += 1
-        self.waiting.add(waited)
-        self.by_priority.add(str(record.priority), waited)
-        self.by_namespace.add(record.namespace, waited)
-        if record.owner != record.pod:
-            self.by_owner.add(record.owner, waited)
+        self.waits.add(record, at - record.queued)
 
     def leave(self, record: PodRecord, outcome: PodOutcome, at: int) -> None:
         """The pod is gone, and let go."""
         record.ended, record.outcome = at, outcome
         if outcome is PodOutcome.ENDED:
             self.counts.ended += 1
+            if record.placed is not None:
+                self.completions.append(at - record.queued)
         elif outcome is PodOutcome.DELETED:
             self.counts.deleted += 1
         del self.live[record.pod]

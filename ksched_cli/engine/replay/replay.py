@@ -20,6 +20,7 @@ from ksched_cli.engine.replay.autoscaler.autoscaler import Autoscaler
 from ksched_cli.engine.replay.backoff import Backoff
 from ksched_cli.engine.replay.ends import Ends
 from ksched_cli.engine.replay.event_applier import EventApplier
+from ksched_cli.engine.replay.history import UsageRecorder
 from ksched_cli.engine.replay.mutable_cluster import MutableCluster
 from ksched_cli.engine.replay.node_counts import NodeCounts
 from ksched_cli.engine.replay.pod_log import OnRecord, PodLog
@@ -27,7 +28,6 @@ from ksched_cli.engine.replay.queued_pod import Place
 from ksched_cli.engine.replay.records import PodOutcome
 from ksched_cli.engine.replay.replay_scheduler import ReplayClock, ReplayScheduler
 from ksched_cli.engine.replay.scheduling_queue import SchedulingQueue
-from ksched_cli.engine.replay.statistics import UsageCurve
 from ksched_cli.framework.cluster_events import EVERYTHING
 from ksched_cli.kube.time import SECOND
 from ksched_cli.scenario.node_groups import AutoscalerSettings
@@ -79,7 +79,7 @@ class Replay:
     log: PodLog = field(init=False)
     ends: Ends = field(default_factory=Ends)
     scheduler: ReplayScheduler = field(init=False)
-    usage: UsageCurve = field(default_factory=UsageCurve)
+    usage: UsageRecorder = field(init=False)
     nodes: NodeCounts = field(default_factory=NodeCounts)
     autoscaler: Autoscaler | None = None
     applier: EventApplier = field(init=False)
@@ -119,6 +119,7 @@ class Replay:
         if self.options.autoscaler is not None:
             self.autoscaler = Autoscaler(self.options.autoscaler, self.applier)
         self.nodes.note(0, len(self.cluster.snapshot))
+        self.usage = UsageRecorder(self.cluster.snapshot)
 
     def _start(self) -> int:
         if self.options.start is not None:
@@ -209,10 +210,14 @@ class Replay:
         length = counts.events + counts.placed + counts.ended + counts.deleted + counts.evicted
         if length != self.length:
             self.length, self.changed = length, at
-        self.nodes.note(at, len(self.cluster.snapshot))
-        self.usage.note(at, self.cluster.snapshot, len(self.queue))
+        self._note_usage(at)
         if self.options.on_instant is not None:
             self.options.on_instant(self)
+
+    def _note_usage(self, at: int) -> None:
+        self.nodes.note(at, len(self.cluster.snapshot))
+        pending = len(self.queue) - self.queue.gated_count + len(self.scheduler.waiting)
+        self.usage.note(at, self.cluster.snapshot, pending)
 
     def _advance(self) -> None:
         """To the timeline's next event."""
@@ -223,7 +228,6 @@ class Replay:
         for queued in chain(self.queue, self.scheduler.waiting.values()):
             record = self.log.live[queued.pod.key]
             record.outcome = PodOutcome.GATED if queued.gated else PodOutcome.PENDING
-        self.usage.finish(self.clock.now, self.cluster.snapshot, len(self.queue))
 
     def pending(self) -> list[str]:
         """The pods that stay pending, by name; gated ones do not count."""

@@ -78,6 +78,11 @@ class SchedulingQueue:
     def __len__(self) -> int:
         return len(self._pods)
 
+    @property
+    def gated_count(self) -> int:
+        """How many pods are held back by a plugin."""
+        return self._places.unschedulable.gated_count
+
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """In the order in which they came, or came back."""
         for alike in self._places.classes():

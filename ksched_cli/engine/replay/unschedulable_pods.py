@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count
+from typing import NamedTuple
 
 from ksched_cli.cluster.pod_info import has_volume_claims
 from ksched_cli.engine.replay.equivalence_class import EquivalenceClass, OnRejections
@@ -20,12 +21,23 @@ _MAX_STAY = 300_000_000
 Group = dict[Hashable, QueuedPodInfo]
 
 
+class _GroupKey(NamedTuple):
+    """What hints look at. owner: the UID of a pod that has a group of its own"""
+
+    signature: int
+    unschedulable_plugins: frozenset[str]
+    pending_plugins: frozenset[str]
+    gating_plugin: str
+    owner: str
+
+
 class UnschedulablePods:
     """Groups by pod signature and by the plugins that rejected: hints say the same of all pods of
     a group, but of the pod that an event is about. A pod with claims has its own.
 
     longest_after: after so many rejections the backoff does not grow any more
     forms_classes: whether pods become members of classes
+    gated_count: how many of the pods are gated
     """
 
     def __init__(
@@ -38,8 +50,9 @@ class UnschedulablePods:
         self._longest_after = longest_after
         self._on_rejections = on_rejections
         self._forms_classes = forms_classes
-        self._groups: dict[Hashable, Group] = {}
-        self._keys: dict[QueuedPodInfo, tuple[Hashable, Hashable]] = {}
+        self.gated_count = 0
+        self._groups: dict[_GroupKey, Group] = {}
+        self._keys: dict[QueuedPodInfo, tuple[_GroupKey, Hashable]] = {}
         # (time of the flush, number of the entry, the pod's entry, pod); void where it has moved.
         self._flushes: list[tuple[int, int, int, QueuedPodInfo]] = []
         self._numbers = count()
@@ -75,7 +88,9 @@ class UnschedulablePods:
                 queued = self._merge(present, queued)
         group[key] = queued
         self._keys[queued] = group_key, key
-        if not queued.gated:
+        if queued.gated:
+            self.gated_count += 1
+        else:
             due = (queued.timestamp + _MAX_STAY) // _FLUSH_INTERVAL * _FLUSH_INTERVAL
             flush = (due + _FLUSH_INTERVAL, next(self._numbers), queued.entry, queued)
             heappush(self._flushes, flush)
@@ -94,6 +109,8 @@ class UnschedulablePods:
     def remove(self, queued: QueuedPodInfo) -> None:
         """No member of a class."""
         group_key, key = self._keys.pop(queued)
+        if group_key.gating_plugin:
+            self.gated_count -= 1
         group = self._groups[group_key]
         del group[key]
         if not group:
@@ -133,9 +150,9 @@ def _may_join(queued: QueuedPodInfo) -> bool:
     )
 
 
-def _group_key(queued: QueuedPodInfo) -> Hashable:
+def _group_key(queued: QueuedPodInfo) -> _GroupKey:
     pod = queued.pod
-    return (
+    return _GroupKey(
         pod.signature,
         queued.unschedulable_plugins,
         queued.pending_plugins,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 # What a chart is drawn in.
 WIDTH, HEIGHT = 640, 160
@@ -15,7 +14,7 @@ class Curves:
     """Several quantities over the same time.
 
     lines:   per quantity, points as SVG has them; y counts downwards
-    summary: per quantity, mean, most and last value, in words
+    summary: per quantity, what is known of it exactly, in words
     top:     the value at the top of the chart, in words; span: the times at its ends
     """
 
@@ -27,22 +26,33 @@ class Curves:
     span: tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A quantity: a value for each of the times, and its mean over time and its maximum, which need
+    not be among the values; None where nobody knows them."""
+
+    name: str
+    values: Sequence[float]
+    mean: float | None = None
+    most: float | None = None
+
+
 def curves(
     title: str,
     times: Sequence[float],
-    series: Sequence[tuple[str, Sequence[float]]],
+    series: Sequence[Series],
     span: tuple[str, str],
     *,
     are_shares: bool,
 ) -> Curves:
-    """series: names, and a value for each of the times, which ascend. are_shares: of 1"""
-    most = max((value for _, values in series for value in values), default=0.0)
+    """times: ascending. are_shares: of 1"""
+    most = max((value for each in series for value in each.values), default=0.0)
     top = max(most, 1.0) if are_shares else most or 1.0
     return Curves(
         title,
-        [_line(times, values, top) for _, values in series],
-        [name for name, _ in series],
-        [_summary(times, values, are_shares) for _, values in series],
+        [_line(times, each.values, top) for each in series],
+        [each.name for each in series],
+        [_summary(each, are_shares) for each in series],
         _text(top, are_shares),
         span,
     )
@@ -62,14 +72,10 @@ def _line(times: Sequence[float], values: Sequence[float], top: float) -> str:
     return " ".join(points)
 
 
-def _summary(times: Sequence[float], values: Sequence[float], are_shares: bool) -> str:
-    """The mean is over time."""
-    steps = [later - earlier for earlier, later in pairwise(times)]
-    total = sum(steps)
-    area = sum(step * value for step, value in zip(steps, values, strict=False))
-    mean = area / total if total else values[-1]
-    figures = (("mean", mean), ("most", max(values)), ("at the end", values[-1]))
-    return ", ".join(f"{name} {_text(figure, are_shares)}" for name, figure in figures)
+def _summary(series: Series, are_shares: bool) -> str:
+    figures = (("mean", series.mean), ("most", series.most), ("at the end", series.values[-1]))
+    texts = ((name, _text(figure, are_shares)) for name, figure in figures if figure is not None)
+    return ", ".join(f"{name} {text}" for name, text in texts)
 
 
 def _text(value: float, is_share: bool) -> str:

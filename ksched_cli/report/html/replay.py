@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ksched_cli.kube.time import SECOND
-from ksched_cli.report.html.curves import curves
+from ksched_cli.report.html.curves import Series, curves
 from ksched_cli.report.html.sections import CurveCharts, Page, Section, Table, Tile
-from ksched_cli.report.replay import duration
+from ksched_cli.report.replay import MomentTexts, duration
 
 _SHOWN_OWNERS = 50
 _SHOWN_EVENTS = 200
 
 
 def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: what became of the pods"""
+    """headline: what became of the pods. figures: the timeline's own `start`, or None"""
+    moment = MomentTexts(figures["start"], round(document["end"] * SECOND))
     title, *lede = headline.split("\n")
     summary, waiting = document["summary"], document["waiting"]
     tiles = [
@@ -30,14 +31,14 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
     scaling = document.get("autoscaler") or {"groups": [], "events": []}
     sections: list[Section] = []
     if document["usage"]:
-        sections.append(_charts(document["usage"], scaling["groups"]))
+        sections.append(_charts(document, moment))
     sections += [
         _waiting(f"Waiting times by {name}", waiting[name])
         for name in ("priority", "namespace", "owner")
         if waiting[name]
     ]
     if scaling["groups"]:
-        sections += [_node_groups(scaling["groups"]), _decisions(scaling["events"])]
+        sections += [_node_groups(scaling["groups"]), _decisions(scaling["events"], moment)]
     return Page(title, lede, tiles, sections)
 
 
@@ -45,34 +46,45 @@ def _time(seconds: float) -> str:
     return duration(round(seconds * SECOND))
 
 
-def _charts(usage: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> CurveCharts:
+def _charts(document: Mapping[str, Any], moment: MomentTexts) -> CurveCharts:
+    usage, over_time = document["usage"], document["overTime"]
     times = [sample["at"] for sample in usage]
-    span = (_time(times[0]), _time(times[-1]))
+    span = (_moment(moment, times[0]), _moment(moment, document["end"]))
 
-    def shares(key: str) -> list[tuple[str, list[float]]]:
+    def of_counts(*keys: str) -> list[Series]:
+        return [_series(key, [each[key] for each in usage], over_time[key]) for key in keys]
+
+    def of_shares(key: str) -> list[Series]:
         names = dict.fromkeys(name for sample in usage for name in sample[key])
-        series = [(name, [sample[key].get(name, 0.0) for sample in usage]) for name in names]
-        return [(name, values) for name, values in series if any(values)]
+        extents = over_time.get(key, {})
+        series = (
+            _series(name, [sample[key].get(name, 0.0) for sample in usage], extents.get(name, {}))
+            for name in names
+        )
+        return [each for each in series if any(each.values)]
 
-    def counts(*keys: str) -> list[tuple[str, list[float]]]:
-        return [(key, [sample[key] for sample in usage]) for key in keys]
-
-    charts = [
-        curves("Pods", times, counts("pods", "pending"), span, are_shares=False),
-        curves(
-            "Nodes",
-            times,
-            [*counts("nodes"), *((group["name"], _sizes(group, times)) for group in groups)],
-            span,
-            are_shares=False,
-        ),
+    groups = [
+        Series(group["name"], _sizes(group, times), most=group["max"])
+        for group in (document.get("autoscaler") or {"groups": []})["groups"]
     ]
-    for name, key in (("Utilisation", "utilization"), ("Fragmentation", "fragmentation")):
-        series = shares(key)
+    charts = [
+        curves("Pods", times, of_counts("pods", "pending"), span, are_shares=False),
+        curves("Nodes", times, [*of_counts("nodes"), *groups], span, are_shares=False),
+    ]
+    for name, key in (("Utilisation", "utilization"), ("Stranded", "stranded")):
+        series = of_shares(key)
         if series:
             charts.append(curves(name, times, series, span, are_shares=True))
-    note = "Fragmentation: free room on nodes that cannot take a pod of mean requests."
+    note = "Stranded: what is free on nodes that cannot take a pod of mean requests."
     return CurveCharts("Over time", charts, note)
+
+
+def _series(name: str, values: list[float], extent: Mapping[str, Any]) -> Series:
+    return Series(name, values, extent.get("mean"), extent.get("max"))
+
+
+def _moment(moment: MomentTexts, seconds: float) -> str:
+    return moment.text(round(seconds * SECOND))
 
 
 def _sizes(group: Mapping[str, Any], times: Sequence[float]) -> list[float]:
@@ -89,10 +101,13 @@ def _node_groups(groups: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Node groups", headers, rows)
 
 
-def _decisions(events: Sequence[Mapping[str, Any]]) -> Table:
+def _decisions(events: Sequence[Mapping[str, Any]], moment: MomentTexts) -> Table:
     """The first of them."""
     rows = [
-        (_time(event["at"]), event["type"], event["group"], len(event["nodes"]), event["reason"])
+        (
+            *(_moment(moment, event["at"]), event["type"], event["group"]),
+            *(len(event["nodes"]), event["reason"]),
+        )
         for event in events[:_SHOWN_EVENTS]
     ]
     rest = len(events) - len(rows)
@@ -105,10 +120,11 @@ def _waiting(heading: str, groups: Sequence[Mapping[str, Any]]) -> Table:
     ordered = sorted(groups, key=lambda group: -group["mean"])
     keys = ("mean", "p50", "p90", "p99", "max")
     rows = [
-        (group["name"], group["pods"], *(_time(group[key]) for key in keys))
+        (group["name"], group["pods"], group["stillWaiting"], *(_time(group[key]) for key in keys))
         for group in ordered[:_SHOWN_OWNERS]
     ]
     rest = len(ordered) - len(rows)
     note = f"{rest:,} more with shorter means" if rest else ""
-    headers = ("Name", "Pods", "Mean", "Half at most", "9 of 10", "99 of 100", "Longest")
+    times = ("Mean", "Half at most", "9 of 10", "99 of 100", "Longest")
+    headers = ("Name", "Pods", "Still wait", *times)
     return Table(heading, headers, rows, note)

@@ -27,7 +27,8 @@ def test_a_pod_that_leaves_is_let_go_with_its_times() -> None:
     assert (record.queued, record.first_tried, record.placed, record.ended) == (1, 2, 3, 9)
     assert (record.attempts, record.outcome) == (2, PodOutcome.ENDED)
     assert (log.counts.attempts, log.counts.placed, log.counts.ended) == (2, 1, 1)
-    assert log.by_owner.groups["default/ReplicaSet/web"].longest == 2
+    assert log.waits.owner["default/ReplicaSet/web"].tolist() == [2]
+    assert log.completions.tolist() == [8]
 
 
 def test_a_pod_without_a_controller_is_its_own_owner() -> None:

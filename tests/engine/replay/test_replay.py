@@ -25,8 +25,7 @@ def test_a_pod_waits_until_another_has_ended(tmp_path: Path) -> None:
     assert tries(run) == [(0.0, "a", "n"), (1.5, "b", "unschedulable"), (100.0, "b", "n")]
     assert run.clock.now == 130_250_000
     assert run.log.counts.ended == 2
-    assert run.log.waiting.longest == 98_500_000
-    assert run.usage.samples[-1].pods == 0
+    assert run.log.waits.namespace["default"].tolist() == [0, 98_500_000]
 
 
 def test_it_ends_where_it_is_told_to(tmp_path: Path) -> None:
