@@ -34,7 +34,8 @@ OF_ANSWER = ("output", "quiet", "no_pager", "open_page", "everything", "debug")
 
 
 class CommandGroup(TyperGroup):
-    """Commands, with our message for one that there is not; help where none is named."""
+    """Commands. Where none is named, help goes to standard error: typer's no_args_is_help makes an
+    error of its text."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _convert_plainly(self.get_params(ctx))
@@ -42,17 +43,6 @@ class CommandGroup(TyperGroup):
             print(ctx.get_help(), file=sys.stderr)
             raise typer.Exit(UsageError.exit_code)
         return super().parse_args(ctx, args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name = args[0]
-        exists = name in self.commands or name.startswith("-") or ctx.resilient_parsing
-        if not exists:
-            from difflib import get_close_matches
-
-            matches = _quoted(get_close_matches(name, self.commands))
-            hint = f"; did you mean {matches}?" if matches else f"; {_help(ctx)} lists them"
-            raise UsageError(f'{ctx.command_path} has no command "{name}"{hint}')
-        return super().resolve_command(ctx, args)
 
 
 class Command(TyperCommand):
@@ -202,6 +192,8 @@ def described(error: Exception) -> KschedError:
         return UsageError(f"{option} takes no value")
     if option:
         return UsageError(f"{option} takes a value, and none is given")
+    if message.startswith("No such command"):
+        return UsageError(message if "?" in message else f"{message} {_help(context)} lists them")
     if message.startswith("Missing argument"):
         names = " ".join(context.command.collect_usage_pieces(context)[1:])
         return UsageError(f"{names} is missing: {path} {names}")
@@ -218,10 +210,6 @@ def described(error: Exception) -> KschedError:
 
 def _help(context: Any) -> str:
     return f"{context.command_path} --help" if context is not None else "ksched --help"
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return _listed([f'"{name}"' for name in names])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ Run = Callable[..., tuple[int, str, str]]
 Write = Callable[..., Path]
 
 MESSAGES = {
-    "schedul": 'ksched has no command "schedul"; did you mean "schedule"?',
-    "xyz": 'ksched has no command "xyz"; ksched --help lists them',
-    "config shew": 'ksched config has no command "shew"; did you mean "show"?',
+    "schedul": "No such command 'schedul'. Did you mean 'schedule'?",
+    "xyz": "No such command 'xyz'. ksched --help lists them",
+    "config shew": "No such command 'shew'. Did you mean 'show'?",
     "schedule --stat x": "ksched schedule has no option --stat; did you mean --patch, --state or "
     "--trace?",
     "schedule -z": "ksched schedule has no option -z; ksched schedule --help lists its options",
