@@ -1,5 +1,4 @@
-"""What holds of all of the code: its picture of imports is up to date, its names are nouns, each
-module has a test file of its own."""
+"""What holds of all of the code: its picture of imports is up to date, its names are nouns."""
 
 import ast
 import re
