@@ -71,6 +71,7 @@ def _with_traceback(defect: PluginDefectError, debug: bool) -> PluginDefectError
 
 
 def _configure_output(options: object) -> None:
+    SETTINGS.debug = getattr(options, "debug", False)
     if isinstance(options, CommonOptions):
         SETTINGS.quiet = options.quiet
         SETTINGS.pager = not options.no_pager

@@ -127,7 +127,7 @@ AllowPlugins = Annotated[
     ),
 ]
 Debug = Annotated[
-    bool, typer.Option("--debug", help="Print the tracebacks of plugins that failed.")
+    bool, typer.Option("--debug", help="Print which plugins were called per pod, and tracebacks.")
 ]
 PluginTimeout = Annotated[
     float,

@@ -40,12 +40,13 @@ class Settings:
     """Of this run of ksched.
 
     quiet: no warnings; pager: whether long tables go through one; browser: whether pages are shown
-    in one
+    in one; debug: whether the calls of plugins are noted
     """
 
     quiet: bool = False
     pager: bool = True
     browser: bool = False
+    debug: bool = False
 
 
 SETTINGS = Settings()

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from ksched_cli.commands.options import CommonOptions
-from ksched_cli.commands.output import note, set_release, warn
+from ksched_cli.commands.output import SETTINGS, note, set_release, warn
 from ksched_cli.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def opener(*runs: Run, reads: frozenset[str] = frozenset()) -> Opener:
     from ksched_cli.run.run import check_standard_input_of
 
     check_standard_input_of(runs)
-    return Opener(runs, reads=reads, read_live=_read_live, warn=warn)
+    return Opener(runs, reads=reads, read_live=_read_live, warn=warn, trace_calls=SETTINGS.debug)
 
 
 def _read_live(cluster: LiveCluster, kinds: frozenset[str]) -> ClusterState:
@@ -294,9 +294,26 @@ def _device_warnings(engine: Engine) -> list[str]:
     return device_problems(engine.state, features_of(engine.configuration.release))
 
 
+def _call_lines(engine: Engine) -> Iterator[str]:
+    """Nothing where the calls were not noted."""
+    from ksched_cli.framework.call_trace import profile_lines
+
+    trace = engine.caller.trace
+    if trace is None:
+        return
+    for name, framework in engine.frameworks.items():
+        plugins = framework.profile.plugins
+        enabled = {point: [ref.name for ref in refs] for point, refs in plugins.items()}
+        yield f"profile {name}:"
+        for line in profile_lines(framework.plugins, enabled, engine.registry):
+            yield f"  {line}"
+        yield from (f"  {line}" for line in trace.lines(name, enabled))
+
+
 def report_defects(engine: Engine, debug: bool) -> None:
-    """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too; and
-    where budgets that the state lacks might have saved pods that were evicted."""
+    """After a run: warns of every plugin that failed, with `debug` prints the tracebacks too, and
+    which plugins were called about each pod; and where budgets that the state lacks might have
+    saved pods that were evicted."""
     from ksched_cli.cluster.loading.completeness import budget_warnings
     from ksched_cli.commands.command import DEBUG_HINT
     from ksched_cli.engine.simulation import Simulation
@@ -304,6 +321,8 @@ def report_defects(engine: Engine, debug: bool) -> None:
     if isinstance(engine, Simulation) and engine.scheduler.evicted:
         for line in budget_warnings(engine.state):
             warn(line)
+    for line in _call_lines(engine):
+        print(line, file=sys.stderr)
     defects = engine.caller.defects.values()
     for defect in defects:
         pods = list(defect.pods)

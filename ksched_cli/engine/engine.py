@@ -19,6 +19,7 @@ from ksched_cli.engine.pod_group_cycle import PodGroupCycle
 from ksched_cli.engine.queue import why_ignored
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.engine.scheduling_cycle import SchedulingCycle, TieBreak, first_by_name
+from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.nominator import Nominator
@@ -39,7 +40,8 @@ class Options:
     cache_answers: reuse plugins' answers for pods that look the same; changes only the time.
     on_progress: called after each attempt with how many pods have a node, and of how many.
     extenders: whether and how they are asked.
-    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit"""
+    plugin_timeout: seconds that a call of a plugin that is not in-tree may take; 0 for no limit
+    trace_calls: note which plugins are called about each pod"""
 
     tie_break: TieBreak = first_by_name
     detailed: bool = False
@@ -49,6 +51,7 @@ class Options:
     on_progress: Progress | None = None
     extenders: ExtenderOptions = field(default_factory=ExtenderOptions)
     plugin_timeout: float = 0
+    trace_calls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class Engine:
     def __post_init__(self) -> None:
         if self.options.plugin_timeout:
             self.caller.limit_calls(self.options.plugin_timeout)
+        if self.options.trace_calls:
+            self.caller.trace = CallTrace()
         release = self.configuration.release
         self.catalog = PodCatalog(release.enabled("InPlacePodLevelResourcesVerticalScaling"))
         self.snapshot = self._running_pods()

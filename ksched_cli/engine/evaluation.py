@@ -98,6 +98,14 @@ class Evaluation(Struct, eq=False):
         """Per feasible node, the weighted sum; None where nodes are not scored."""
         return self.sums if self.keys is None else self.keys >> TIE_BITS
 
+    def points_reached(self) -> tuple[str, ...]:
+        """Of PreFilter to Score."""
+        if (self.error and not len(self.feasible)) or self.pre_filter is not None:
+            return ("preFilter",)
+        if self.sums is None and self.keys is None:
+            return ("preFilter", "filter")
+        return ("preFilter", "filter", "preScore", "score")
+
     def rejecting_plugins(self) -> tuple[frozenset[str], frozenset[str]]:
         """The plugins that rejected the pod or a node, and those of them whose rejection is
         pending. Upstream: Diagnosis.UnschedulablePlugins and PendingPlugins."""

@@ -13,8 +13,8 @@ import numpy as np
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Rows
 from ksched_cli.framework.cache.answer_cache import CacheEntry
+from ksched_cli.framework.cache.cached_runners import CachedFilters
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
@@ -56,7 +56,7 @@ class NodeSearch:
 
     def run(
         self,
-        filtering: FilterRunner,
+        filtering: CachedFilters,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -77,7 +77,7 @@ class NodeSearch:
             start = self.next_start % len(candidates)
             return SearchResult(Nodes(snapshot, self._visits(candidates, start, False)[:limit]))
         if candidates is snapshot.order:
-            rejections = filtering.cached_rejections(state, pod, cached)
+            rejections = filtering.rejections(state, pod, cached)
             if rejections is not None:
                 statuses.share(rejections)
                 return SearchResult(Nodes(snapshot, candidates[:0]))
@@ -89,7 +89,7 @@ class NodeSearch:
 
     def _search_in_order(
         self,
-        filtering: FilterRunner,
+        filtering: CachedFilters,
         state: CycleState,
         pod: PodInfo,
         candidates: Rows,
@@ -112,9 +112,9 @@ class NodeSearch:
             first = start + done
             side_by_side = all_nodes and first + len(chunk) <= total
             nodes = Nodes(snapshot, chunk, first if side_by_side else None)
-            if len(chunk) == limit and filtering.passes_by_cache(state, pod, nodes, cached):
+            if len(chunk) == limit and filtering.all_pass(state, pod, nodes, cached):
                 return SearchResult(nodes)
-            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
+            verdicts = filtering.run_with_nominated_pods(state, pod, nodes, cached)
             passed, error = _passing(chunk, verdicts, missing, statuses)
             feasible.append(passed)
             if error:
@@ -129,7 +129,7 @@ class NodeSearch:
 
     def _search_all(
         self,
-        filtering: FilterRunner,
+        filtering: CachedFilters,
         state: CycleState,
         pod: PodInfo,
         statuses: NodeStatuses,
@@ -137,9 +137,9 @@ class NodeSearch:
     ) -> SearchResult | None:
         """All nodes, in no order; None where a plugin failed, for then the order matters."""
         nodes = Nodes(statuses.snapshot)
-        if filtering.passes_by_cache(state, pod, nodes, cached):
+        if filtering.all_pass(state, pod, nodes, cached):
             return SearchResult(nodes)
-        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, entry=cached)
+        verdicts = filtering.run_with_nominated_pods(state, pod, nodes, cached)
         if first_error(verdicts, len(nodes)) is not None:
             return None
         if len(verdicts.statuses) == 1:

@@ -20,9 +20,10 @@ from ksched_cli.engine.evaluation import EXTENDER, Evaluation, Mode
 from ksched_cli.engine.exhaustive_filter import ExhaustiveFilter
 from ksched_cli.engine.extender_runner import ExtenderRunner, extender_totals
 from ksched_cli.engine.node_search import NodeSearch, feasible_nodes_to_find, first_error
-from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE, SCALAR_PATH_MAX
+from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
+from ksched_cli.framework.filter_runner import SCALAR_PATH_MAX
 from ksched_cli.framework.interface import PostFilterResult
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import Nodes
@@ -65,6 +66,10 @@ class Pipeline:
         is_scored = mode is not Mode.REASONS and not evaluation.error
         if is_scored and len(evaluation.feasible) >= enough:
             self.score(evaluation)
+        trace = framework.caller.trace
+        if trace is not None:
+            is_cached = evaluation.cached is not None
+            trace.evaluated(pod, evaluation.state, evaluation.points_reached(), is_cached)
         return evaluation
 
     # -- filter -----------------------------------------------------------------------------------
@@ -79,7 +84,7 @@ class Pipeline:
         evaluation = Evaluation(
             framework, pod, mode, CycleState(), statuses, self._no_nodes, cached
         )
-        outcome = framework.pre_filtering.run(evaluation.state, pod, cached)
+        outcome = framework.cached_pre_filtering.run(evaluation.state, pod, cached)
         is_success = outcome.status is SUCCESS or outcome.status.is_success
         if not is_success and outcome.status.is_rejected:
             statuses.absent = evaluation.pre_filter = outcome.status
@@ -113,7 +118,7 @@ class Pipeline:
             evaluation.cached = None
         statuses = evaluation.statuses
         result = self.search.run(
-            evaluation.framework.filtering,
+            evaluation.framework.cached_filtering,
             evaluation.state,
             evaluation.pod,
             candidates,
@@ -137,13 +142,13 @@ class Pipeline:
     def _filter_all_nodes(self, evaluation: Evaluation, outcome: PreFilterOutcome) -> None:
         """Raises PluginError where a plugin or an extender fails."""
         rows = self._candidates(evaluation, outcome)
-        pod, filtering = evaluation.pod, evaluation.framework.filtering
+        pod, filtering = evaluation.pod, evaluation.framework.cached_filtering
         nodes = Nodes(self.snapshot, rows)
         if evaluation.cached is not None and rows is self.snapshot.order:
             # In no order, the cache need not gather.
             rows, nodes = np.arange(len(self.snapshot)), Nodes(self.snapshot)
         verdicts = filtering.run_with_nominated_pods(
-            evaluation.state, pod, nodes, entry=evaluation.cached
+            evaluation.state, pod, nodes, evaluation.cached
         )
         failed = first_error(verdicts, len(nodes))
         if failed is not None:
@@ -209,10 +214,11 @@ class Pipeline:
     def score(self, evaluation: Evaluation) -> None:
         """Sets the totals of the feasible nodes, or the error of a plugin that fails."""
         pod, feasible = evaluation.pod, evaluation.feasible
-        scoring = evaluation.framework.scoring
+        framework = evaluation.framework
+        scoring = framework.cached_scoring
         try:
             if self.detailed or evaluation.mode is Mode.EXHAUSTIVE:
-                evaluation.scores = scoring.run(evaluation.state, pod, feasible)
+                evaluation.scores = framework.scoring.run(evaluation.state, pod, feasible)
                 totals = total(evaluation.scores, len(feasible))
             else:
                 # Nodes that an extender sent back are another snapshot's: nothing is cached of it.

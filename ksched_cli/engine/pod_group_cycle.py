@@ -91,7 +91,7 @@ class PodGroupCycle:
         self._trial_cycle = TrialCycle(pipeline, self._trial_binding, cycle.tie_break)
         self._frameworks = frameworks
         self._plugins = {
-            name: PodGroupPlugins(framework.profile, framework.plugin)
+            name: PodGroupPlugins(framework.profile, framework.plugin, framework.caller)
             for name, framework in frameworks.items()
         }
         self._groups = groups
@@ -147,7 +147,7 @@ class PodGroupCycle:
                 return Status.error(result.error)
             return Status.unschedulable(result.message) if result.message else SUCCESS
 
-        status, victims = plugin.post_filter_group(group, pods, try_group)
+        status, victims = framework.caller.post_filter_group(plugin, group, pods, try_group)
         if status.is_success:
             return replace(verdict, waits=True), victims
         if status.is_rejected:

@@ -87,6 +87,8 @@ class SchedulingCycle:
         rejection = self._rejections.find(pod)
         if rejection is not None:
             pipeline.search.advance(rejection.visited, node_count)
+            if framework.caller.trace is not None:
+                framework.caller.trace.repeated(pod)
             return rejection.outcome
         evaluation = pipeline.evaluate(framework, pod, Mode.SAMPLED)
         pipeline.search.advance(evaluation.visited, node_count)

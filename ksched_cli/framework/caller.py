@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.snapshot import Snapshot
+from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.framework.answer_checks import (
     check_status,
@@ -31,11 +31,25 @@ from ksched_cli.framework.answer_checks import (
     named_rejection,
 )
 from ksched_cli.framework.call_limit import CallLimit
+from ksched_cli.framework.call_trace import CallTrace
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.defects import DefectLog
 from ksched_cli.framework.failures import FAILURES, described, raise_users_interrupt
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import (
+    ChecksRows,
+    ComparesResources,
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+    PodGroupPostFilterPlugin,
+    RowCheck,
+    RowScorer,
+    RowScorers,
+    ScoresRows,
+)
 from ksched_cli.framework.interface import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
     Explains,
     FilterPlugin,
     NormalizeScore,
@@ -55,12 +69,16 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
+from ksched_cli.framework.pod_groups import GroupKey, PlacedPod, Placement, PodGroup
 from ksched_cli.framework.read_only import ReadOnlyCalls
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.results import Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, Defect, PluginError, Status
 
 T = TypeVar("T")
+
+# Below this many nodes, asking row by row costs less than the array form.
+SINGLE_ROWS_MAX = 12
 
 
 @dataclass(slots=True)
@@ -70,11 +88,13 @@ class PluginCaller:
     log:     the defects
     foreign: the names of the plugins that are not in-tree
     limit:   of the time of their calls, where there is one
+    trace:   of all calls, where there is one
     """
 
     log: DefectLog = field(default_factory=DefectLog)
     foreign: set[str] = field(default_factory=set)
     limit: CallLimit | None = None
+    trace: CallTrace | None = None
     _read_only: ReadOnlyCalls = field(default_factory=ReadOnlyCalls)
 
     def limit_calls(self, seconds: float) -> None:
@@ -94,6 +114,12 @@ class PluginCaller:
     def make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
         """A plugin. Raises UsageError where it does not accept its args, PluginDefectError where
         it cannot be made."""
+        plugin = self._make(entry, args, handle)
+        if self.trace is not None:
+            self.trace.follow(plugin)
+        return plugin
+
+    def _make(self, entry: PluginEntry, args: Any, handle: Handle) -> Plugin:
         if not entry.is_foreign:
             return cast(Plugin, entry.make(args, handle))
         self.foreign.add(entry.name)
@@ -180,18 +206,13 @@ class PluginCaller:
             status = Status.error(self.log.message(plugin.name, "filter", error, pod))
             ids = np.ones(len(nodes), dtype=np.int32)
             return Verdicts(ids, [SUCCESS, named_rejection(status, plugin.name)])
-        if len(verdicts.statuses) > 1:
-            verdicts.statuses = [
-                SUCCESS,
-                *(named_rejection(s, plugin.name) for s in verdicts.statuses[1:]),
-            ]
-        return verdicts
+        return _named(verdicts, plugin)
 
     def passes_all(
         self, plugins: Sequence[FilterPlugin], state: CycleState, pod: PodInfo, nodes: Nodes
     ) -> bool:
         """Whether the nodes, node by node, pass all the plugins (see `has_scalar_filter`). False
-        leaves it open: a failure shows when `filter_nodes` is called."""
+        means undetermined: a failure shows when `filter_nodes` is called."""
         snapshot = nodes.snapshot
         try:
             for row in nodes.indices().tolist():
@@ -202,6 +223,23 @@ class PluginCaller:
         except Exception:
             return False
         return True
+
+    def compared_requests(
+        self, plugin: ComparesResources, state: CycleState, pod: PodInfo
+    ) -> Mapping[str, int] | None:
+        """Of a plugin of ksched itself, see there."""
+        return plugin.compared_requests(state, pod)
+
+    def compare_nodes(
+        self,
+        plugin: ComparesResources,
+        state: CycleState,
+        pod: PodInfo,
+        nodes: Nodes,
+        used: Mapping[str, Column],
+    ) -> Verdicts:
+        """As `filter_nodes`, of a plugin of ksched itself."""
+        return _named(plugin.compare_nodes(state, pod, nodes, used), plugin)
 
     def concerns(
         self, plugin: PreFilterExtensions, state: CycleState, pod: PodInfo, other: PodInfo
@@ -282,6 +320,118 @@ class PluginCaller:
             raise PluginError(
                 f'running Normalize on Score plugins: plugin "{plugin.name}" failed with: {message}'
             ) from error
+
+    # -- the forms of ksched's own plugins for single rows --------------------------------------
+
+    def row_checks(
+        self,
+        plugins: Iterable[FilterPlugin],
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+    ) -> tuple[RowCheck, ...] | None:
+        """Those of the plugins, where each is in-tree and has one; else None."""
+        checks: list[RowCheck] = []
+        for plugin in plugins:
+            if not isinstance(plugin, ChecksRows) or plugin.name in self.foreign or snapshot.huge:
+                return None
+            check = plugin.row_check(state, pod, snapshot)
+            if check is None:
+                return None
+            checks.append(check)
+        return tuple(checks)
+
+    def passes_checks(self, checks: Sequence[RowCheck] | None, nodes: Nodes) -> bool:
+        """Whether all the nodes pass; False means undetermined, as where there are too many of them
+        to ask one by one."""
+        snapshot = nodes.snapshot
+        if checks is None or snapshot.huge or len(nodes) >= SINGLE_ROWS_MAX:
+            return False
+        capacity = snapshot.capacity_by_row
+        rows = nodes.indices().tolist()
+        for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
+            for check in checks:
+                if not check(row, usage, capacity[row]):
+                    return False
+        return True
+
+    def row_scorers(
+        self,
+        weights: Mapping[ScorePlugin, int],
+        state: CycleState,
+        pod: PodInfo,
+        snapshot: Snapshot,
+    ) -> RowScorers:
+        """Those of the plugins, where each is in-tree and has one; else none."""
+        scorers: list[tuple[RowScorer, int]] = []
+        for plugin, weight in weights.items():
+            if not isinstance(plugin, ScoresRows) or plugin.name in self.foreign or snapshot.huge:
+                return ()
+            scorer = plugin.row_scorer(state, pod, snapshot)
+            if scorer is None:
+                return ()
+            scorers.append((scorer, weight))
+        return tuple(scorers)
+
+    def row_totals(self, scorers: RowScorers, nodes: Nodes) -> list[int] | None:
+        """The weighted sum of each node; None where there are too many nodes to ask one by one, or
+        a score is outside 0 to 100."""
+        snapshot = nodes.snapshot
+        if not scorers or snapshot.huge or len(nodes) >= SINGLE_ROWS_MAX:
+            return None
+        capacity, totals = snapshot.capacity_by_row, []
+        rows = nodes.indices().tolist()
+        for row, usage in zip(rows, snapshot.rows_usage(rows), strict=True):
+            weighted = 0
+            for score_row, weight in scorers:
+                score = score_row(usage, capacity[row])
+                if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
+                    return None
+                weighted += score * weight
+            totals.append(weighted)
+        return totals
+
+    # -- pod groups -----------------------------------------------------------------------------
+
+    def generate_placements(
+        self, plugin: PlacementGeneratePlugin, key: GroupKey, parent: Placement
+    ) -> tuple[Sequence[Placement], Status]:
+        """A failure is a status with code Error."""
+        try:
+            return plugin.generate_placements(key, parent)
+        except FAILURES as error:
+            return (), Status.error(self.log.message(plugin.name, "placementGenerate", error))
+
+    def score_placements(
+        self,
+        plugin: PlacementScorePlugin,
+        key: GroupKey,
+        candidates: Sequence[tuple[Placement, Sequence[PodInfo]]],
+    ) -> list[int]:
+        """Normalized scores, one per candidate. Raises PluginError."""
+        try:
+            scores = [
+                plugin.score_placement(key, placement, pods) for placement, pods in candidates
+            ]
+            return plugin.normalize_placement_scores(scores)
+        except FAILURES as error:
+            message = self.log.message(plugin.name, "placementScore", error)
+            raise PluginError(
+                f'running PlacementScore plugins: plugin "{plugin.name}" failed with: {message}'
+            ) from error
+
+    def post_filter_group(
+        self,
+        plugin: PodGroupPostFilterPlugin,
+        group: PodGroup,
+        pods: Sequence[PodInfo],
+        try_group: Callable[[], Status],
+    ) -> tuple[Status, tuple[PlacedPod, ...]]:
+        """A failure is a status with code Error."""
+        try:
+            return plugin.post_filter_group(group, pods, try_group)
+        except FAILURES as error:
+            return Status.error(self.log.message(plugin.name, "postFilter", error, *pods)), ()
 
     # -- points of one shape --------------------------------------------------------------------
 
@@ -365,6 +515,16 @@ class PluginCaller:
         if plugin.name in self.foreign:
             return self._read_only.call(plugin.name, snapshot, method, *arguments)
         return method(*arguments)
+
+
+def _named(verdicts: Verdicts, plugin: FilterPlugin) -> Verdicts:
+    """With the plugin's name on the rejections."""
+    if len(verdicts.statuses) > 1:
+        verdicts.statuses = [
+            SUCCESS,
+            *(named_rejection(status, plugin.name) for status in verdicts.statuses[1:]),
+        ]
+    return verdicts
 
 
 def _pod_of(arguments: Iterable[Any]) -> PodInfo:

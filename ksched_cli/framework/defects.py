@@ -36,8 +36,8 @@ class DefectLog:
         defect.pods.update(dict.fromkeys(pod.key for pod in pods))
         return message
 
-    def message(self, plugin: str, point: str, error: BaseException, pod: PodInfo) -> str:
+    def message(self, plugin: str, point: str, error: BaseException, *pods: PodInfo) -> str:
         """The message of a call that failed; anything but a PluginError is recorded."""
         if isinstance(error, PluginError):
             return str(error)
-        return self.note(plugin, point, error, pod)
+        return self.note(plugin, point, error, *pods)

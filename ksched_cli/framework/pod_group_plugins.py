@@ -1,4 +1,4 @@
-"""A profile's plugins of pod groups: those that place them, and the one that makes room for them.
+"""Runs a profile's plugins of pod groups.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (RunPlacementGeneratePlugins,
 RunPlacementScorePlugins, PodGroupPostFilterPlugins).
@@ -6,56 +6,31 @@ RunPlacementScorePlugins, PodGroupPostFilterPlugins).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
+from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.in_tree_interface import (
+    PlacementGeneratePlugin,
+    PlacementScorePlugin,
+    PodGroupPostFilterPlugin,
+)
 from ksched_cli.framework.interface import MAX_NODE_SCORE, MIN_NODE_SCORE, Plugin
-from ksched_cli.framework.pod_groups import GroupKey, PlacedPod, Placement, PodGroup
+from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
 NO_PLACEMENTS = Status.unschedulable("no feasible placements found")
 
 
-class PlacementGeneratePlugin(Plugin):
-    """Says among which sets of nodes a group has to choose one."""
-
-    @abstractmethod
-    def generate_placements(
-        self, key: GroupKey, parent: Placement
-    ) -> tuple[Sequence[Placement], Status]:
-        """In order of name; none where the status is no success. parent: the nodes to divide"""
-
-
-class PlacementScorePlugin(Plugin):
-    """Ranks the placements that a group fits in."""
-
-    @abstractmethod
-    def score_placement(self, key: GroupKey, placement: Placement, pods: Sequence[PodInfo]) -> int:
-        """pods: of the group, that have a node there"""
-
-    def normalize_placement_scores(self, scores: list[int]) -> list[int]:
-        """From 0 to 100. Raises PluginError."""
-        return scores
-
-
-class PodGroupPostFilterPlugin(Plugin):
-    """Makes room for a group that does not fit. Upstream: PodGroupPostFilterPlugin."""
-
-    @abstractmethod
-    def post_filter_group(
-        self, group: PodGroup, pods: Sequence[PodInfo], try_group: Callable[[], Status]
-    ) -> tuple[Status, tuple[PlacedPod, ...]]:
-        """Whom to evict, where the status is success. try_group: whether the group fits on the
-        nodes as they are now; the plugin leaves them as it found them"""
-
-
 class PodGroupPlugins:
     """post_filter: the plugin that makes room, at whatever point it is enabled, or None"""
 
-    def __init__(self, profile: Profile, plugin: Callable[[str], Plugin | None]) -> None:
+    def __init__(
+        self, profile: Profile, plugin: Callable[[str], Plugin | None], caller: PluginCaller
+    ) -> None:
         """plugin: the profile's plugin of a name"""
+        self._caller = caller
         by_point = {
             point: [plugin(ref.name) for ref in refs] for point, refs in profile.plugins.items()
         }
@@ -76,7 +51,7 @@ class PodGroupPlugins:
         """The placements to try; all nodes where no plugin divides them."""
         if not self._generators:
             return (parent,), SUCCESS
-        placements, status = self._generators[0].generate_placements(key, parent)
+        placements, status = self._caller.generate_placements(self._generators[0], key, parent)
         if status.is_success and not placements:
             return (), NO_PLACEMENTS
         return placements, status
@@ -86,14 +61,7 @@ class PodGroupPlugins:
         PluginError."""
         totals = [0] * len(candidates)
         for name, plugin in self._scorers:
-            try:
-                scores = [
-                    plugin.score_placement(key, placement, pods) for placement, pods in candidates
-                ]
-                scores = plugin.normalize_placement_scores(scores)
-            except PluginError as error:
-                message = f'running PlacementScore plugins: plugin "{name}" failed with: {error}'
-                raise PluginError(message) from None
+            scores = self._caller.score_placements(plugin, key, candidates)
             for index, score in enumerate(scores):
                 if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
                     bounds = f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}]"

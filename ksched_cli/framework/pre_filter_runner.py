@@ -9,16 +9,15 @@ from collections.abc import Sequence
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
-from ksched_cli.framework.cache.answer_cache import CacheEntry
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.fit_error import no_common_node
-from ksched_cli.framework.interface import PreFilterPlugin, Scope
+from ksched_cli.framework.interface import PreFilterPlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import PreFilterOutcome
 from ksched_cli.framework.status import SKIP, SUCCESS, Code, Status
 
-_PASSES = PreFilterOutcome()
+PASSES = PreFilterOutcome()
 
 
 class PreFilterRunner:
@@ -32,53 +31,15 @@ class PreFilterRunner:
         self._caller = caller
 
     def run(
-        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None = None
+        self, state: CycleState, pod: PodInfo, plugins: Sequence[PreFilterPlugin] | None = None
     ) -> PreFilterOutcome:
         """A rejection that preemption might lift does not stop the
-        others, because preemption needs what they prepare."""
-        if entry is None:
-            return self._run(self.plugins, state, pod)
-        others = entry.pre_filters
-        if others is None:
-            others = entry.pre_filters = self._run_cacheable(entry, pod)
-        static_outcome = entry.pre_filter_outcome
-        if static_outcome is not None:
-            state.data.update(entry.static_state.data)
-            state.skip_filter.update(entry.static_state.skip_filter)
-            outcome = self._run(others, state, pod)
-            if outcome is _PASSES:
-                return static_outcome
-            if static_outcome is _PASSES and outcome.status.is_success:
-                return outcome
-            # Now it matters which of the others came before: run them all, in order.
-            state.data.clear()
-            state.skip_filter.clear()
-        return self._run(self.plugins, state, pod)
-
-    def _run_cacheable(self, entry: CacheEntry, pod: PodInfo) -> tuple[PreFilterPlugin, ...]:
-        """Calls the plugins whose answers are cacheable, once; returns the others."""
-        cacheable: list[PreFilterPlugin] = []
-        others: list[PreFilterPlugin] = []
-        for plugin in self.plugins:
-            (cacheable if self._caller.is_cacheable(plugin, pod) else others).append(plugin)
-        outcome = self._run(cacheable, entry.static_state, pod)
-        # Which nodes a ROW plugin leaves may change with every pod.
-        is_cacheable = outcome.status.is_success and not any(
-            plugin.name in outcome.narrowed_by
-            and self._caller.scope_for(plugin, pod) is not Scope.NODE
-            for plugin in cacheable
-        )
-        entry.pre_filter_outcome = outcome if is_cacheable else None
-        return tuple(others)
-
-    def _run(
-        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodInfo
-    ) -> PreFilterOutcome:
+        others, because preemption needs what they prepare. plugins: by default all"""
         nodes = self._all_nodes
         names: frozenset[str] | None = None
         narrowed: list[str] = []
         rejected: Status | None = None
-        for plugin in plugins:
+        for plugin in self.plugins if plugins is None else plugins:
             result, status = self._caller.pre_filter(plugin, state, pod, nodes)
             if status is SUCCESS and result is None:
                 continue
@@ -101,5 +62,5 @@ class PreFilterRunner:
                         no_common_node(narrowed), names, tuple(sorted(narrowed))
                     )
         if rejected is None and names is None:
-            return _PASSES
+            return PASSES
         return PreFilterOutcome(rejected or SUCCESS, names, tuple(sorted(narrowed)))

@@ -13,6 +13,12 @@ from msgspec import Struct, field
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.config.effective import Profile
 from ksched_cli.framework.cache.answer_cache import AnswerCache
+from ksched_cli.framework.cache.cached_runners import (
+    CachedFilters,
+    CachedPreFilters,
+    CachedScores,
+    SharedAnswers,
+)
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
@@ -97,9 +103,15 @@ class Framework:
         self._post_binds = plugins.at("postBind", PostBindPlugin)
         self.answer_cache = AnswerCache(handle.snapshot)
         self.answer_cache.by_shape = caller.foreign.isdisjoint(plugins.by_name)
+        shared = SharedAnswers(caller, self.answer_cache)
         self.pre_filtering = self._pre_filter_runner()
-        self.filtering = self._filter_runner()
+        self.filtering = self._filter_runner(shared)
         self.scoring = self._score_runner()
+        self.cached_pre_filtering = CachedPreFilters(self.pre_filtering, caller)
+        self.cached_filtering = CachedFilters(
+            self.filtering, handle.nominator, caller, shared, self.answer_cache
+        )
+        self.cached_scoring = CachedScores(self.scoring, caller, shared, self.answer_cache)
         # Whether only plugins of ksched itself decide that a pod fits nowhere.
         self.rejects_in_tree = not any(p.name in caller.foreign for p in self._rejecting())
         self.clears_nomination = handle.release.rules.clears_nomination
@@ -110,7 +122,7 @@ class Framework:
         plugins = self._own.at("preFilter", PreFilterPlugin)
         return PreFilterRunner(plugins, self._snapshot, self.caller)
 
-    def _filter_runner(self) -> FilterRunner:
+    def _filter_runner(self, shared: SharedAnswers) -> FilterRunner:
         extensions = [p for p in self.pre_filtering.plugins if isinstance(p, PreFilterExtensions)]
         return FilterRunner(
             self._own.at("filter", FilterPlugin),
@@ -118,7 +130,7 @@ class Framework:
             self._snapshot,
             self.handle.nominator,
             self.caller,
-            self.answer_cache,
+            shared.filter_nodes,
         )
 
     def _score_runner(self) -> ScoreRunner:
@@ -127,7 +139,6 @@ class Framework:
             self._own.at("score", ScorePlugin),
             self.profile.weights,
             self.caller,
-            self.answer_cache,
         )
 
     def _rejecting(self) -> Iterator[Plugin]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import PlacementScorePlugin
 from ksched_cli.framework.interface import MAX_NODE_SCORE
-from ksched_cli.framework.pod_group_plugins import PlacementScorePlugin
 from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.status import PluginError
 

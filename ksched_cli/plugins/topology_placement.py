@@ -12,7 +12,7 @@ import numpy as np
 
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.framework.handle import Handle
-from ksched_cli.framework.pod_group_plugins import PlacementGeneratePlugin
+from ksched_cli.framework.in_tree_interface import PlacementGeneratePlugin
 from ksched_cli.framework.pod_groups import GroupKey, Placement
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 

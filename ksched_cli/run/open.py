@@ -74,6 +74,7 @@ class Opener:
     reads:     kinds of custom objects that the question needs, besides those of plugins
     read_live: reads the cluster of a Run's `live`, with the kinds that its plugins need
     warn:      takes a line about what cannot be used, and is no error
+    trace_calls: note which plugins are called about each pod
     """
 
     def __init__(
@@ -84,10 +85,12 @@ class Opener:
         reads: frozenset[str] = frozenset(),
         read_live: ReadLive = no_live_cluster,
         warn: Callable[[str], None] = ignore,
+        trace_calls: bool = False,
     ) -> None:
         self.runs = tuple(runs)
         self._inputs = inputs
         self._reads, self._read_live, self._warn = reads, read_live, warn
+        self._trace_calls = trace_calls
         self._registries: dict[Hashable, Registry] = {}
         self._plugins: dict[tuple[str, ...], Registry] = {}
         self._states: dict[Hashable, ClusterState] = {}
@@ -264,6 +267,7 @@ class Opener:
             on_progress=watch.on_progress,
             extenders=extenders,
             plugin_timeout=run.plugin_timeout,
+            trace_calls=self._trace_calls,
         )
 
     def simulation(

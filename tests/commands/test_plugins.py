@@ -125,6 +125,13 @@ def test_debug_prints_the_traceback(tmp_path: Path, state: Path) -> None:
     assert f'File "{file}", line 12, in filter' in result.stderr
 
 
+def test_debug_says_which_plugins_were_called(tmp_path: Path, state: Path) -> None:
+    result = ksched("schedule", "--state", state, "--debug")
+    assert "profile default-scheduler:\n  default/p and 1 more:\n" in result.stderr
+    assert "\n    preFilter  called: NodeAffinity, NodePorts, " in result.stderr
+    assert "\n    filter     skipped by PreFilter: NodeAffinity, NodePorts, " in result.stderr
+
+
 def test_explain_says_what_failed(tmp_path: Path, state: Path) -> None:
     result = ksched("explain", "p", "--plugin", failing(tmp_path), "--state", state)
     assert (

@@ -14,9 +14,9 @@ from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine import pipeline
 from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.records import RunRecord
-from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE, SCALAR_PATH_MAX
+from ksched_cli.framework.cache.answer_cache import MANY_PODS_ALIKE
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.filter_runner import FilterRunner
+from ksched_cli.framework.filter_runner import SCALAR_PATH_MAX, FilterRunner
 from ksched_cli.framework.interface import PreFilterPlugin, PreFilterResult, Scope
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.status import SUCCESS, Status

@@ -74,7 +74,7 @@ def test_with_or_without_keys_the_same_nodes_are_taken_for_the_same_totals(
     framework = run.frameworks["default-scheduler"]
     framework.answer_cache.expect(run.pending())
     records = [run.cycle.attempt(framework, info).attempt for info in run.pending()]
-    assert bool(framework.scoring.shift) is bool(max_weights)
+    assert bool(framework.cached_scoring.shift) is bool(max_weights)
     assert [(record.node, record.score) for record in records] == [
         *(("b", 485), ("c", 485)),
         *(("a", 473), ("b", 473), ("c", 473)),

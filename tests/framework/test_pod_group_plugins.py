@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from ksched_cli.config.effective import PluginRef, Profile
-from ksched_cli.framework.pod_group_plugins import (
-    NO_PLACEMENTS,
-    PlacementGeneratePlugin,
-    PlacementScorePlugin,
-    PodGroupPlugins,
-)
+from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.in_tree_interface import PlacementGeneratePlugin, PlacementScorePlugin
+from ksched_cli.framework.pod_group_plugins import NO_PLACEMENTS, PodGroupPlugins
 from ksched_cli.framework.pod_groups import Placement
 from ksched_cli.framework.status import SUCCESS, PluginError, Status
 
@@ -25,7 +22,7 @@ class Scorer(PlacementScorePlugin):
 
     name = "Scorer"
 
-    def __init__(self, name: str, **scores: int) -> None:
+    def __init__(self, **scores: int) -> None:
         self.scores = scores
 
     def score_placement(self, key: Any, placement: Placement, pods: Any) -> int:
@@ -49,7 +46,7 @@ class Nowhere(PlacementGeneratePlugin):
 def plugins_of(weights: dict[str, int], **scorers: Any) -> PodGroupPlugins:
     refs = {"placementScore": tuple(PluginRef(name, 1, "") for name in scorers)}
     profile = Profile("default-scheduler", 0, refs, {}, {}, weights)
-    return PodGroupPlugins(profile, scorers.get)
+    return PodGroupPlugins(profile, scorers.get, PluginCaller())
 
 
 def best(plugins: PodGroupPlugins) -> str:
@@ -57,7 +54,7 @@ def best(plugins: PodGroupPlugins) -> str:
 
 
 def test_the_highest_weighted_sum_wins_and_the_first_of_several() -> None:
-    scorers = {"One": Scorer("One", a=1, b=3, c=9), "Two": Scorer("Two", a=5, b=4, c=0)}
+    scorers = {"One": Scorer(a=1, b=3, c=9), "Two": Scorer(a=5, b=4, c=0)}
     assert best(plugins_of({"One": 1, "Two": 1}, **scorers)) == "c"
     assert best(plugins_of({"One": 1, "Two": 9}, **scorers)) == "a"
     assert best(plugins_of({})) == "a"
@@ -65,16 +62,20 @@ def test_the_highest_weighted_sum_wins_and_the_first_of_several() -> None:
 
 @pytest.mark.parametrize(
     ("scores", "message"),
-    [({"a": 1, "b": 2}, '"One" failed with: no idea'), ({"a": 1, "b": 101, "c": 0}, "score 101")],
+    [
+        ({"a": 1, "b": 2}, '"Scorer" failed with: no idea'),
+        ({"a": 1, "b": 101, "c": 0}, "score 101"),
+    ],
 )
 def test_a_scorer_that_fails_is_named(scores: dict[str, int], message: str) -> None:
     with pytest.raises(PluginError, match=message):
-        best(plugins_of({"One": 1}, One=Scorer("One", **scores)))
+        best(plugins_of({"One": 1}, One=Scorer(**scores)))
 
 
 def test_without_a_generator_all_nodes_are_one_placement() -> None:
     parent = PLACEMENTS[0]
     assert plugins_of({}).generate(KEY, parent) == ((parent,), SUCCESS)
     refs = {"placementGenerate": (PluginRef("Nowhere", 1, ""),)}
-    nowhere = PodGroupPlugins(Profile("a", 0, refs, {}, {}), {"Nowhere": Nowhere()}.get)
+    profile = Profile("a", 0, refs, {}, {})
+    nowhere = PodGroupPlugins(profile, {"Nowhere": Nowhere()}.get, PluginCaller())
     assert nowhere.generate(KEY, parent) == ((), NO_PLACEMENTS)

@@ -11,9 +11,9 @@ from hypothesis import given
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.in_tree_interface import ComparesResources
 from ksched_cli.framework.interface import FilterPlugin, Scope
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests.clusters import states
 from tests.framework.toys import Toy

@@ -21,9 +21,6 @@ from ksched_cli.framework.interface import Plugin, PreFilterPlugin, PreScorePlug
 from ksched_cli.framework.plugins_runner import R, RowResults
 from ksched_cli.framework.results import PreFilterOutcome, Verdicts
 
-# Below this many nodes, calls of the array form cost more than the form for one node.
-SCALAR_PATH_MAX = 6
-
 # Of that many nodes, to keep the answers for two pods costs more than to ask twice.
 MANY_NODES = 1000
 
@@ -142,13 +139,11 @@ class AnswerCache:
         return cast(R, cached.results)
 
 
-def shareable(plugins: Iterable[Plugin], foreign: Container[str]) -> frozenset[str]:
-    """The names of the plugins whose answers pods of several shapes may share: in-tree, with NODE
-    answers about every pod and a cache key. foreign: names of plugins that are not in-tree"""
-    return frozenset(
-        plugin.name
-        for plugin in plugins
-        if plugin.name not in foreign
+def shareable(plugin: Plugin, foreign: Container[str]) -> bool:
+    """Whether pods of several shapes may share the plugin's answers: it is in-tree, has NODE
+    answers about every pod, and a cache key. foreign: names of plugins that are not in-tree"""
+    return (
+        plugin.name not in foreign
         and plugin.scope is Scope.NODE
         and type(plugin).scope_for is Plugin.scope_for
         and type(plugin).cache_key is not Plugin.cache_key

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.framework.cache.stale_rows import StaleRows
+from ksched_cli.framework.in_tree_interface import RowCheck
 from ksched_cli.framework.interface import FilterPlugin
 from ksched_cli.framework.node_statuses import StatusColumn
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Verdicts
-from ksched_cli.framework.row_forms import RowCheck
 from ksched_cli.framework.status import SUCCESS, Code, Status
 
 Codes: TypeAlias = NDArray[np.int32]

@@ -14,10 +14,10 @@ import numpy as np
 
 from ksched_cli.cluster.snapshot import Rows, Snapshot
 from ksched_cli.framework.cache.stale_rows import StaleRows
+from ksched_cli.framework.in_tree_interface import RowScorers
 from ksched_cli.framework.interface import NormalizeScore, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.results import Mask, Scores
-from ksched_cli.framework.row_forms import RowScorers
 
 # The lowest and the highest of some scores.
 Extremes: TypeAlias = tuple[int, int]

@@ -18,6 +18,7 @@ from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.extender import ExtenderError
 from ksched_cli.framework.fit_error import counts_message
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import PodGroupPostFilterPlugin
 from ksched_cli.framework.interface import (
     PostFilterPlugin,
     PostFilterResult,
@@ -26,7 +27,6 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.node_statuses import NodeStatuses
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.plugins_runner import PluginsRunner
-from ksched_cli.framework.pod_group_plugins import PodGroupPostFilterPlugin
 from ksched_cli.framework.pod_groups import PlacedPod, PodGroup
 from ksched_cli.framework.preemption import (
     REQUEST_KEY,

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.in_tree_interface import ChecksRows, ScoresRows
 from ksched_cli.framework.interface import FilterPlugin, ScorePlugin
 from ksched_cli.framework.nodes import Nodes
-from ksched_cli.framework.row_forms import ChecksRows, ScoresRows, row_checks, row_scorers
 from ksched_cli.testing import cluster, find, node, pod, simulation
 
 GPU = "example.com/gpu"
@@ -69,6 +70,7 @@ def test_a_row_is_checked_for_every_resource() -> None:
 def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> None:
     run = run_of()
     (framework,) = run.frameworks.values()
+    in_tree, foreign = PluginCaller(), PluginCaller(foreign={"NodeResourcesFit"})
     info, cycle = find(run, "p"), CycleState()
     for plugin in framework.scoring.plugins:
         if isinstance(plugin, ScoresRows):
@@ -76,17 +78,17 @@ def test_where_one_plugin_is_foreign_or_has_no_form_for_rows_there_is_none() -> 
     weights: dict[ScorePlugin, int] = {
         plugin: 2 for plugin in framework.scoring.plugins if isinstance(plugin, ScoresRows)
     }
-    scorers = row_scorers(weights, (), cycle, info, run.snapshot)
+    scorers = in_tree.row_scorers(weights, cycle, info, run.snapshot)
     assert [weight for _, weight in scorers] == [2, 2]
-    assert not row_scorers(weights, ("NodeResourcesFit",), cycle, info, run.snapshot)
+    assert not foreign.row_scorers(weights, cycle, info, run.snapshot)
     every_plugin = dict.fromkeys(framework.scoring.plugins, 1)
-    assert not row_scorers(every_plugin, (), cycle, info, run.snapshot)
+    assert not in_tree.row_scorers(every_plugin, cycle, info, run.snapshot)
     filters: list[FilterPlugin] = [
         p for p in framework.filtering.plugins if isinstance(p, ChecksRows)
     ]
-    assert len(row_checks(filters, (), cycle, info, run.snapshot) or ()) == 1
-    assert row_checks(filters, ("NodeResourcesFit",), cycle, info, run.snapshot) is None
-    assert row_checks(framework.filtering.plugins, (), cycle, info, run.snapshot) is None
+    assert len(in_tree.row_checks(filters, cycle, info, run.snapshot) or ()) == 1
+    assert foreign.row_checks(filters, cycle, info, run.snapshot) is None
+    assert in_tree.row_checks(framework.filtering.plugins, cycle, info, run.snapshot) is None
     run.snapshot.huge = True
-    assert row_checks(filters, (), cycle, info, run.snapshot) is None
-    assert not row_scorers(weights, (), cycle, info, run.snapshot)
+    assert in_tree.row_checks(filters, cycle, info, run.snapshot) is None
+    assert not in_tree.row_scorers(weights, cycle, info, run.snapshot)

@@ -1,0 +1,498 @@
+"""The runners of PreFilter, Filter and Score with a cache around each: a plugin is not asked again
+what it has answered about a pod that looks the same, as long as that holds.
+
+The runners themselves know nothing of caches. What is stored is in AnswerCache; here is when it is
+read, when it is made, and by calls of which plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cache.answer_cache import AnswerCache, CacheEntry, shareable
+from ksched_cli.framework.cache.filter_cache import FilterCache
+from ksched_cli.framework.cache.score_cache import Extremes, NodeScores, ScoreCache, shift_of
+from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.filter_runner import FilterRunner
+from ksched_cli.framework.interface import (
+    FilterPlugin,
+    NormalizeScore,
+    Plugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    Scope,
+    ScorePlugin,
+)
+from ksched_cli.framework.node_statuses import StatusColumn
+from ksched_cli.framework.nodes import Nodes
+from ksched_cli.framework.nominator import Nominator
+from ksched_cli.framework.pre_filter_runner import PASSES, PreFilterRunner
+from ksched_cli.framework.results import PreFilterOutcome, Scores, Verdicts
+from ksched_cli.framework.score_runner import ScoreRunner
+from ksched_cli.framework.status import PluginError
+
+# For so many pods that look the same, ROW plugins score all nodes at once, not those in view.
+ALL_NODES_MIN = 16
+
+
+class CachedPreFilters:
+    """PreFilter: plugins whose answers hold for all pods of an entry are called for the first."""
+
+    def __init__(self, runner: PreFilterRunner, caller: PluginCaller) -> None:
+        self._runner = runner
+        self._caller = caller
+
+    def run(self, state: CycleState, pod: PodInfo, entry: CacheEntry | None) -> PreFilterOutcome:
+        runner = self._runner
+        if entry is None:
+            return runner.run(state, pod)
+        others = entry.pre_filters
+        if others is None:
+            others = entry.pre_filters = self._run_cacheable(entry, pod)
+        static_outcome = entry.pre_filter_outcome
+        if static_outcome is not None:
+            state.data.update(entry.static_state.data)
+            state.skip_filter.update(entry.static_state.skip_filter)
+            outcome = runner.run(state, pod, others)
+            if outcome is PASSES:
+                return static_outcome
+            if static_outcome is PASSES and outcome.status.is_success:
+                return outcome
+            # Now it matters which of the others came before: run them all, in order.
+            state.data.clear()
+            state.skip_filter.clear()
+        return runner.run(state, pod)
+
+    def _run_cacheable(self, entry: CacheEntry, pod: PodInfo) -> tuple[PreFilterPlugin, ...]:
+        """Calls the plugins whose answers are cacheable, once; returns the others."""
+        cacheable: list[PreFilterPlugin] = []
+        others: list[PreFilterPlugin] = []
+        for plugin in self._runner.plugins:
+            (cacheable if self._caller.is_cacheable(plugin, pod) else others).append(plugin)
+        outcome = self._runner.run(entry.static_state, pod, cacheable)
+        # Which nodes a ROW plugin leaves may change with every pod.
+        is_cacheable = outcome.status.is_success and not any(
+            plugin.name in outcome.narrowed_by
+            and self._caller.scope_for(plugin, pod) is not Scope.NODE
+            for plugin in cacheable
+        )
+        entry.pre_filter_outcome = outcome if is_cacheable else None
+        return tuple(others)
+
+
+class SharedAnswers:
+    """Answers of NODE plugins about every node, which pods of several shapes share."""
+
+    def __init__(self, caller: PluginCaller, cache: AnswerCache) -> None:
+        self._caller = caller
+        self._cache = cache
+        self._snapshot = cache.snapshot
+        self._shareable: dict[str, bool] = {}
+
+    def filter_nodes(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> Verdicts:
+        """As the caller's; from the verdicts of every node where other pods with the plugin's cache
+        key came before."""
+        if not self._is_shareable(plugin) or nodes.snapshot is not self._snapshot:
+            return self._caller.filter_nodes(plugin, state, pod, nodes)
+        key = self._caller.cache_key(plugin, pod)
+        if key is None or not self._cache.is_shared((plugin.name, key)):
+            return self._caller.filter_nodes(plugin, state, pod, nodes)
+        of_all = self.verdicts(plugin, state, pod, key)
+        return Verdicts(nodes.gather(of_all.ids), list(of_all.statuses))
+
+    def _is_shareable(self, plugin: Plugin) -> bool:
+        is_shareable = self._shareable.get(plugin.name)
+        if is_shareable is None:
+            is_shareable = self._shareable[plugin.name] = shareable(plugin, self._caller.foreign)
+        return is_shareable
+
+    def verdicts(
+        self, plugin: FilterPlugin, state: CycleState, pod: PodInfo, key: Hashable
+    ) -> Verdicts:
+        """Of every node. key: the plugin's cache_key"""
+        shared = self._cache.node_verdicts
+        if key is not None and (plugin.name, key) in shared:
+            return shared[plugin.name, key]
+        verdicts = self._caller.filter_nodes(plugin, state, pod, Nodes(self._snapshot))
+        if key is not None:
+            shared[plugin.name, key] = verdicts
+        return verdicts
+
+    def scores_to_share(
+        self, runner: ScoreRunner, plugin: ScorePlugin, state: CycleState, pod: PodInfo
+    ) -> NodeScores | None:
+        """As `scores`; None where other pods do not share them. Raises PluginError."""
+        if not self._is_shareable(plugin):
+            return None
+        key = self._caller.cache_key(plugin, pod)
+        if key is None or not self._cache.is_shared((plugin.name, key)):
+            return None
+        return self.scores(runner, plugin, state, pod, key)
+
+    def scores(
+        self,
+        runner: ScoreRunner,
+        plugin: ScorePlugin,
+        state: CycleState,
+        pod: PodInfo,
+        key: Hashable,
+    ) -> NodeScores:
+        """Raw scores of every node. key: the plugin's cache_key. Raises PluginError."""
+        shared = self._cache.node_scores
+        if key is not None and (plugin.name, key) in shared:
+            return shared[plugin.name, key]
+        raw = runner.raw_scores(plugin, state, pod, Nodes(self._snapshot))
+        scores = NodeScores(plugin, raw, self._snapshot.order)
+        if key is not None:
+            shared[plugin.name, key] = scores
+        return scores
+
+
+class CachedFilters:
+    """Filter: per entry, the verdicts of all nodes, redone for the nodes that pods came to or left.
+
+    Raises nothing: a plugin that fails rejects the nodes.
+    """
+
+    def __init__(
+        self,
+        runner: FilterRunner,
+        nominator: Nominator,
+        caller: PluginCaller,
+        shared: SharedAnswers,
+        cache: AnswerCache,
+    ) -> None:
+        self.plugins = runner.plugins
+        self._runner = runner
+        self._nominator = nominator
+        self._caller = caller
+        self._shared = shared
+        self._snapshot = cache.snapshot
+        self._all_nodes = Nodes(cache.snapshot)
+
+    def all_pass(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
+    ) -> bool:
+        """Whether all the nodes pass by the cache alone; False means undetermined."""
+        if entry is None or self._nominator.node_by_uid:
+            return False
+        cache = entry.filter
+        if cache is None or cache.rejected:
+            return False
+        for plugin in cache.uncached:
+            if plugin.name not in state.skip_filter:
+                return False
+        self._refresh(cache, entry.static_state, pod, nodes)
+        return not cache.rejected
+
+    def rejections(
+        self, state: CycleState, pod: PodInfo, entry: CacheEntry | None
+    ) -> StatusColumn | None:
+        """The statuses of all nodes where they all are rejected, by the cache alone; None where
+        that is undetermined."""
+        if entry is None or self._nominator.node_by_uid:
+            return None
+        cache = entry.filter
+        if cache is None or not cache.rejects_all:
+            return None
+        self._refresh(cache, entry.static_state, pod, self._all_nodes)
+        if not cache.rejects_all:
+            return None
+        if not cache.is_prefix:
+            last = cache.rejecting_positions(self._all_nodes).max()
+            for position, plugin in zip(cache.uncached_positions, cache.uncached, strict=True):
+                if position < last and plugin.name not in state.skip_filter:
+                    return None
+        return cache.column_of_all()
+
+    def run_with_nominated_pods(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
+    ) -> Verdicts:
+        """See FilterRunner."""
+        runner = self._runner
+        verdicts = (
+            runner.run_filters(state, pod, nodes)
+            if entry is None
+            else self._run_filters(state, pod, nodes, entry)
+        )
+        if not self._nominator.node_by_uid:
+            return verdicts
+        return runner.with_nominated_pods(verdicts, state, pod, nodes)
+
+    def _run_filters(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry
+    ) -> Verdicts:
+        cache = self._up_to_date(entry, pod, nodes)
+        verdicts = cache.verdicts(nodes)
+        if cache.rejected and not cache.is_prefix:
+            return self._run_uncached(cache, state, pod, nodes, verdicts)
+        return self._runner.run_in_order(cache.uncached, state, pod, nodes, verdicts)
+
+    def _run_uncached(
+        self, cache: FilterCache, state: CycleState, pod: PodInfo, nodes: Nodes, verdicts: Verdicts
+    ) -> Verdicts:
+        """The cached verdicts, together with those of the plugins between and after the cached
+        ones: each is called for the nodes that no plugin before it rejects."""
+        ids, statuses = verdicts.ids, verdicts.statuses
+        positions = cache.rejecting_positions(nodes)
+        for position, plugin in zip(cache.uncached_positions, cache.uncached, strict=True):
+            indices = (positions > position).nonzero()[0]
+            if not len(indices) or plugin.name in state.skip_filter:
+                continue
+            selection = Nodes(nodes.snapshot, nodes.indices()[indices])
+            answer = self._caller.filter_nodes(plugin, state, pod, selection)
+            rejected = answer.ids.nonzero()[0]
+            ids[indices[rejected]] = answer.ids[rejected] + (len(statuses) - 1)
+            statuses += answer.statuses[1:]
+            positions[indices[rejected]] = position
+        return Verdicts(ids, statuses)
+
+    def _up_to_date(self, entry: CacheEntry, pod: PodInfo, nodes: Nodes) -> FilterCache:
+        """The cached verdicts, up to date for the nodes."""
+        cache = entry.filter
+        if cache is None:
+            cache = entry.filter = self._build_cache(entry.static_state, pod)
+        self._refresh(cache, entry.static_state, pod, nodes)
+        if cache.has_error and not cache.is_prefix:
+            # A plugin may have failed on a node that one of the uncached ones before it rejects.
+            cache = entry.filter = self._build_cache(entry.static_state, pod, prefix_only=True)
+            self._refresh(cache, entry.static_state, pod, nodes)
+        return cache
+
+    def _build_cache(
+        self, static_state: CycleState, pod: PodInfo, *, prefix_only: bool = False
+    ) -> FilterCache:
+        """Calls the NODE plugins for every node, once.
+
+        prefix_only: nothing is cached of plugins after the first whose answers are not cacheable
+        """
+        cache = FilterCache.passing(self._snapshot)
+        for position, plugin in enumerate(self._runner.plugins):
+            scope = self._caller.scope_for(plugin, pod)
+            if scope is Scope.CLUSTER or (prefix_only and cache.uncached):
+                cache.add_uncached(position, plugin)
+            elif plugin.name in static_state.skip_filter:
+                continue
+            elif scope is Scope.ROW:
+                cache.add_row_plugin(position, plugin)
+            else:
+                key = self._caller.cache_key(plugin, pod)
+                verdicts = self._shared.verdicts(plugin, static_state, pod, key)
+                cache.add_static(position, verdicts)
+        cache.row_checks = self._caller.row_checks(
+            cache.row_plugins, static_state, pod, self._snapshot
+        )
+        return cache
+
+    def _refresh(
+        self, cache: FilterCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Calls the ROW plugins for those of the nodes that have changed."""
+        stale = cache.renew(nodes)
+        if stale is None:
+            return
+        if self._caller.passes_checks(cache.row_checks, stale) and cache.passes(stale):
+            return
+        codes = static_codes = stale.gather(cache.static_codes)
+        for position, plugin in zip(cache.positions, cache.row_plugins, strict=True):
+            verdicts = self._caller.filter_nodes(plugin, static_state, pod, stale)
+            if len(verdicts.statuses) > 1:
+                codes = np.minimum(codes, cache.encode(position, verdicts))
+        if codes is not static_codes or cache.rejected:
+            cache.store(stale, codes)
+
+
+class CachedScores:
+    """Score: per entry, the weighted sum of all nodes, redone for the nodes that pods came to or
+    left.
+
+    shift: see ScoreCache
+    """
+
+    def __init__(
+        self, runner: ScoreRunner, caller: PluginCaller, shared: SharedAnswers, cache: AnswerCache
+    ) -> None:
+        self._runner = runner
+        self._caller = caller
+        self._shared = shared
+        self._cache = cache
+        self._snapshot = cache.snapshot
+        self.shift = shift_of(cache.snapshot, runner.weights.values())
+
+    def totals(
+        self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry | None
+    ) -> Scores:
+        """The weighted sums alone, as ScoreRunner.run has them. Raises as it."""
+        if entry is None:
+            return self._totals_without_entry(state, pod, nodes)
+        return self.keys(state, pod, nodes, entry) >> self.shift
+
+    def keys(self, state: CycleState, pod: PodInfo, nodes: Nodes, entry: CacheEntry) -> Scores:
+        """The totals with what decides among equal ones, see TIE_BITS; `shift` is 0 where they are
+        the totals alone. Raises as ScoreRunner.run."""
+        if entry.pre_scores is None:
+            entry.pre_scores = self._run_cacheable_pre_scores(entry.static_state, pod)
+        state.data.update(entry.static_state.data)
+        state.skip_score.update(entry.static_state.skip_score)
+        self._runner.pre_score(entry.pre_scores, state, pod, nodes)
+        cache = self._up_to_date(entry, pod, nodes)
+        keys = cache.keys(nodes)
+        for plugin in cache.normalized_plugins:
+            raw = nodes.gather(cache.raw[plugin.name])
+            keys = keys + (self._runner.weighted(plugin, state, pod, nodes, raw) << self.shift)
+        for plugin in cache.uncached:
+            if plugin.name not in state.skip_score:
+                raw = self._caller.score_nodes(plugin, state, pod, nodes)
+                keys = keys + (self._runner.weighted(plugin, state, pod, nodes, raw) << self.shift)
+        return keys
+
+    def _totals_without_entry(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
+        """Of a pod that no other looks like: nothing is cached but what pods of other shapes share.
+        Raises PluginError."""
+        self._runner.pre_score(self._runner.pre_scores, state, pod, nodes)
+        sums = np.zeros(len(nodes), dtype=np.int64)
+        others = [
+            plugin
+            for plugin in self._runner.plugins
+            if plugin.name not in state.skip_score
+            and not self._add_shared(sums, plugin, state, pod, nodes)
+        ]
+        raw = [self._caller.score_nodes(plugin, state, pod, nodes) for plugin in others]
+        for plugin, scores in zip(others, raw, strict=True):
+            sums += self._runner.weighted(plugin, state, pod, nodes, scores)
+        return sums
+
+    def _add_shared(
+        self, sums: Scores, plugin: ScorePlugin, state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> bool:
+        """Adds a NODE plugin's weighted scores to the sums, where pods with its cache key share
+        them; whether they do. Raises PluginError."""
+        if nodes.snapshot is not self._snapshot:
+            return False
+        scores = self._shared.scores_to_share(self._runner, plugin, state, pod)
+        if scores is None:
+            return False
+        if isinstance(plugin, NormalizeScore):
+            part = None
+            if plugin.normalizes_by_min_max:
+                part = self._part(scores, scores.extremes(nodes), state, pod)
+            if part is None:
+                return False
+            sums += nodes.gather(part)
+        elif scores.lowest or scores.highest:
+            sums += nodes.gather(scores.raw) * self._runner.weights[plugin.name]
+        return True
+
+    def _run_cacheable_pre_scores(
+        self, static_state: CycleState, pod: PodInfo
+    ) -> tuple[PreScorePlugin, ...]:
+        """Calls the PreScore plugins whose answers are cacheable, once; returns the others."""
+        cacheable: list[PreScorePlugin] = []
+        others: list[PreScorePlugin] = []
+        for plugin in self._runner.pre_scores:
+            (cacheable if self._caller.is_cacheable(plugin, pod) else others).append(plugin)
+        self._runner.pre_score(cacheable, static_state, pod, Nodes(self._snapshot))
+        return tuple(others)
+
+    def _up_to_date(self, entry: CacheEntry, pod: PodInfo, nodes: Nodes) -> ScoreCache:
+        """The cached scores, up to date for the nodes. Raises PluginError; nothing is cached
+        then."""
+        cache, entry.score = entry.score, None
+        if cache is None:
+            cache = self._build_cache(entry.static_state, pod)
+            if cache.row_scorers and entry.pod_count >= ALL_NODES_MIN:
+                self._refresh_rows(cache, entry.static_state, pod, Nodes(nodes.snapshot))
+        self._refresh(cache, entry.static_state, pod, nodes)
+        entry.score = cache
+        return cache
+
+    def _build_cache(self, static_state: CycleState, pod: PodInfo) -> ScoreCache:
+        """Calls the NODE plugins for every node, once. Raises PluginError."""
+        cache = ScoreCache.zeros(self._snapshot, self.shift)
+        for plugin in self._runner.plugins:
+            if plugin.name in static_state.skip_score:
+                continue
+            scope = self._caller.scope_for(plugin, pod)
+            if scope is Scope.CLUSTER:
+                cache.uncached.append(plugin)
+            elif scope is Scope.ROW:
+                cache.add_row_plugin(plugin, self._runner.weights[plugin.name])
+            else:
+                key = self._caller.cache_key(plugin, pod)
+                scores = self._shared.scores(self._runner, plugin, static_state, pod, key)
+                cache.add_node_plugin(plugin, self._runner.weights[plugin.name], scores)
+        plugins = cache.row_plugins
+        if not cache.raw_row_plugins:
+            cache.row_scorers = self._caller.row_scorers(plugins, static_state, pod, cache.snapshot)
+        if cache.row_scorers and cache.row_sums is not None:
+            keys = [(plugin.name, self._caller.cache_key(plugin, pod)) for plugin in plugins]
+            if all(key is not None for _, key in keys):
+                shared = self._cache.row_sums
+                cache.row_sums = shared.setdefault(tuple(keys), cache.row_sums)
+        return cache
+
+    def _refresh(
+        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Normalizes by the extremes of the nodes, and brings their sums up to date. Raises
+        PluginError."""
+        for normalized in tuple(cache.normalized_parts):
+            extremes = normalized.scores.extremes(nodes)
+            if extremes != normalized.extremes:
+                part = self._part(normalized.scores, extremes, static_state, pod)
+                cache.replace_part(normalized, extremes, part)
+        if cache.row_sums is not None:
+            # Of all nodes, the log says which have changed; in-tree plugins do not mind more.
+            in_view = Nodes(nodes.snapshot) if cache.row_scorers and nodes.are_most else nodes
+            self._refresh_rows(cache, static_state, pod, in_view)
+
+    def _refresh_rows(
+        self, cache: ScoreCache, static_state: CycleState, pod: PodInfo, nodes: Nodes
+    ) -> None:
+        """Calls the ROW plugins for those of the nodes that have changed. Raises PluginError."""
+        row_sums = cache.row_sums
+        stale = None if row_sums is None else row_sums.stale.renew(nodes)
+        if row_sums is None or stale is None:
+            return
+        totals = self._caller.row_totals(cache.row_scorers, stale)
+        if totals is not None:
+            for row, weighted in zip(stale.indices().tolist(), totals, strict=True):
+                row_sums.store(row, weighted << cache.shift)
+            return
+        rows = slice(None) if stale.rows is None else stale.rows
+        try:
+            sums: Scores | None = None
+            for plugin, weight in cache.row_plugins.items():
+                scores = self._runner.raw_scores(plugin, static_state, pod, stale)
+                part = scores if weight == 1 else scores * weight
+                sums = part if sums is None else sums + part
+            if sums is not None:
+                row_sums.store_all(stale, sums << cache.shift)
+            for plugin in cache.raw_row_plugins:
+                scores = self._runner.raw_scores(plugin, static_state, pod, stale)
+                cache.raw[plugin.name][rows] = scores
+        except PluginError:
+            row_sums.forget()
+            raise
+
+    def _part(
+        self, scores: NodeScores, extremes: Extremes, static_state: CycleState, pod: PodInfo
+    ) -> Scores | None:
+        """The weighted normalized scores of all nodes, where `extremes` are those of the nodes in
+        view: the others' raw scores are brought within these. None where the plugin fails, perhaps
+        because of a node that is not in view."""
+        if scores.has_part(extremes):
+            return scores.part(extremes)
+        nodes, raw = Nodes(self._snapshot), scores.raw.clip(*extremes)
+        try:
+            part = self._runner.weighted(scores.plugin, static_state, pod, nodes, raw)
+        except PluginError:
+            part = None
+        scores.store_part(extremes, part)
+        return part

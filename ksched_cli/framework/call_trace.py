@@ -1,0 +1,156 @@
+"""Which plugins were called about each pod, and why the others were not: what `--debug` prints.
+
+Each plugin that PluginCaller makes is followed: its methods note that they are called. Where a run
+is not traced, this costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from ksched_cli.cluster.pod_info import PodInfo
+from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.interface import CONTRACTS, Plugin, points_of
+
+# In the order of an attempt. Those of queueSort are called about two pods at a time.
+_METHODS: Mapping[str, tuple[str, ...]] = {
+    "preEnqueue": ("pre_enqueue",),
+    "preFilter": ("pre_filter",),
+    "filter": ("filter", "filter_nodes", "compare_nodes", "row_check"),
+    "postFilter": ("post_filter",),
+    "preScore": ("pre_score",),
+    "score": ("score", "score_nodes", "row_scorer"),
+    "reserve": ("reserve",),
+    "permit": ("permit",),
+    "preBind": ("pre_bind",),
+    "bind": ("bind",),
+    "postBind": ("post_bind",),
+}
+# By point: the one at which the skipped plugins are noted, and why they are.
+_SKIPS: Mapping[str, tuple[str, str]] = {
+    "filter": ("filter", "skipped by PreFilter"),
+    "score": ("score", "skipped by PreScore"),
+    "reserve": ("filter", "skipped by PreFilter"),
+    "preBind": ("filter", "skipped by PreFilter"),
+}
+_CACHED = "cached from a pod that looks the same"
+_REPEATED = "no plugin was called: rejected as a pod that looks the same just was"
+
+
+@dataclass(slots=True)
+class PodCalls:
+    """What happened to a pod, in all its attempts.
+
+    profile:         the scheduler name of its profile
+    called, skipped: per extension point, the plugins; of these dicts, only the keys count
+    cached:          the points where the other plugins' answers came from a cache
+    repeated:        an attempt was the repetition of another pod's rejection
+    """
+
+    profile: str
+    called: dict[str, dict[str, None]] = field(default_factory=dict)
+    skipped: dict[str, dict[str, None]] = field(default_factory=dict)
+    cached: set[str] = field(default_factory=set)
+    repeated: bool = False
+
+
+class CallTrace:
+    """pods: by key, in the order in which plugins were first called about them"""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, PodCalls] = {}
+
+    def _of(self, pod: PodInfo) -> PodCalls:
+        return self.pods.setdefault(pod.key, PodCalls(pod.spec.scheduler_name))
+
+    def follow(self, plugin: Plugin) -> None:
+        """From now on the plugin's calls are noted."""
+        for point, names in _METHODS.items():
+            for name in names:
+                method = getattr(plugin, name, None)
+                if method is not None:
+                    setattr(plugin, name, self._noting(plugin.name, point, method))
+
+    def _noting(self, plugin: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def noting(*arguments: Any) -> Any:
+            pod = next((each for each in arguments if isinstance(each, PodInfo)), None)
+            if pod is not None:
+                self._of(pod).called.setdefault(point, {})[plugin] = None
+            return method(*arguments)
+
+        return noting
+
+    def evaluated(
+        self, pod: PodInfo, state: CycleState, reached: Iterable[str], is_cached: bool
+    ) -> None:
+        """After PreFilter to Score. reached: the points among them; is_cached: whether answers for
+        other pods were used"""
+        calls = self._of(pod)
+        calls.skipped.setdefault("filter", {}).update(dict.fromkeys(state.skip_filter))
+        calls.skipped.setdefault("score", {}).update(dict.fromkeys(state.skip_score))
+        if is_cached:
+            calls.cached.update(reached)
+
+    def repeated(self, pod: PodInfo) -> None:
+        """The pod was rejected without being looked at."""
+        self._of(pod).repeated = True
+
+    def lines(self, profile: str, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
+        """What happened to the pods of a profile, those alike together. enabled: its plugins, by
+        point"""
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for key, calls in self.pods.items():
+            if calls.profile == profile:
+                alike.setdefault(tuple(_pod_lines(calls, enabled)), []).append(key)
+        for lines, keys in alike.items():
+            more = f" and {len(keys) - 1:,} more" if len(keys) > 1 else ""
+            yield f"{keys[0]}{more}:"
+            yield from (f"  {line}" for line in lines)
+
+
+def _pod_lines(calls: PodCalls, enabled: Mapping[str, Collection[str]]) -> Iterator[str]:
+    if calls.repeated:
+        yield _REPEATED
+    is_placed = "bind" in calls.called
+    for point in _METHODS:
+        reason = _CACHED if point in calls.cached else "not reached"
+        skip = _SKIPS.get(point, (point, ""))
+        by_reason: dict[str, list[str]] = {"called": []}
+        for name in dict.fromkeys(enabled.get(point, ())):
+            if name in calls.called.get(point, ()):
+                by_reason["called"].append(name)
+            elif name in calls.skipped.get(skip[0], ()) and (skip[0] == point or is_placed):
+                by_reason.setdefault(skip[1], []).append(name)
+            else:
+                by_reason.setdefault(reason, []).append(name)
+        for text, names in by_reason.items():
+            if names:
+                yield f"{point:<10} {text}: {', '.join(names)}"
+
+
+def profile_lines(
+    plugins: Iterable[Plugin], enabled: Mapping[str, Collection[str]], registered: Iterable[str]
+) -> Iterator[str]:
+    """Which plugins a profile never calls, or not at every point that they extend. enabled: as in
+    CallTrace.lines; registered: the names of all plugins that there are"""
+    names = set()
+    for plugin in plugins:
+        names.add(plugin.name)
+        extended = points_of(type(plugin))
+        disabled = [p for p in sorted(extended) if plugin.name not in enabled.get(p, ())]
+        if disabled:
+            yield f"{plugin.name}: disabled at {', '.join(disabled)}"
+        absent = [
+            point
+            for point, enabled_names in enabled.items()
+            if point in CONTRACTS and plugin.name in enabled_names and point not in extended
+        ]
+        if absent:
+            yield f"{plugin.name}: enabled at {', '.join(absent)}, which it does not extend"
+    unused = sorted(set(registered) - names)
+    if unused:
+        yield f"not enabled: {', '.join(unused)}"

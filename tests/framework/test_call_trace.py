@@ -1,0 +1,83 @@
+"""Why a plugin was called about a pod, or was not."""
+
+from typing import Any
+
+from ksched_cli.engine.engine import Options
+from ksched_cli.engine.simulation import Simulation
+from ksched_cli.framework.call_trace import profile_lines
+from ksched_cli.testing import cluster, node, pod, simulation
+from tests.framework.toys import Toy, filtering, profile, scoring
+
+ENABLED = {
+    "preFilter": ["NodeResourcesFit", "NodePorts"],
+    "filter": ["NodeResourcesFit", "NodePorts"],
+    "postFilter": ["DefaultPreemption"],
+    "reserve": ["VolumeBinding"],
+    "bind": ["DefaultBinder"],
+}
+
+
+def traced(*pods: dict[str, Any]) -> Simulation:
+    plain = simulation(cluster(node("a", cpu=4), node("b", cpu=4), *pods))
+    options = Options(trace_calls=True)
+    return Simulation(plain.state, plain.configuration, plain.registry, options)
+
+
+def lines_of(*pods: dict[str, Any]) -> list[str]:
+    run = traced(*pods)
+    run.run()
+    assert run.caller.trace is not None
+    return list(run.caller.trace.lines("default-scheduler", ENABLED))
+
+
+def test_plugins_are_called_or_skipped() -> None:
+    assert lines_of(pod("p", cpu=1)) == [
+        "default/p:",
+        "  preFilter  called: NodeResourcesFit, NodePorts",
+        "  filter     called: NodeResourcesFit",
+        "  filter     skipped by PreFilter: NodePorts",
+        "  postFilter not reached: DefaultPreemption",
+        "  reserve    skipped by PreFilter: VolumeBinding",
+        "  bind       called: DefaultBinder",
+    ]
+
+
+def test_pods_that_look_the_same_share_answers_and_are_listed_once() -> None:
+    lines = lines_of(*(pod(f"p{i}", cpu=1) for i in range(4)))
+    assert lines[7:12] == [
+        "default/p1 and 2 more:",
+        "  preFilter  cached from a pod that looks the same: NodeResourcesFit, NodePorts",
+        "  filter     cached from a pod that looks the same: NodeResourcesFit",
+        "  filter     skipped by PreFilter: NodePorts",
+        "  postFilter not reached: DefaultPreemption",
+    ]
+
+
+def test_a_pod_that_fits_nowhere_is_not_bound() -> None:
+    lines = lines_of(pod("p", cpu=9))
+    assert lines[4:] == [
+        "  postFilter called: DefaultPreemption",
+        "  reserve    not reached: VolumeBinding",
+        "  bind       not reached: DefaultBinder",
+    ]
+
+
+def test_the_rejection_of_a_pod_alike_is_repeated_without_calls() -> None:
+    lines = lines_of(*(pod(f"p{i}", cpu=9) for i in range(4)))
+    assert "  no plugin was called: rejected as a pod that looks the same just was" in lines
+
+
+def test_a_profile_says_what_it_never_calls() -> None:
+    plugins = [filtering("Filters", {}), scoring("Scores", {})]
+    run = simulation(cluster(), profile(*plugins), plugins)
+    toys = [p for p in run.frameworks["default-scheduler"].plugins if isinstance(p, Toy)]
+    enabled = {"filter": ["Filters", "Scores"]}
+    assert list(profile_lines(toys, enabled, ["Filters", "Scores", "Unused"])) == [
+        "Scores: disabled at score",
+        "Scores: enabled at filter, which it does not extend",
+        "not enabled: Unused",
+    ]
+
+
+def test_without_a_trace_nothing_is_noted() -> None:
+    assert simulation(cluster()).caller.trace is None
