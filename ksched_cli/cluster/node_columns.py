@@ -91,7 +91,6 @@ class NodeColumns:
         self.zero: Column = np.zeros(len(self.nodes), dtype=np.int64)
         for column in (capacity, *columns.values(), self.zero):
             column.flags.writeable = False
-        self._range: dict[str, tuple[int, int]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy is made anew: copied one by one, the columns would no longer be rows of
@@ -105,15 +104,6 @@ class NodeColumns:
         rows = dict.fromkeys(self.row[name] for name in self.noticed if name in self.row)
         rows |= dict.fromkeys(range(len(self.nodes)))
         return ((row, self.nodes[row]) for row in rows)
-
-    def allocatable_range(self, resource: str) -> tuple[int, int]:
-        """The least and the most that a node has of a resource."""
-        extremes = self._range.get(resource)
-        if extremes is None:
-            column = self.allocatable.get(resource, self.zero)
-            extremes = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-            self._range[resource] = extremes
-        return extremes
 
     @cached_property
     def principal_range(self) -> tuple[int, int]:

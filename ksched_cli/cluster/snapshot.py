@@ -146,10 +146,6 @@ class Snapshot:
         """Read-only; zeros for a resource that no node has."""
         return self._allocatable.get(resource, self._zero)
 
-    def allocatable_range(self, resource: str) -> tuple[int, int]:
-        """The least and the most that a node has of a resource."""
-        return self.node_columns.allocatable_range(resource)
-
     def requested(self, resource: str) -> Column:
         """Read-only; zeros for a resource that no pod asked for."""
         return self._requested.get(resource, self._zero)

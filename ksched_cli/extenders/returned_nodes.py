@@ -68,7 +68,7 @@ class _ReturnedColumns(NodeColumns):
             self._resize(resized)
         else:
             self.capacity, self.allocatable = base.capacity, base.allocatable
-            self.zero, self._range = base.zero, base._range
+            self.zero = base.zero
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self._base, self._returned))

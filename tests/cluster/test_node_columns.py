@@ -94,13 +94,10 @@ def test_a_resource_has_a_column_once_a_node_has_some() -> None:
     assert "example.com/fpga" not in columns.allocatable
 
 
-def test_the_least_and_the_most_of_a_resource() -> None:
+def test_the_least_and_the_most_of_cpu_and_memory() -> None:
     columns = columns_of(node("a", cpu="1", memory="1"), node("b", cpu="3", memory="9"))
-    assert columns.allocatable_range("cpu") == (1000, 3000)
-    assert columns.allocatable_range("example.com/gpu") == (0, 0)
     assert columns.principal_range == (1, 3000)
-    empty = columns_of()
-    assert (empty.allocatable_range("cpu"), empty.principal_range) == ((0, 0), (0, 0))
+    assert columns_of().principal_range == (0, 0)
 
 
 def test_columns_cannot_be_written_to() -> None:

@@ -1,21 +1,16 @@
 """Plugins that have a plain form beside the array form say the same in both."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from ksched_cli.cluster import row_kinds
-from ksched_cli.cluster.row_kinds import kind_amounts
 from ksched_cli.cluster.state import ClusterState
-from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.cycle_state import CycleState
+from ksched_cli.framework.in_tree_interface import ScoresRows
 from ksched_cli.framework.interface import FilterPlugin, Plugin
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.row_forms import ScoresRows
-from ksched_cli.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
-from ksched_cli.plugins.node_resources.fit import NodeResourcesFit
 from ksched_cli.testing import simulation
 from tests.clusters import states
 
@@ -80,35 +75,3 @@ def test_one_node_at_a_time_gives_what_all_at_once_give(
                 usage = run.snapshot.rows_usage(range(len(nodes)))
                 by_row = map(score, usage, run.snapshot.capacity_by_row)
                 assert list(by_row) == plugin.score_nodes(cycle, pod, nodes).tolist()
-
-
-def resource_answers(run: Simulation) -> Iterator[list[int]]:
-    """The scores and the verdicts of the resource plugins about all nodes, for each pod."""
-    (framework,) = run.frameworks.values()
-    fit, balance = (framework.plugin(name) for name in RESOURCE_PLUGINS)
-    assert isinstance(fit, NodeResourcesFit)
-    assert isinstance(balance, NodeResourcesBalancedAllocation)
-    nodes = Nodes(run.snapshot)
-    for pod in run.pending():
-        cycle = CycleState()
-        framework.pre_filtering.run(cycle, pod)
-        for plugin in (fit, balance):
-            plugin.pre_score(cycle, pod, nodes)
-            yield plugin.score_nodes(cycle, pod, nodes).tolist()
-        yield (fit.filter_nodes(cycle, pod, nodes).ids != 0).tolist()
-
-
-@pytest.mark.parametrize("minor", ["1.34", "1.36"])
-@pytest.mark.parametrize("strategy", STRATEGIES[:2], ids=lambda strategy: strategy["type"])
-@given(states())
-def test_once_for_each_distinct_usage_gives_what_each_node_gives(
-    strategy: dict[str, Any], minor: str, state: ClusterState
-) -> None:
-    config = configured(strategy)
-    by_node = list(resource_answers(simulation(state, config, kubernetes_version=minor)))
-    with pytest.MonkeyPatch.context() as patch:
-        for limit in ("ROWS_MIN", "QUESTIONS_MIN", "ROWS_PER_KIND"):
-            patch.setattr(row_kinds, limit, 1)
-        run = simulation(state, config, kubernetes_version=minor)
-        assert list(resource_answers(run)) == by_node
-        assert not by_node or kind_amounts(run.snapshot) is not None

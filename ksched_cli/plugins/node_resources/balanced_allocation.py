@@ -15,6 +15,7 @@ from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Floats, RowUsage, Snapshot
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import RowScorer, ScoresRows
 from ksched_cli.framework.interface import (
     MAX_NODE_SCORE,
     Explains,
@@ -24,7 +25,6 @@ from ksched_cli.framework.interface import (
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Scores
-from ksched_cli.framework.row_forms import RowScorer, ScoresRows
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
 from ksched_cli.plugins.node_resources.balanced_allocation_args import (
@@ -94,10 +94,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScoresRows, SignPlugin, Ex
             return _balance(standard_deviation(usages))
         if nodes.are_most:
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
-        used, capacity, ids = principal_amounts(nodes, nonzero=False)
+        used, capacity = principal_amounts(nodes, nonzero=False)
         used += column
-        scores = _balance(_deviation_of_two(used, capacity))
-        return scores if ids is None else scores[ids]
+        return _balance(_deviation_of_two(used, capacity))
 
     def _requests_to_score(self, state: CycleState, pod: PodInfo) -> ScoredRequests | None:
         """Those of PreScore, or worked out where it did not run; None where there are none.
@@ -151,13 +150,11 @@ class BalanceChange(NodeResourcesBalancedAllocation):
             return nodes.gather(self.score_nodes(state, pod, Nodes(nodes.snapshot)))
         else:
             # Both at once: with few nodes, a call costs more than what it computes.
-            used, capacity, ids = principal_amounts(nodes, nonzero=False)
+            used, capacity = principal_amounts(nodes, nonzero=False)
             both = np.empty((2, *used.shape))
             np.add(used, column, out=both[:, 0])
             both[:, 1] = used
             after, before = _balance(_deviation_of_two(both, capacity[:, None]))
-            if ids is not None:
-                after, before = after[ids], before[ids]
         return HALF + (HALF + after - before) // 2
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:

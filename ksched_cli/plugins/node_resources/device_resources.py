@@ -147,6 +147,5 @@ def _with_devices(
             usage,
             allocatable=np.where(by_devices, total, usage.allocatable),
             requested=np.where(by_devices, taken + pod_requests[index], usage.requested),
-            everywhere=False,
         )
     return usages

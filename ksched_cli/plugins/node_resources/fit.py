@@ -12,11 +12,18 @@ import numpy as np
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.row_kinds import kind_amounts
 from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowUsage, Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
+from ksched_cli.framework.in_tree_interface import (
+    ChecksRows,
+    ComparesResources,
+    PlacementScorePlugin,
+    RowCheck,
+    RowScorer,
+    ScoresRows,
+)
 from ksched_cli.framework.interface import (
     Explains,
     PreFilterPlugin,
@@ -26,11 +33,8 @@ from ksched_cli.framework.interface import (
     SignPlugin,
 )
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.pod_group_plugins import PlacementScorePlugin
 from ksched_cli.framework.pod_groups import GroupKey, Placement
-from ksched_cli.framework.resource_comparison import ComparesResources
 from ksched_cli.framework.results import Mask, Scores, Verdicts
-from ksched_cli.framework.row_forms import ChecksRows, RowCheck, RowScorer, ScoresRows
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
@@ -39,15 +43,12 @@ from ksched_cli.plugins.node_resources import hints
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
 from ksched_cli.plugins.node_resources.placements import placement_score
 from ksched_cli.plugins.node_resources.scoring import (
+    LEAST,
+    MOST,
     ResourceUsage,
     ScoredRequests,
     calculate_pod_requests,
-    least_allocated,
-    least_allocated_by_row,
-    least_allocated_floats,
-    most_allocated,
-    most_allocated_by_row,
-    most_allocated_floats,
+    mean_by_row,
     plain_column,
     principal_amounts,
     requested_to_capacity_ratio,
@@ -90,15 +91,8 @@ class NodeResourcesFit(
         self._ignored_groups = frozenset(args.ignored_resource_groups or ())
         self._resources = strategy.resources or ()
         self._weights = [spec.weight for spec in self._resources]
-        # In three forms: of columns, of columns as floats, of one row.
-        if strategy.type == LEAST_ALLOCATED:
-            self._strategy = least_allocated
-            self._strategy_of_floats = least_allocated_floats
-            self._strategy_of_row = least_allocated_by_row
-        else:
-            self._strategy = most_allocated
-            self._strategy_of_floats = most_allocated_floats
-            self._strategy_of_row = most_allocated_by_row
+        is_least = strategy.type == LEAST_ALLOCATED
+        self._strategy = LEAST if is_least else MOST
         self._shape_score = None
         ratio = strategy.requested_to_capacity_ratio
         if strategy.type == REQUESTED_TO_CAPACITY_RATIO and ratio is not None:
@@ -159,13 +153,11 @@ class NodeResourcesFit(
             raise PluginError(f"error {missing}") from None
         snapshot = nodes.snapshot
         if not pod.resources.others:
+            # Without this comparison, `unique`, 5,000 nodes, adaptive, takes 1.07 times the
+            # instructions.
             countable = pod.resources.usage[: len(COUNTABLE), None]
-            kinds = kind_amounts(snapshot) if nodes.rows is None else None
-            if kinds is None:
-                used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
-                free = nodes.gather_columns(snapshot.capacity) - used
-            else:
-                free = kinds.capacity - kinds.usage[: len(COUNTABLE)]
+            used = nodes.gather_columns(snapshot.usage[: len(COUNTABLE)])
+            free = nodes.gather_columns(snapshot.capacity) - used
             # Otherwise a node may still fit: one overcommitted by what the pod does not request.
             if not np.count_nonzero(free < countable):
                 return Verdicts.passing(len(nodes))
@@ -212,7 +204,7 @@ class NodeResourcesFit(
             or plain_column(pod_requests, snapshot) is None
         ):
             return None
-        return self._strategy_of_row(pod_requests.by_resource, self._weights)
+        return mean_by_row(self._strategy, pod_requests.by_resource, self._weights)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> Scores:
         pod_requests: ScoredRequests | None = state.data.get(PRE_SCORE_KEY)
@@ -224,17 +216,17 @@ class NodeResourcesFit(
         if column is not None and self._shape_score is None:
             return self._plain_scores(column, nodes)
         usages = self._usages(pod_requests.by_resource, nodes)
-        score = self._shape_score or self._strategy
+        score = self._shape_score or self._strategy.columns
         return weighted_mean(usages, self._weights, score, skip_zero=self._shape_score is not None)
 
     def _plain_scores(self, column: Floats, nodes: Nodes) -> Scores:
         """column: see ScoredRequests"""
         if nodes.are_most:
             return nodes.gather(self._plain_scores(column, Nodes(nodes.snapshot)))
-        requested, capacity, ids = principal_amounts(nodes, nonzero=True)
+        requested, capacity = principal_amounts(nodes, nonzero=True)
         requested += column
         # 0 to 100 each: narrow integers are added and divided faster.
-        cpu, memory = self._strategy_of_floats(requested, capacity).astype(np.int32)
+        cpu, memory = self._strategy.floats(requested, capacity).astype(np.int32)
         cpu_weight, memory_weight = self._weights
         if cpu_weight == memory_weight:
             cpu += memory
@@ -244,8 +236,7 @@ class NodeResourcesFit(
             memory *= memory_weight
             cpu += memory
             cpu //= cpu_weight + memory_weight
-        scores = cpu.astype(np.int64)
-        return scores if ids is None else scores[ids]
+        return cpu.astype(np.int64)
 
     def _usages(self, pod_requests: Sequence[int], nodes: Nodes) -> list[ResourceUsage]:
         return resource_usages(self._resources, pod_requests, nodes, nonzero=True)

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 from ksched_cli.kube.int64 import divide
 from ksched_cli.plugins.helper.function_shape import UtilizationShapePoint
 from ksched_cli.plugins.node_resources.scoring import (
+    LEAST,
     MAX_PLAIN,
+    MOST,
     ResourceUsage,
     least_allocated,
-    least_allocated_by_row,
-    least_allocated_floats,
+    mean_by_row,
     most_allocated,
-    most_allocated_by_row,
-    most_allocated_floats,
-    most_allocated_number,
     requested_to_capacity_ratio,
     weighted_mean,
 )
@@ -84,26 +82,13 @@ CLOSE_AMOUNTS = st.tuples(
 
 @given(CLOSE_AMOUNTS)
 @example((MAX_PLAIN // 2 - 1, MAX_PLAIN - 1))
-def test_plain_division_is_exact_next_to_whole_numbers(amounts: tuple[int, int]) -> None:
+def test_the_form_for_single_rows_is_exact(amounts: tuple[int, int]) -> None:
     requested, capacity = amounts
-    used, whole = column(requested), column(capacity)
-    assert least_allocated(used, whole, True)[0] == least(requested, capacity)
-    assert most_allocated(used, whole, True)[0] == most(requested, capacity)
-    assert most_allocated_number(requested, capacity) == most(requested, capacity)
     usage, whole_row = (0, 0, 0, requested - 1, requested), (capacity, capacity, 0)
-    by_row = least_allocated_by_row((1, 0), (1, 2))
+    by_row = mean_by_row(LEAST, (1, 0), (1, 2))
     assert by_row(usage, whole_row) == least(requested, capacity)
-    by_row = most_allocated_by_row((1, 0), (1, 2))
+    by_row = mean_by_row(MOST, (1, 0), (1, 2))
     assert by_row(usage, whole_row) == most(requested, capacity)
-
-
-@given(st.integers(0, 2**54 - 1), st.integers(1, MAX_PLAIN - 1))
-def test_where_no_product_overflows_plain_division_is_as_exact(
-    requested: int, capacity: int
-) -> None:
-    used, whole = column(requested), column(capacity)
-    assert least_allocated(used, whole, True)[0] == least(requested, capacity)
-    assert most_allocated(used, whole, True)[0] == most(requested, capacity)
 
 
 @given(CLOSE_AMOUNTS | st.tuples(st.integers(0, 2**53), st.integers(1, MAX_PLAIN - 1)))
@@ -112,8 +97,8 @@ def test_strategies_of_floats_are_exact_where_no_product_overflows(
     amounts: tuple[int, int],
 ) -> None:
     used, whole = (np.array([amount], dtype=np.float64) for amount in amounts)
-    assert int(least_allocated_floats(used.copy(), whole)[0]) == least(*amounts)
-    assert int(most_allocated_floats(used.copy(), whole)[0]) == most(*amounts)
+    assert int(LEAST.floats(used.copy(), whole)[0]) == least(*amounts)
+    assert int(MOST.floats(used.copy(), whole)[0]) == most(*amounts)
 
 
 SHAPES = st.lists(
@@ -157,8 +142,7 @@ def test_the_mean_is_over_the_resources_that_a_node_has(
     resources: list[tuple[int, ...]], skip_zero: bool
 ) -> None:
     usages = [
-        ResourceUsage(column(requested), column(capacity), capacity > 0)
-        for requested, capacity, _ in resources
+        ResourceUsage(column(requested), column(capacity)) for requested, capacity, _ in resources
     ]
     weights = [weight for _, _, weight in resources]
     points = [
