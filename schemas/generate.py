@@ -12,7 +12,10 @@ from pathlib import Path
 
 import msgspec
 
+from ksched_cli.analysis.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.drift import DriftResult
+from ksched_cli.analysis.expectations import ExpectationsResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -21,7 +24,9 @@ from ksched_cli.answers import Answer
 from ksched_cli.config.project import FILE as PROJECT_FILE
 from ksched_cli.config.project import project_type
 from ksched_cli.config.schema import configuration_schema
+from ksched_cli.framework.plugin_list import PluginList
 from ksched_cli.kube.versions import release_of
+from ksched_cli.live.snapshot import SnapshotResult
 from ksched_cli.plugins import registry_of
 from ksched_cli.schemas.of_types import DIALECT, schema_of
 from ksched_cli.schemas.state import state_schema
@@ -29,11 +34,16 @@ from ksched_cli.schemas.state import state_schema
 FOLDER = Path(__file__).parent
 # File → the answers that it describes.
 ANSWERS: Mapping[str, Sequence[type[Answer]]] = {
+    "audit_result": (AuditResult,),
     "capacity_result": (CapacityResult, NodesNeeded),
+    "drift_result": (DriftResult,),
     "explanation": (Explanation,),
     "pending_report": (PendingReport,),
+    "plugin_list": (PluginList,),
     "preemption_result": (PreemptionResult,),
     "schedule_result": (ScheduleResult,),
+    "snapshot_result": (SnapshotResult,),
+    "test_result": (ExpectationsResult,),
 }
 _SCALARS = re.compile(r"\[\s+([^\[\]{}]*?)\s+\]")
 

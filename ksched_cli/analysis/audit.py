@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import islice
+from typing import ClassVar, Literal
+
+from msgspec import field
 
 from ksched_cli.analysis.causes import node_views
 from ksched_cli.analysis.decision_log import DecisionLog, LastRefusal, Unexplained
@@ -30,6 +32,7 @@ from ksched_cli.analysis.decision_order import (
 from ksched_cli.analysis.decision_verdict import DecisionVerdict, because, best_nodes
 from ksched_cli.analysis.replayed_cluster import ReplayedCluster
 from ksched_cli.analysis.scheduler_log import LogEvent
+from ksched_cli.answers import Answer, Count, Part
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.engine.evaluation import Mode
@@ -47,47 +50,80 @@ LACKS_NOTICES = (
 MAX_LISTED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A decision that ksched would not have made. node: the real one, "" for none. expected: the
-    equally good nodes that it would have chosen from; none where the pod fits nowhere. scores: of
-    the real node and the first expected one, by plugin, weighted, where both fit"""
+class Difference(Part, frozen=True):
+    """A decision that ksched would not have made.
+
+    node: the real one; null where the pod has none
+    expected: the equally good nodes that ksched would have chosen from, by name; none where the pod
+              fits nowhere
+    because: the scores of the two, what rejects the real node, or what else is otherwise
+    scores: of the real node and the first expected one: plugin or extender → weighted score; of
+            nodes that fit
+    """
 
     pod: str
-    node: str
+    node: str | None
     expected: tuple[str, ...]
     because: str
     scores: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """grades: how many decisions agree, by Grade's value or REFUSED (pods that no node fits).
-    refinement: by what the queue is taken to order decisions that are near each other
-    shifted: how many of them agree before or after their place in that order"""
+class AuditSummary(Part, frozen=True):
+    """How decisions agree.
 
+    best: placed on the one best node, or on the only one that fits
+    tied: placed on one of several equally good nodes
+    sampled: placed on the best of the nodes that may have been looked at; of all there is a better
+             one
+    nominated: placed on the node that the pod was nominated to
+    preempts: room made on a node that is as good as any, by evicting the same pods
+    refused: pods without a node in the end, which fit on none
+    """
+
+    best: Count = 0
+    tied: Count = 0
+    sampled: Count = 0
+    nominated: Count = 0
+    preempts: Count = 0
+    refused: Count = 0
+
+
+class AuditResult(Answer, frozen=True, kw_only=True):
+    """Whether a real scheduler decided as the configuration says.
+
+    decisions: real decisions that could be judged: pods placed, room made for a pod, pods left
+               without a node
+    agree: of them, those that ksched would have made too
+    summary: how those agree
+    order: what the order of the decisions is taken from: the scheduler's log, the resource versions
+           of the bound pods, the scheduler's events, or the second of each binding and the order of
+           the queue
+    refinement: by what the queue is taken to order decisions that are near each other: in the order
+                in which most decisions agree
+    shifted: decisions that agree a little before or after their place in that order, as pods are
+             bound side by side
+    differ: decisions that ksched would not have made
+    unexplained: what the two states do not suffice to judge
+    """
+
+    COMMAND: ClassVar = "audit"
+
+    kind: Literal["AuditResult"] = "AuditResult"
+    decisions: Count
+    agree: Count
+    summary: AuditSummary
     order: OrderSource
     refinement: Refinement
-    grades: Mapping[str, int]
-    shifted: int
-    differences: tuple[Difference, ...]
+    shifted: Count
+    differ: tuple[Difference, ...]
     unexplained: tuple[Unexplained, ...]
-
-    @property
-    def agree(self) -> int:
-        return sum(self.grades.values())
-
-    @property
-    def decisions(self) -> int:
-        """Those that could be judged."""
-        return self.agree + len(self.differences)
 
 
 def audit(
     open_simulation: Callable[[], Simulation],
     decision_log: DecisionLog,
     on_progress: Callable[[int, int], None] | None = None,
-) -> Audit:
+) -> AuditResult:
     """In the order, of those that may be, in which the most decisions agree.
 
     open_simulation: makes one of the log's state and newcomers that has not run. on_progress:
@@ -187,14 +223,17 @@ class _Auditor:
     def _is_beyond_limit(self) -> bool:
         return self.limit is not None and self.failures >= self.limit
 
-    def audit(self) -> Audit:
-        return Audit(
-            self.decision_log.order,
-            self.refinement,
-            dict(self.grades),
-            self.cluster.shifted,
-            tuple(self.differences),
-            (*self.decision_log.unexplained, *self.unexplained),
+    def audit(self) -> AuditResult:
+        agree = sum(self.grades.values())
+        return AuditResult(
+            decisions=agree + len(self.differences),
+            agree=agree,
+            summary=AuditSummary(**self.grades),
+            order=self.decision_log.order,
+            refinement=self.refinement,
+            shifted=self.cluster.shifted,
+            differ=tuple(self.differences),
+            unexplained=(*self.decision_log.unexplained, *self.unexplained),
         )
 
     def _agree(self, verdict: DecisionVerdict) -> None:
@@ -333,7 +372,7 @@ class _Auditor:
     def _differ(self, decision: Decision, verdict: DecisionVerdict) -> None:
         key, node, expected = decision.pod.key, decision.node, verdict.expected
         if verdict.reason:
-            self.differences.append(Difference(key, node, expected, verdict.reason))
+            self.differences.append(Difference(key, node or None, expected, verdict.reason))
             return
         names = (node, *expected[:1])
         pod = self.cluster.info(decision.pod)
@@ -341,7 +380,7 @@ class _Auditor:
         self.differences.append(
             Difference(
                 key,
-                node,
+                node or None,
                 expected,
                 because(node, expected, views),
                 {name: dict(view.scores) for name, view in views.items() if view.scores},
@@ -364,14 +403,14 @@ class _Auditor:
             return
         if expected:
             because = f"{expected[0]} fits, but it was left pending: {refusal.message}"
-            self.differences.append(Difference(pod.key, "", expected, because))
+            self.differences.append(Difference(pod.key, None, expected, because))
             return
         message = evaluation.error
         if not message:
             message = evaluation.fit_error(pipeline.post_filter(evaluation)[1].message)
         if refusal.current and refusal.message and message != refusal.message:
             because = f'the message is "{refusal.message}", not "{message}"'
-            self.differences.append(Difference(pod.key, "", (), because))
+            self.differences.append(Difference(pod.key, None, (), because))
         else:
             self.grades[REFUSED] += 1
 

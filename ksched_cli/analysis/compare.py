@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 from ksched_cli.analysis.causes import Cause, PodViews, cause_of_move, obstacle_on, views
 from ksched_cli.analysis.pending import owner
-from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
+from ksched_cli.analysis.usage import NodeUsage, Utilization, nodes_used, utilization
+from ksched_cli.answers import HIDDEN, Count, Part, StateAnswer
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.engine.records import Eviction, RunRecord
 from ksched_cli.engine.simulation import Simulation
@@ -27,6 +29,7 @@ from ksched_cli.run.run import Run
 # among the first so many attempts of a run, or in its first half.
 MAX_CAUSES = 100
 MAX_ATTEMPTS = 5_000
+DIGITS = 4  # of shares
 
 NOT_LOOKED_FOR = Cause("", "not looked for: too many pods differ")
 
@@ -52,58 +55,98 @@ class Side:
     reopen: Callable[[], Simulation]
 
 
-@dataclass(frozen=True, slots=True)
-class SideSummary:
-    """What a side's run came to.
+class Place(NamedTuple):
+    """Where a side's run leaves a pod. node: None where it is on none."""
 
-    differing:   how many pods the first side leaves in another place
-    version:     the Kubernetes version whose rules decided
-    utilization: of all its nodes, by resource
-    """
-
-    named: NamedRun
-    differing: int
-    version: str
-    placed: int
-    pending: int
-    gated: int
-    evicted: int
-    nodes_used: int
-    utilization: Mapping[str, Utilization]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a side's run leaves a pod. node: "" where it is on none."""
-
-    node: str
+    node: str | None
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True)
-class PodDifference:
+class SideSummary(Part, frozen=True):
+    """What a side's run came to.
+
+    nodes_used: how many nodes have a pod
+    utilization: by resource, the shares that pods request of the nodes that have any: 0.5 is half
+                 of a node's allocatable
+    """
+
+    placed: Count
+    pending: Count
+    gated: Count
+    evicted: Count
+    nodes_used: Count
+    utilization: Mapping[str, Utilization]
+
+
+class SideResult(Part, frozen=True):
+    """A run that is compared.
+
+    name: what differs between this side's run and the others'
+    run: what the side was made of: every option that decides, as a Run
+    kubernetes_version: whose rules decided
+    differs_in: the axes in which this side's run differs from the first side's, files compared by
+                content
+    differing: how many pods end up otherwise than on the first side
+    usages: of its nodes, for a page
+    """
+
+    name: str
+    run: Run
+    kubernetes_version: str
+    differs_in: tuple[str, ...]
+    differing: Count
+    summary: SideSummary
+    usages: Annotated[tuple[NodeUsage, ...], HIDDEN] = ()
+
+
+class PodDifference(Part, frozen=True):
     """A pod that not all sides leave in one place.
 
-    owner:  namespace/Kind/name of its controller
-    places: per side
-    cause:  of the difference between the first side and the first that differs from it
+    owner: namespace/Kind/name of the controller, else of the pod
+    nodes: per side; null where the pod is on none
+    states: per side, what the run leaves the pod as; ignored: finished, being deleted or another
+            scheduler's; absent: not in that side's state
+    because: why the first side that differs from the first does: the plugin and its reason, or what
+             else made the difference
+    plugin: whose verdict or score that is; null where it is none's, or was not looked for
     """
 
     pod: str
     owner: str
-    places: tuple[Place, ...]
-    cause: Cause = NOT_LOOKED_FOR
+    nodes: tuple[str | None, ...]
+    states: tuple[Standing, ...]
+    because: str
+    plugin: str | None
+    cause: Annotated[Cause, HIDDEN]
+
+    @classmethod
+    def of(
+        cls, pod: str, owner: str, places: Sequence[Place], cause: Cause = NOT_LOOKED_FOR
+    ) -> Self:
+        nodes, states = zip(*places, strict=True)
+        return cls(pod, owner, nodes, states, cause.text, cause.plugin or None, cause)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        return tuple(map(Place, self.nodes, self.states))
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """pods: those that differ, by name; pod_count: how many there are on any side; undecided: a
-    plugin's defect left a pod undecided."""
+class Comparison(StateAnswer, frozen=True, kw_only=True):
+    """Runs at one instant, side by side.
 
-    sides: tuple[SideSummary, ...]
+    sides: the runs compared, the first of which the others are compared with
+    pods: those that not all sides leave in one place, by name
+    pod_count: how many there are on any side
+    undecided: a plugin's failure left a pod undecided
+    """
+
+    COMMAND: ClassVar = "compare"
+
+    kind: Literal["Comparison"] = "Comparison"
+    sides: tuple[SideResult, ...]
     pods: tuple[PodDifference, ...]
-    pod_count: int
-    undecided: bool = False
+    pod_count: Annotated[int, HIDDEN]
+    undecided: Annotated[bool, HIDDEN] = False
 
 
 @dataclass(slots=True)
@@ -128,7 +171,7 @@ class _Outcome:
         return self.side.named.name
 
     def place(self, key: str) -> Place:
-        node = self.nodes.get(key, "")
+        node = self.nodes.get(key)
         if node:
             standing = Standing.PLACED if key in self.run.placements else Standing.RUNNING
         elif key not in self.pods:
@@ -170,8 +213,8 @@ def compare(sides: Sequence[Side]) -> Comparison:
     differing = _differing(outcomes)
     places = {key: tuple(outcome.place(key) for outcome in outcomes) for key in differing}
     owners = {key: _owner(outcomes, key) for key in differing}
-    summaries = tuple(
-        _summary(outcome, sum(differs(each[0], each[index]) for each in places.values()))
+    results = tuple(
+        _result(outcome, sum(differs(each[0], each[index]) for each in places.values()))
         for index, outcome in enumerate(outcomes)
     )
     examined = _examined(outcomes, places, owners)
@@ -183,13 +226,18 @@ def compare(sides: Sequence[Side]) -> Comparison:
             outcome.views = views(simulation, outcome.run, attempted)
             simulation.close()
     pods = [
-        PodDifference(key, owners[key], places[key], _cause(outcomes, key, places[key]))
+        PodDifference.of(key, owners[key], places[key], _cause(outcomes, key, places[key]))
         if key in examined
-        else PodDifference(key, owners[key], places[key])
+        else PodDifference.of(key, owners[key], places[key])
         for key in sorted(differing)
     ]
     count = len(set().union(*(outcome.pods for outcome in outcomes)))
-    return Comparison(summaries, tuple(pods), count, any(o.run.failed for o in outcomes))
+    return Comparison(
+        sides=results,
+        pods=tuple(pods),
+        pod_count=count,
+        undecided=any(outcome.run.failed for outcome in outcomes),
+    )
 
 
 def _outcome(side: Side) -> _Outcome:
@@ -209,18 +257,22 @@ def differs(first: Place, other: Place) -> bool:
     return first.node != other.node or (not first.node and first != other)
 
 
-def _summary(outcome: _Outcome, differing: int) -> SideSummary:
+def _result(outcome: _Outcome, differing: int) -> SideResult:
     run, snapshot = outcome.run, outcome.side.simulation.snapshot
-    return SideSummary(
-        outcome.side.named,
-        differing,
+    return SideResult(
+        outcome.side.named.name,
+        outcome.side.named.run,
         outcome.side.simulation.configuration.release.version,
-        len(run.placements),
-        len(run.pending),
-        len(run.gated),
-        len(run.evicted),
-        nodes_used(snapshot),
-        utilization(snapshot),
+        outcome.side.named.differs_in,
+        differing,
+        SideSummary(
+            len(run.placements),
+            len(run.pending),
+            len(run.gated),
+            len(run.evicted),
+            nodes_used(snapshot),
+            {name: share.rounded(DIGITS) for name, share in utilization(snapshot).items()},
+        ),
     )
 
 
@@ -282,11 +334,11 @@ def _cause(outcomes: Sequence[_Outcome], key: str, places: Sequence[Place]) -> C
             return Cause("", reason, outcome.name)
     if all(place.node for _, place in pair):
         (first, second) = (
-            (outcome.name, place.node, outcome.views.get(key)) for outcome, place in pair
+            (outcome.name, place.node or "", outcome.views.get(key)) for outcome, place in pair
         )
         return cause_of_move(first, second) or Cause("", "runs elsewhere")
     (without, _), (_, place) = sorted(pair, key=lambda item: bool(item[1].node))
-    return _cause_of_waiting(without, key, place.node)
+    return _cause_of_waiting(without, key, place.node or "")
 
 
 def _cause_of_waiting(outcome: _Outcome, key: str, node: str) -> Cause:

@@ -32,6 +32,7 @@ from ksched_cli.analysis.scheduler_events import (
     seconds,
 )
 from ksched_cli.analysis.scheduler_log import LogLine
+from ksched_cli.answers import Part
 from ksched_cli.cluster.objects import Node, Pod, ResourceClaim
 from ksched_cli.cluster.objects.devices import ResourceClaimStatus
 from ksched_cli.cluster.objects.pod import PodStatus
@@ -40,8 +41,7 @@ from ksched_cli.engine.queue import why_ignored
 from ksched_cli.kube.selectors import parse_int64
 
 
-@dataclass(frozen=True, slots=True)
-class Unexplained:
+class Unexplained(Part, frozen=True):
     """What cannot be judged, and why not."""
 
     pod: str

@@ -8,14 +8,19 @@ the same seed, so that what the draws have in common drops out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist, fmean, stdev
+from typing import Annotated, Any, ClassVar, Literal
 
+from msgspec import Meta, structs
+
+from ksched_cli.answers import HIDDEN, Part, StateAnswer
 from ksched_cli.run.differences import NamedRun
+from ksched_cli.run.run import Run
 
 # Figures of the machine, not of what was decided.
 NOT_COMPARED = ("seconds",)
+DIGITS = 6
 # Student's t for 95 % in two tails, by degrees of freedom from 1 on.
 _T = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),
@@ -24,8 +29,7 @@ _T = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Part, frozen=True):
     """A mean, and the interval that has the true one in 95 of 100 cases."""
 
     mean: float
@@ -46,31 +50,58 @@ class Interval:
         return self.low <= 0 <= self.high
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnSide:
-    """figures: by name, over the draws; differences: to the first side, paired by seed, of the
-    figures that both have"""
+class DifferenceInterval(Interval, frozen=True):
+    """A difference to the first side, paired by seed.
 
-    named: NamedRun
-    figures: Mapping[str, Interval]
-    differences: Mapping[str, Interval]
+    within_noise: the interval has 0 in it
+    """
+
+    within_noise: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnComparison:
-    """seeds: of the draws on the first side"""
+class DrawnSide(Part, frozen=True):
+    """A side over several draws.
 
+    name: what differs between this side's run and the others'
+    run: what the side was made of: every option that decides, as a Run
+    differs_in: the axes in which this side's run differs from the first side's, files compared by
+                content
+    summary: figures as those of a single draw, each as {mean, low, high}
+    differences: by figure, how much more than on the first side, paired by seed; none on the first
+                 side
+    figures: by name, as `utilization.cpu.mean`
+    """
+
+    name: str
+    run: Run
+    differs_in: tuple[str, ...]
+    summary: Mapping[str, Any]
+    differences: Mapping[str, DifferenceInterval]
+    figures: Annotated[Mapping[str, Interval], HIDDEN]
+
+
+class DrawnComparison(StateAnswer, frozen=True, kw_only=True):
+    """Several draws per side: every figure is a mean with its 95 % interval (Student's t).
+
+    seeds: of the draws on the first side; other sides have the same unless a side has a seed of its
+           own
+    pods: empty: pods are compared draw by draw without --seeds
+    """
+
+    COMMAND: ClassVar = "compare --seeds"
+
+    kind: Literal["Comparison"] = "Comparison"
     seeds: tuple[int, ...]
     sides: tuple[DrawnSide, ...]
+    pods: Annotated[tuple[str, ...], Meta(max_length=0)] = ()
 
     @property
     def differs(self) -> bool:
         """Whether any figure differs by more than the noise."""
         return any(
-            not difference.has_zero
+            not difference.within_noise
             for side in self.sides
-            for name, difference in side.differences.items()
-            if name not in NOT_COMPARED
+            for difference in side.differences.values()
         )
 
 
@@ -83,29 +114,54 @@ def compare_draws(
     sides = []
     for named, own in zip(runs, figures, strict=True):
         common = _common(own)
-        paired = [name for name in _common(figures[0]) if name in common]
+        paired = [name for name in _common(figures[0]) if name in common and own is not figures[0]]
+        intervals = {name: Interval.of([each[name] for each in own]) for name in common}
         sides.append(
             DrawnSide(
-                named,
-                {name: Interval.of([each[name] for each in own]) for name in common},
-                {
-                    name: Interval.of(
-                        [
-                            other[name] - first[name]
-                            for first, other in zip(figures[0], own, strict=True)
-                        ]
-                    )
-                    for name in paired
-                    if own is not figures[0]
-                },
+                named.name,
+                named.run,
+                named.differs_in,
+                _nested({name: _rounded(interval) for name, interval in intervals.items()}),
+                {name: _difference(name, figures[0], own) for name in paired},
+                intervals,
             )
         )
-    return DrawnComparison(tuple(seeds), tuple(sides))
+    return DrawnComparison(seeds=tuple(seeds), sides=tuple(sides))
+
+
+def _difference(
+    name: str, first: Sequence[Mapping[str, float]], other: Sequence[Mapping[str, float]]
+) -> DifferenceInterval:
+    pairs = zip(first, other, strict=True)
+    interval = Interval.of([own[name] - before[name] for before, own in pairs])
+    return DifferenceInterval(
+        round(interval.mean, DIGITS),
+        round(interval.low, DIGITS),
+        round(interval.high, DIGITS),
+        interval.has_zero,
+    )
+
+
+def _rounded(interval: Interval) -> Interval:
+    return Interval(*(round(bound, DIGITS) for bound in structs.astuple(interval)))
+
+
+def _nested(figures: Mapping[str, Interval]) -> dict[str, Any]:
+    """`utilization.cpu.mean` as a document has it."""
+    nested: dict[str, Any] = {}
+    for name, interval in figures.items():
+        *path, key = name.split(".")
+        inner = nested
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[key] = interval
+    return nested
 
 
 def _common(draws: Sequence[Mapping[str, float]]) -> list[str]:
-    """The figures that every draw has."""
-    return [name for name in draws[0] if all(name in draw for draw in draws)] if draws else []
+    """The figures to compare that every draw has."""
+    names = [name for name in draws[0] if name not in NOT_COMPARED] if draws else []
+    return [name for name in names if all(name in draw for draw in draws)]
 
 
 def _quantile(freedom: int) -> float:

@@ -7,13 +7,15 @@ that change between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from ksched_cli.analysis.pending import owner as owner_of
+from ksched_cli.answers import Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.gc_control import gc_rare
 from ksched_cli.cluster.objects.pod import Pod
 from ksched_cli.cluster.pod_info import PodInfo
@@ -33,28 +35,30 @@ class Verdict(Enum):
     NOT_ALLOWED = "notAllowed"
 
 
-@dataclass(frozen=True, slots=True)
-class PodDrift:
+class PodDrift(Part, frozen=True):
     """A running pod as if it came today.
 
-    owner:       its controller, or the pod itself, as namespace/Kind/name
-    rank:        of its node among those that fit, 1 for the highest score; None where it is not
-                 among them, as is score
-    best_node:   where it would go today: with the highest score, among equal ones as the tie-break
-                 of the simulation's options says; "" where no node fits
-    best_score:  None where no node fits
-    rejected_by: the plugin that first rejects the pod's node, or ""
+    owner: the controller as namespace/Kind/name, else the pod itself
+    verdict: its node today: the best, as good as others, worse than the best, or one that rejects
+             the pod
+    rank: of its node among those that fit, from 1; null where it does not fit
+    feasible: whether the pod still fits on its node
+    score: of its node
+    best_node: the node it would go to: of those with the highest score the first by name, or a
+               draw; null where no node fits
+    rejected_by: the plugin that first rejects its node
     """
 
     pod: str
     owner: str
     node: str
     verdict: Verdict
-    rank: int | None = None
+    rank: Rank | None = None
+    feasible: bool = False
     score: int | None = None
-    best_node: str = ""
+    best_node: str | None = None
     best_score: int | None = None
-    rejected_by: str = ""
+    rejected_by: str | None = None
 
     @property
     def behind(self) -> int:
@@ -64,19 +68,39 @@ class PodDrift:
         return self.best_score - self.score
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """pods: by name; ignored: running pods that no profile of the configuration places."""
+class DriftSummary(Part, frozen=True):
+    """Counts of running pods, by verdict."""
 
+    running: Count
+    best: Count
+    tied: Count
+    worse: Count
+    not_allowed: Count
+
+    @classmethod
+    def of(cls, pods: Sequence[PodDrift]) -> Self:
+        counts = Counter(pod.verdict for pod in pods)
+        return cls(len(pods), *(counts[verdict] for verdict in Verdict))
+
+
+class DriftResult(StateAnswer, frozen=True, kw_only=True):
+    """Where running pods would go today.
+
+    pods: the running pods, by name
+    ignored: running pods that the configuration does not place; reason follows "it is"
+    """
+
+    COMMAND: ClassVar = "drift"
+
+    kind: Literal["DriftResult"] = "DriftResult"
     pods: tuple[PodDrift, ...]
     ignored: tuple[IgnoredPod, ...] = ()
-
-    def count(self, verdict: Verdict) -> int:
-        """How many pods have it."""
-        return sum(pod.verdict is verdict for pod in self.pods)
+    summary: DriftSummary
 
 
-def drift(simulation: Simulation, on_progress: Callable[[int, int], None] | None = None) -> Drift:
+def drift(
+    simulation: Simulation, on_progress: Callable[[int, int], None] | None = None
+) -> DriftResult:
     """on_progress: called after each pod with how many are done, and of how many"""
     simulation.queue()
     groups: dict[tuple[str, int], list[PodInfo]] = {}
@@ -101,7 +125,9 @@ def drift(simulation: Simulation, on_progress: Callable[[int, int], None] | None
                 if on_progress is not None:
                     on_progress(len(answers), total)
             cache.forget(pods[0])
-    return Drift(tuple(sorted(answers, key=lambda answer: answer.pod)), tuple(ignored))
+    answers.sort(key=lambda answer: answer.pod)
+    summary = DriftSummary.of(answers)
+    return DriftResult(pods=tuple(answers), ignored=tuple(ignored), summary=summary)
 
 
 def _why_ignored(simulation: Simulation, pod: Pod) -> str:
@@ -139,7 +165,7 @@ def _answer(
     owner = f"{pod.namespace}/{owner_of(pod)}"
     rows, totals = evaluation.feasible.indices(), evaluation.totals
     if totals is None or not len(rows):
-        return PodDrift(key, owner, node, Verdict.NOT_ALLOWED, rejected_by=plugin)
+        return PodDrift(key, owner, node, Verdict.NOT_ALLOWED, rejected_by=plugin or None)
     best_score = int(totals.max())
     best_rows = rows[totals == best_score]
     best_row = tie_break(best_rows) if len(best_rows) > 1 else best_rows.item(0)
@@ -153,11 +179,11 @@ def _answer(
             Verdict.NOT_ALLOWED,
             best_node=best_node,
             best_score=best_score,
-            rejected_by=plugin,
+            rejected_by=plugin or None,
         )
     score = int(totals[own[0]])
     rank = 1 + int(np.count_nonzero(totals > score))
     verdict = Verdict.WORSE
     if rank == 1:
         verdict = Verdict.BEST if len(best_rows) == 1 else Verdict.TIED
-    return PodDrift(key, owner, node, verdict, rank, score, best_node, best_score)
+    return PodDrift(key, owner, node, verdict, rank, True, score, best_node, best_score)

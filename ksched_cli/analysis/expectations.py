@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from typing import ClassVar, Literal, Self
 
 from msgspec import structs
 
 from ksched_cli.analysis.capacity import CapacityResult, copies_of
 from ksched_cli.analysis.replay_figures import durations, wait_of
 from ksched_cli.analysis.usage import Utilization, nodes_used, utilization
+from ksched_cli.answers import Answer, Count, Part
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.replay.records import PodOutcome, PodRecord
 from ksched_cli.engine.replay.replay import Replay
@@ -446,3 +448,44 @@ def _count_verdict(expected: int, keys: Sequence[str], what: str) -> Failure | N
 
 def _listed_labels(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in labels.items())
+
+
+class CaseResult(Part, frozen=True):
+    """An expectation that was checked.
+
+    message: what was expected and what came out; empty where it passed
+    command: one that shows why; empty where the case passed
+    kubernetes_version: of the kube-scheduler whose rules the case was run under
+    """
+
+    file: str
+    name: str
+    passed: bool
+    message: str
+    command: str
+    kubernetes_version: str
+
+
+class ExpectationCounts(Part, frozen=True):
+    """Counts of cases."""
+
+    passed: Count
+    failed: Count
+
+
+class ExpectationsResult(Answer, frozen=True, kw_only=True):
+    """Which expectations hold.
+
+    cases: every expectation, in the order of the files
+    """
+
+    COMMAND: ClassVar = "test"
+
+    kind: Literal["TestResult"] = "TestResult"
+    cases: tuple[CaseResult, ...]
+    summary: ExpectationCounts
+
+    @classmethod
+    def of(cls, cases: Sequence[CaseResult]) -> Self:
+        passed = sum(case.passed for case in cases)
+        return cls(cases=tuple(cases), summary=ExpectationCounts(passed, len(cases) - passed))

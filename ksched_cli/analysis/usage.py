@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
+
+from msgspec import structs
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.node_columns import COUNTABLE
@@ -85,19 +88,21 @@ def nodes_used(snapshot: Snapshot) -> int:
     return int((snapshot.pod_count > 0).sum())
 
 
-@dataclass(frozen=True, slots=True)
-class Utilization:
+class Utilization(Part, frozen=True):
     """The shares of a resource that pods request, over the nodes that have any of it: 0.5 is half
     of a node's allocatable.
 
-    mean, max: over these nodes; stddev: of all of them, not of a sample
-    total:     of all that these nodes have together
+    stddev: over all these nodes, not of a sample
+    total: of all that these nodes have together
     """
 
     mean: float
     max: float
     stddev: float
     total: float
+
+    def rounded(self, digits: int) -> Self:
+        return type(self)(*(round(share, digits) for share in structs.astuple(self)))
 
 
 def utilization(snapshot: Snapshot) -> dict[str, Utilization]:

@@ -82,7 +82,6 @@ def audit(
     from ksched_cli.commands.output import limit, show
     from ksched_cli.report import audit as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
 
     if not before or not after:
         raise UsageError("audit needs two states: --before PATH and --after PATH")
@@ -101,16 +100,15 @@ def audit(
         runs.report_defects(simulation, options.debug)
     show(
         Report(
-            document=lambda: renderer.document(answer),
+            lambda: answer,
             table=lambda: renderer.table(answer, limit(options.everything)),
             names=lambda: renderer.names(answer),
-            headline=lambda: renderer.headline(answer, PAGE),
         ),
         options.output,
     )
     if failed:
         return ExitCode.DEFECT
-    return ExitCode.NO if answer.differences else ExitCode.YES
+    return ExitCode.NO if answer.differ else ExitCode.YES
 
 
 def _open(

@@ -16,7 +16,7 @@ from ksched_cli.errors import PluginDefectError, UsageError
 from ksched_cli.kube.file_paths import check_standard_input
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.compare import Side
+    from ksched_cli.analysis.compare import Comparison, Side
     from ksched_cli.analysis.compare_replays import ReplaySide
     from ksched_cli.cluster.change_record import ChangeRecord
     from ksched_cli.cluster.state import ClusterState
@@ -100,7 +100,6 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
     from ksched_cli.commands.output import limit, show_of_state
     from ksched_cli.report import compare as renderer
     from ksched_cli.report.forms import Report
-    from ksched_cli.report.table import PAGE
     from ksched_cli.run.open import Watch
 
     with progress.of_pods() as on_progress:
@@ -110,10 +109,8 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
     for side in sides:
         runs.report_defects(side.simulation, options.debug)
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: _with_usages(answer, sides),
         table=lambda: renderer.table(answer, limit(options.everything)),
-        headline=lambda: renderer.headline(answer, PAGE),
-        figures=lambda: _figures(sides),
     )
     show_of_state(report, options, _changes(side.simulation.state for side in sides))
     if answer.undecided:
@@ -121,12 +118,17 @@ def _compare_runs(options: StateOptions, described: Sequence[Run], opener: Opene
     return ExitCode.NO if answer.pods else ExitCode.YES
 
 
-def _figures(sides: Sequence[Side]) -> dict[str, Any]:
-    """What the page shows besides: how full the nodes are on each side."""
-    from ksched_cli.analysis.usage import node_usages
-    from ksched_cli.report.html.cluster_map import shares_of
+def _with_usages(answer: Comparison, sides: Sequence[Side]) -> Comparison:
+    """The answer with how full the nodes are on each side, which a page shows."""
+    from msgspec.structs import replace as with_fields
 
-    return {"shares": shares_of([node_usages(side.simulation.snapshot) for side in sides])}
+    from ksched_cli.analysis.usage import node_usages
+
+    results = [
+        with_fields(result, usages=node_usages(side.simulation.snapshot))
+        for result, side in zip(answer.sides, sides, strict=True)
+    ]
+    return with_fields(answer, sides=tuple(results))
 
 
 def _compare_replays(options: StateOptions, described: Sequence[Run], opener: Opener) -> ExitCode:
@@ -172,7 +174,7 @@ def _compare_draws(options: CompareOptions, described: Sequence[Run], opener: Op
     seeds = [(described[0].seed or 0) + index for index in range(options.seeds or 0)]
     answer = compare_draws(sides, figures, seeds)
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: answer,
         table=lambda: renderer.table(answer, limit(options.everything)),
         headline=lambda: renderer.headline(answer, limit()),
     )

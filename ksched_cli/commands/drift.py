@@ -26,15 +26,13 @@ def drift(options: StateOptions) -> ExitCode:
         answer = analysis.drift(simulation, on_progress)
     runs.report_defects(simulation, options.debug)
     report = Report(
-        document=lambda: renderer.document(answer),
+        lambda: answer,
         table=lambda: renderer.table(
             answer, limit(options.everything), wide=options.output is Form.WIDE
         ),
         names=lambda: renderer.names(answer),
-        headline=lambda: renderer.headline(answer),
     )
     show_of_state(report, options, simulation.state.changes)
     if simulation.caller.defects:
         return ExitCode.DEFECT
-    elsewhere = answer.count(analysis.Verdict.WORSE) + answer.count(analysis.Verdict.NOT_ALLOWED)
-    return ExitCode.NO if elsewhere else ExitCode.YES
+    return ExitCode.NO if answer.summary.worse + answer.summary.not_allowed else ExitCode.YES

@@ -17,6 +17,7 @@ def plugins(options: CommonOptions) -> ExitCode:
     from ksched_cli.commands.output import limit, show
     from ksched_cli.config.load import default_configuration
     from ksched_cli.framework.discovery import tried
+    from ksched_cli.framework.plugin_list import plugin_list
     from ksched_cli.report import plugins as renderer
     from ksched_cli.report.forms import Report
     from ksched_cli.run.plugins import discovered
@@ -26,10 +27,11 @@ def plugins(options: CommonOptions) -> ExitCode:
     discovery = tried(replace(discovery, registry=registry))
     default_profile = default_configuration(discovery.registry).profiles[0]
     enabled = {ref.name for refs in default_profile.plugins.values() for ref in refs}
+    answer = plugin_list(discovery, enabled)
     show(
         Report(
-            document=lambda: renderer.document(discovery, enabled),
-            table=lambda: renderer.table(discovery, enabled, limit()),
+            lambda: answer,
+            table=lambda: renderer.table(answer, limit()),
             names=lambda: tuple(discovery.registry),
         ),
         options.output,

@@ -16,7 +16,7 @@ from ksched_cli.commands import progress
 from ksched_cli.commands.output import limit, print_text, show
 from ksched_cli.errors import UsageError
 from ksched_cli.live.kubeconfig import ClusterOptions, connect
-from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind
+from ksched_cli.live.snapshot import ClusterReader, ClusterSnapshot, ListedKind, SnapshotResult
 from ksched_cli.live.snapshot_file import snapshot_text, written_aside
 from ksched_cli.report import snapshot as renderer
 from ksched_cli.report.forms import Form, Report, safe_in_job
@@ -105,12 +105,12 @@ def write_snapshot(items: Iterable[bytes], about: Callable[[], ClusterSnapshot],
 
 def show_written(form: Form, path: str, size: int, source: str, about: ClusterSnapshot) -> None:
     """Prints the summary of a file."""
-    written = renderer.Written(path, size, source, about)
+    answer = SnapshotResult.of(path, size, source, about)
     show(
         Report(
-            document=lambda: renderer.document(written),
-            table=lambda: renderer.table(written, limit()),
-            headline=lambda: renderer.headline(written),
+            lambda: answer,
+            table=lambda: renderer.table(answer, limit()),
+            headline=lambda: renderer.headline(answer),
         ),
         form,
     )

@@ -20,10 +20,9 @@ from ksched_cli.commands.options import (
 from ksched_cli.report.forms import Form
 
 if TYPE_CHECKING:
-    from ksched_cli.analysis.expectations import Expectation, Failure, Outcome
+    from ksched_cli.analysis.expectations import CaseResult, Expectation, Failure, Outcome
     from ksched_cli.analysis.expectations_file import ExpectationsFile
     from ksched_cli.engine.engine import Engine
-    from ksched_cli.report.expectations import CaseResult
     from ksched_cli.run.run import Run
 
 
@@ -52,6 +51,7 @@ def test(
     out, and the command that explains it. Exit code 0 when all hold, 1 when one fails, 3 when a
     plugin's failure leaves some pod undecided.
     """
+    from ksched_cli.analysis.expectations import ExpectationsResult
     from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
     from ksched_cli.commands.output import limit, show
     from ksched_cli.framework.discovery import ImportPolicy
@@ -69,7 +69,7 @@ def test(
     cases = [case for file in read for case in answers.cases(file)]
     show(
         Report(
-            document=lambda: renderer.document(cases),
+            lambda: ExpectationsResult.of(cases),
             table=lambda: renderer.table(cases, limit()),
             texts={Form.JUNIT: lambda: junit(renderer.suites(cases))},
         ),
@@ -116,7 +116,7 @@ class _Runs:
 
     def _case(self, file: ExpectationsFile, expectation: Expectation) -> CaseResult:
         """The first failure in any of the file's Runs counts."""
-        from ksched_cli.report.expectations import CaseResult
+        from ksched_cli.analysis.expectations import CaseResult
 
         described = self._runs[file.path]
         version = ""
@@ -127,8 +127,8 @@ class _Runs:
                 drawn = f"with seed {run.seed}: " if len(described) > 1 else ""
                 command = _explaining(run, failure, version)
                 message = f"{drawn}{failure.message}"
-                return CaseResult(file.path, expectation.name, message, command, version)
-        return CaseResult(file.path, expectation.name, "", "", version)
+                return CaseResult(file.path, expectation.name, False, message, command, version)
+        return CaseResult(file.path, expectation.name, True, "", "", version)
 
     def _outcome(self, run: Run) -> tuple[Outcome, str]:
         from ksched_cli.run.run import as_json

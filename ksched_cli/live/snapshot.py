@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Annotated, ClassVar, Literal, Self
 
 import msgspec
 from msgspec import Raw, Struct
 
+from ksched_cli.answers import HIDDEN, Answer, Count, Part
 from ksched_cli.cluster.trimming import trimmed
 from ksched_cli.kube.selectors import parse_int64
 from ksched_cli.live.absent_kinds import (
@@ -26,6 +28,69 @@ _ABSENT = 404
 EVENT = "Event"
 # Of the events that schedulers write of pods; others may say anything.
 SCHEDULER_REASONS = frozenset(("Scheduled", "Preempted", "FailedScheduling"))
+
+
+class ReadList(Part, frozen=True):
+    """A list that was read.
+
+    namespace: the one whose objects were listed; null for those of all
+    """
+
+    kind: str
+    api_version: str
+    namespace: str | None
+    objects: Count
+    resource_version: str
+
+
+class SnapshotResult(Answer, frozen=True, kw_only=True):
+    """What a snapshot's file has.
+
+    file: the snapshot's path
+    bytes: the file's size
+    server: the API server's URL
+    server_version: the API server's version, as v1.34.1; empty where it does not tell
+    taken: when reading began
+    revisions_apart: how far the resourceVersions of the lists are apart; null where they are no
+                     numbers
+    lists: the lists that were read, in their order
+    source: the context, or the cluster that this runs in
+    """
+
+    COMMAND: ClassVar = "snapshot"
+
+    kind: Literal["SnapshotResult"] = "SnapshotResult"
+    file: str
+    bytes: Count
+    server: str
+    server_version: str
+    taken: str
+    revisions_apart: Count | None
+    lists: tuple[ReadList, ...]
+    source: Annotated[str, HIDDEN]
+
+    @classmethod
+    def of(cls, file: str, size: int, source: str, snapshot: ClusterSnapshot) -> Self:
+        return cls(
+            file=file,
+            bytes=size,
+            server=snapshot.server,
+            server_version=snapshot.server_version,
+            taken=snapshot.taken,
+            revisions_apart=snapshot.revisions_apart,
+            lists=tuple(
+                ReadList(
+                    entry.kind,
+                    entry.api_version,
+                    entry.namespace or None,
+                    entry.objects,
+                    entry.resource_version,
+                )
+                for entry in snapshot.lists
+            ),
+            source=source,
+        )
+
 
 OnProgress = Callable[[str, int], None]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ksched_cli.analysis.audit import REFUSED, Audit, Difference
+from ksched_cli.analysis.audit import REFUSED, AuditResult
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.analysis.decision_verdict import Grade
 from ksched_cli.report.table import (
@@ -47,38 +45,12 @@ _REFINEMENTS = {
 }
 
 
-def document(answer: Audit) -> dict[str, Any]:
-    """kind AuditResult."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "AuditResult",
-        "decisions": answer.decisions,
-        "agree": answer.agree,
-        "summary": {grade: answer.grades.get(grade, 0) for grade in _GRADES},
-        "order": answer.order.value,
-        "refinement": answer.refinement.value,
-        "shifted": answer.shifted,
-        "differ": [_difference(difference) for difference in answer.differences],
-        "unexplained": [{"pod": item.pod, "reason": item.reason} for item in answer.unexplained],
-    }
-
-
-def _difference(difference: Difference) -> dict[str, Any]:
-    return {
-        "pod": difference.pod,
-        "node": difference.node or None,
-        "expected": list(difference.expected),
-        "because": difference.because,
-        "scores": {node: dict(scores) for node, scores in difference.scores.items()},
-    }
-
-
-def names(answer: Audit) -> list[str]:
+def names(answer: AuditResult) -> list[str]:
     """The pods that ksched would have decided otherwise about."""
-    return list(dict.fromkeys(difference.pod for difference in answer.differences))
+    return list(dict.fromkeys(difference.pod for difference in answer.differ))
 
 
-def table(answer: Audit, limit: Limit) -> str:
+def table(answer: AuditResult, limit: Limit) -> str:
     """The verdict and what it counts; the differences; what cannot be judged, by reason."""
     parts = [
         headline(answer, limit),
@@ -89,12 +61,12 @@ def table(answer: Audit, limit: Limit) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def headline(answer: Audit, limit: Limit) -> str:
+def headline(answer: AuditResult, limit: Limit) -> str:
     """How many decisions differ."""
     if not answer.decisions:
         text, colour = "no decisions between the two states", YELLOW
-    elif answer.differences:
-        count = len(answer.differences)
+    elif answer.differ:
+        count = len(answer.differ)
         text = f"{count:,} of {counted(answer.decisions, 'decision')} differ{'s' * (count == 1)}"
         colour = RED
     else:
@@ -104,13 +76,13 @@ def headline(answer: Audit, limit: Limit) -> str:
     return verdict(paragraph(text, limit), colour, limit)
 
 
-def _counts(answer: Audit, limit: Limit) -> str:
+def _counts(answer: AuditResult, limit: Limit) -> str:
     if not answer.decisions:
         return ""
     rows = [
-        (f"{answer.grades[grade]:,}", text)
+        (f"{count:,}", text)
         for grade, text in _GRADES.items()
-        if answer.grades.get(grade)
+        if (count := getattr(answer.summary, grade))
     ]
     order = f"followed {_ORDERS[answer.order]}{_REFINEMENTS[answer.refinement]}"
     if answer.shifted:
@@ -119,16 +91,16 @@ def _counts(answer: Audit, limit: Limit) -> str:
     return "\n\n".join(part for part in (agree, paragraph(order, limit)) if part)
 
 
-def _differences(answer: Audit, limit: Limit) -> str:
+def _differences(answer: AuditResult, limit: Limit) -> str:
     rows = [
         (item.pod, item.node or "none", listed(item.expected, limit) or "none", item.because)
-        for item in answer.differences
+        for item in answer.differ
     ]
     headers = ("DIFFERS", "ON", "EXPECTED", "BECAUSE")
     return cut_columns(headers, rows, limit.first(SHOWN_DIFFERENCES)) if rows else ""
 
 
-def _unexplained(answer: Audit, limit: Limit) -> str:
+def _unexplained(answer: AuditResult, limit: Limit) -> str:
     pods: dict[str, list[str]] = {}
     for item in answer.unexplained:
         pods.setdefault(item.reason, []).append(item.pod)

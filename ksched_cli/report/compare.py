@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
-
-from msgspec import to_builtins
 
 from ksched_cli.analysis.compare import (
     NOT_LOOKED_FOR,
     Comparison,
     Place,
     PodDifference,
-    SideSummary,
+    SideResult,
     Standing,
     differs,
 )
@@ -45,62 +42,16 @@ _SINGULAR = {
     "are not there": "is not there",
     "are left out": "is left out",
 }
-DIGITS = 4
-
-
-def document(answer: Comparison) -> dict[str, Any]:
-    """kind Comparison. Shares are rounded to four digits."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "Comparison",
-        "sides": [
-            {
-                "name": side.named.name,
-                "run": to_builtins(side.named.run),
-                "kubernetesVersion": side.version,
-                "differsIn": list(side.named.differs_in),
-                "differing": side.differing,
-                "summary": _summary(side),
-            }
-            for side in answer.sides
-        ],
-        "pods": [_pod(pod) for pod in answer.pods],
-    }
-
-
-def _summary(side: SideSummary) -> dict[str, Any]:
-    return {
-        "placed": side.placed,
-        "pending": side.pending,
-        "gated": side.gated,
-        "evicted": side.evicted,
-        "nodesUsed": side.nodes_used,
-        "utilization": {
-            resource: {
-                "mean": round(share.mean, DIGITS),
-                "max": round(share.max, DIGITS),
-                "stddev": round(share.stddev, DIGITS),
-                "total": round(share.total, DIGITS),
-            }
-            for resource, share in side.utilization.items()
-        },
-    }
-
-
-def _pod(pod: PodDifference) -> dict[str, Any]:
-    return {
-        "pod": pod.pod,
-        "owner": pod.owner,
-        "nodes": [place.node or None for place in pod.places],
-        "states": [place.standing.value for place in pod.places],
-        "because": pod.cause.text,
-        "plugin": pod.cause.plugin or None,
-    }
 
 
 def table(answer: Comparison, limit: Limit) -> str:
     """The verdict, the totals with a column per side, and the pods that differ, by owner."""
-    parts = [headline(answer, limit), _totals(answer.sides, limit), _groups(answer, limit)]
+    headers = ("", *(side.name for side in answer.sides))
+    rows = [
+        [f"{cell:,}" if isinstance(cell, int) else cell for cell in row]
+        for row in totals(answer.sides)
+    ]
+    parts = [headline(answer, limit), columns(headers, rows, limit), _groups(answer, limit)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -116,13 +67,13 @@ def headline(answer: Comparison, limit: Limit) -> str:
 def _of_side(answer: Comparison, index: int) -> str:
     """What the difference between a side and the first one did."""
     side = answer.sides[index]
-    prefix = f"{side.named.name}: " if len(answer.sides) > 2 else ""
+    prefix = f"{side.name}: " if len(answer.sides) > 2 else ""
     kinds = Counter(
         _kind(pod.places[0], pod.places[index])
         for pod in answer.pods
         if differs(pod.places[0], pod.places[index])
     )
-    because = because_of(side.named.differs_in)
+    because = because_of(side.differs_in)
     total = counted(answer.pod_count, "pod")
     if not kinds:
         return f"{prefix}no difference: {total} in the same place"
@@ -159,20 +110,21 @@ def _kind(first: Place, other: Place) -> str:
     return endings.get(other.standing, "otherwise")
 
 
-def _totals(sides: Sequence[SideSummary], limit: Limit) -> str:
+def totals(sides: Sequence[SideResult]) -> list[tuple[int | str, ...]]:
+    """A row per figure."""
     counts = {
-        "placed": [side.placed for side in sides],
-        "pending": [side.pending for side in sides],
-        "gated": [side.gated for side in sides],
-        "evicted": [side.evicted for side in sides],
-        "nodes used": [side.nodes_used for side in sides],
+        "placed": [side.summary.placed for side in sides],
+        "pending": [side.summary.pending for side in sides],
+        "gated": [side.summary.gated for side in sides],
+        "evicted": [side.summary.evicted for side in sides],
+        "nodes used": [side.summary.nodes_used for side in sides],
     }
-    rows = [(name, *(f"{value:,}" for value in values)) for name, values in counts.items()]
+    rows: list[tuple[int | str, ...]] = [(name, *values) for name, values in counts.items()]
     rows += [
-        (resource, *(_share(side.utilization.get(resource)) for side in sides))
-        for resource in dict.fromkeys(key for side in sides for key in side.utilization)
+        (resource, *(_share(side.summary.utilization.get(resource)) for side in sides))
+        for resource in dict.fromkeys(key for side in sides for key in side.summary.utilization)
     ]
-    return columns(("", *(side.named.name for side in sides)), rows, limit)
+    return rows
 
 
 def _share(share: Utilization | None) -> str:
@@ -191,7 +143,7 @@ def _groups(answer: Comparison, limit: Limit) -> str:
         groups.setdefault(key, []).append(pod)
     if not groups:
         return ""
-    names = [side.named.name for side in answer.sides]
+    names = [side.name for side in answer.sides]
     headers = ("POD OR OWNER", "PODS", *names, "BECAUSE OF")
     rows = [
         _row(pods, len(names), limit)
@@ -234,11 +186,15 @@ def _group_name(pod: PodDifference) -> str:
 def _places(places: Sequence[Place], limit: Limit) -> str:
     """The nodes, those of most of the pods first, or what the pods are instead."""
     if not places[0].node:
-        return "not there" if places[0].standing is Standing.ABSENT else places[0].standing.value
-    nodes = Counter(place.node for place in places).most_common()
+        return standing_text(places[0].standing)
+    nodes = Counter(place.node or "" for place in places).most_common()
     return listed(
         [node if count == 1 else f"{node} ({count:,})" for node, count in nodes], limit, 2
     )
+
+
+def standing_text(standing: Standing) -> str:
+    return "not there" if standing is Standing.ABSENT else standing.value
 
 
 def _causes(pods: Sequence[PodDifference]) -> str:

@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
+from ksched_cli.analysis.drift import DriftResult, PodDrift, Verdict
 from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
 
 ELSEWHERE = (Verdict.NOT_ALLOWED, Verdict.WORSE)
 
 
-def document(answer: Drift) -> dict[str, Any]:
-    """kind DriftResult."""
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "DriftResult",
-        "pods": [_pod(pod) for pod in answer.pods],
-        "ignored": [{"pod": pod.pod, "reason": pod.reason} for pod in answer.ignored],
-        "summary": {
-            "running": len(answer.pods),
-            **{verdict.value: answer.count(verdict) for verdict in Verdict},
-        },
-    }
-
-
-def _pod(pod: PodDrift) -> dict[str, Any]:
-    return {
-        "pod": pod.pod,
-        "owner": pod.owner,
-        "node": pod.node,
-        "verdict": pod.verdict.value,
-        "rank": pod.rank,
-        "feasible": pod.rank is not None,
-        "score": pod.score,
-        "bestNode": pod.best_node or None,
-        "bestScore": pod.best_score,
-        "rejectedBy": pod.rejected_by or None,
-    }
-
-
-def names(answer: Drift) -> list[str]:
+def names(answer: DriftResult) -> list[str]:
     """The pods that may not be where they are, or would go elsewhere."""
     return [pod.pod for pod in answer.pods if pod.verdict in ELSEWHERE]
 
 
-def table(answer: Drift, limit: Limit, *, wide: bool = False) -> str:
+def table(answer: DriftResult, limit: Limit, *, wide: bool = False) -> str:
     """The counts; the pods that may not be where they are, by owner and plugin; those that would go
     elsewhere, by owner, the furthest behind first. wide: a row for each of these pods"""
     tables = (
@@ -55,19 +24,19 @@ def table(answer: Drift, limit: Limit, *, wide: bool = False) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def headline(answer: Drift) -> str:
+def headline(answer: DriftResult) -> str:
     """How many pods are where."""
     text = (
         f"{counted(len(answer.pods), 'running pod')}: "
-        f"{answer.count(Verdict.BEST):,} on the best node, "
-        f"{answer.count(Verdict.TIED):,} on one as good as the best, "
-        f"{answer.count(Verdict.WORSE):,} on a worse one, "
-        f"{answer.count(Verdict.NOT_ALLOWED):,} where they would not be allowed today"
+        f"{answer.summary.best:,} on the best node, "
+        f"{answer.summary.tied:,} on one as good as the best, "
+        f"{answer.summary.worse:,} on a worse one, "
+        f"{answer.summary.not_allowed:,} where they would not be allowed today"
     )
     return f"{text}\n{len(answer.ignored):,} left out" if answer.ignored else text
 
 
-def _apart(answer: Drift, limit: Limit) -> str:
+def _apart(answer: DriftResult, limit: Limit) -> str:
     """A row per pod: those that are not allowed, then the others, the furthest behind first."""
     pods = [pod for pod in answer.pods if pod.verdict in ELSEWHERE]
     pods.sort(key=lambda pod: (pod.verdict is Verdict.WORSE, -pod.behind, pod.pod))
@@ -84,16 +53,16 @@ def _apart(answer: Drift, limit: Limit) -> str:
     return columns(headers, rows, Limit(limit.width)) if rows else ""
 
 
-def _groups(answer: Drift, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
+def _groups(answer: DriftResult, verdict: Verdict) -> dict[tuple[str, str], list[PodDrift]]:
     """By owner and rejecting plugin."""
     groups: dict[tuple[str, str], list[PodDrift]] = {}
     for pod in answer.pods:
         if pod.verdict is verdict:
-            groups.setdefault((shared_owner(pod.owner), pod.rejected_by), []).append(pod)
+            groups.setdefault((shared_owner(pod.owner), pod.rejected_by or ""), []).append(pod)
     return groups
 
 
-def _not_allowed(answer: Drift, limit: Limit) -> str:
+def _not_allowed(answer: DriftResult, limit: Limit) -> str:
     groups = _groups(answer, Verdict.NOT_ALLOWED)
     rows = [
         (_name(owner, pods), f"{len(pods):,}", plugin, _nodes(pods, limit), _targets(pods, limit))
@@ -103,7 +72,7 @@ def _not_allowed(answer: Drift, limit: Limit) -> str:
     return cut_columns(headers, rows, limit) if rows else ""
 
 
-def _worse(answer: Drift, limit: Limit) -> str:
+def _worse(answer: DriftResult, limit: Limit) -> str:
     groups = _groups(answer, Verdict.WORSE)
     furthest = {key: max(pod.behind for pod in pods) for key, pods in groups.items()}
     rows = [

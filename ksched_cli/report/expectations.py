@@ -1,52 +1,14 @@
-"""Which expectations hold: as table text, plain data, and JUnit's cases."""
+"""Which expectations hold: as table text, and JUnit's cases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from ksched_cli.analysis.expectations import CaseResult
 from ksched_cli.report.junit import Case, Suite
 from ksched_cli.report.table import GREEN, RED, Limit, counted, paragraph, printable, verdict
 
 _INDENT = "        "
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """file: that the case is in; message: what was expected and came out, "" where it passed;
-    command: that explains it, or ""; version: whose rules were applied, as "v1.34.1"."""
-
-    file: str
-    name: str
-    message: str
-    command: str
-    version: str
-
-    @property
-    def passed(self) -> bool:
-        return not self.message
-
-
-def document(cases: Sequence[CaseResult]) -> dict[str, Any]:
-    """kind TestResult."""
-    passed = sum(case.passed for case in cases)
-    return {
-        "apiVersion": "ksched/v1",
-        "kind": "TestResult",
-        "cases": [
-            {
-                "file": case.file,
-                "name": case.name,
-                "passed": case.passed,
-                "message": case.message,
-                "command": case.command,
-                "kubernetesVersion": case.version,
-            }
-            for case in cases
-        ],
-        "summary": {"passed": passed, "failed": len(cases) - passed},
-    }
 
 
 def table(cases: Sequence[CaseResult], limit: Limit) -> str:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import asdict
 
-from ksched_cli.analysis.audit import LACKS_NOTICES, Audit, audit
+from ksched_cli.analysis.audit import LACKS_NOTICES, AuditResult, audit
 from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.decision_order import OrderSource
 from ksched_cli.analysis.scheduler_log import LogEvent, LogLine
@@ -22,7 +23,12 @@ from tests.clusters import crowded_states, crowds, states
 Config = dict[str, Any] | None
 
 
-def audited(before: ClusterState, after: ClusterState, config: Config = None) -> Audit:
+def agreeing(answer: AuditResult) -> dict[str, int]:
+    """How many decisions agree, by how."""
+    return {how: count for how, count in asdict(answer.summary).items() if count}
+
+
+def audited(before: ClusterState, after: ClusterState, config: Config = None) -> AuditResult:
     decision_log = read_decision_log(before, after, simulation(before, config).frameworks)
     return audit(lambda: simulation(decision_log.state, config), decision_log)
 
@@ -49,8 +55,8 @@ def test_victims_stay_until_the_log_says_that_they_left() -> None:
     ]
     decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
     answer = audit(lambda: simulation(decision_log.state), decision_log)
-    assert (answer.differences, answer.order) == ((), OrderSource.LOG)
-    assert dict(answer.grades) == {"preempts": 1, "best": 1, "nominated": 1}
+    assert (answer.differ, answer.order) == ((), OrderSource.LOG)
+    assert agreeing(answer) == {"preempts": 1, "best": 1, "nominated": 1}
 
 
 def preempting(pod: str, node: str, victim: str) -> list[LogLine]:
@@ -77,7 +83,7 @@ def test_of_equally_important_pods_the_one_that_changed_last_is_evicted() -> Non
     for lines, differences in ((log, 0), (log[1:], 1)):
         decision_log = read_decision_log(before, after, simulation(before).frameworks, lines)
         answer = audit(partial(simulation, decision_log.state), decision_log)
-        assert len(answer.differences) == differences
+        assert len(answer.differ) == differences
 
 
 @pytest.mark.parametrize("has_notices", [True, False])
@@ -98,7 +104,7 @@ def test_without_notices_nothing_is_judged_once_nominations_have_changed(has_not
     ]
     decision_log = read_decision_log(before, after, simulation(before).frameworks, log)
     answer = audit(lambda: simulation(decision_log.state), decision_log)
-    differ = [item.pod for item in answer.differences]
+    differ = [item.pod for item in answer.differ]
     assert differ == ["default/p", "default/q"][: 1 + has_notices]
     assert [item.reason for item in answer.unexplained] == [LACKS_NOTICES][has_notices:]
 
@@ -118,7 +124,7 @@ SERIAL = {
 
 def agrees_with_itself(before: ClusterState, *, events: bool, config: Config = None) -> None:
     answer = audited(before, aftermath(before, config, events=events), config)
-    assert (answer.differences, answer.unexplained) == ((), ())
+    assert (answer.differ, answer.unexplained) == ((), ())
 
 
 @settings(max_examples=15)
@@ -149,19 +155,19 @@ def test_every_decision_is_counted_once() -> None:
         pod("r", cpu=9),
     )
     answer = audited(before, aftermath(before))
-    assert dict(answer.grades) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
+    assert agreeing(answer) == {"best": 1, "preempts": 1, "nominated": 1, "refused": 1}
     assert (answer.decisions, answer.agree, answer.order) == (4, 4, OrderSource.RESOURCE_VERSIONS)
 
 
 def test_evictions_that_no_event_tells_of_are_recognised() -> None:
     before = cluster(node("a", cpu=2), pod("v", cpu=2, node="a"), pod("p", cpu=2, priority=5))
     answer = audited(before, aftermath(before, events=False))
-    assert dict(answer.grades) == {"preempts": 1, "nominated": 1}
+    assert agreeing(answer) == {"preempts": 1, "nominated": 1}
 
 
 def test_a_worse_node_differs_score_by_score() -> None:
     before = cluster(node("a", cpu=4), node("b", cpu=8), pod("p", cpu=2))
-    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differences
+    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differ
     assert (difference.pod, difference.node, difference.expected) == ("default/p", "a", ("b",))
     assert difference.because.startswith("b has ")
     assert "NodeResourcesFit" in difference.because
@@ -171,7 +177,7 @@ def test_a_worse_node_differs_score_by_score() -> None:
 
 def test_a_node_that_does_not_fit_differs_with_its_reason() -> None:
     before = cluster(node("a", taints=["x:NoSchedule"]), node("b"), pod("p"))
-    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differences
+    (difference,) = audited(before, moved(aftermath(before), "p", "a")).differ
     assert difference.because == "a does not fit: TaintToleration: node(s) had untolerated taint(s)"
 
 
@@ -187,10 +193,10 @@ def test_the_wrong_victim_differs() -> None:
     events = (preempted(other, p, "b", 1), scheduled(p, "b", 2))
     after = replace(before, pods=(victim, bound(p, "b", 9)), others={"Event": events})
     answer = audited(before, after)
-    assert [(d.expected, d.because) for d in answer.differences] == [
+    assert [(d.expected, d.because) for d in answer.differ] == [
         (("a",), "other nodes are better to make room on")
     ]
-    assert dict(answer.grades) == {"nominated": 1}
+    assert agreeing(answer) == {"nominated": 1}
 
 
 def pending(p: Pod, message: str, number: int) -> tuple[Pod, dict[str, Any]]:
@@ -222,7 +228,7 @@ def test_the_message_of_a_refusal_after_all_decisions_is_compared(message: str) 
     left, refusal = pending(before.pods[0], message, 3)
     answer = audited(before, replace(before, pods=(left,), others={"Event": (refusal,)}))
     assert answer.agree == (message == RIGHT)
-    assert [message in difference.because for difference in answer.differences] == (
+    assert [message in difference.because for difference in answer.differ] == (
         [] if message == RIGHT else [True]
     )
 
@@ -231,8 +237,8 @@ def test_a_pod_left_pending_though_a_node_fits_differs_where_nothing_came_after(
     before = cluster(node("a"), pod("p"))
     left, refusal = pending(before.pods[0], "0/1 nodes are available.", 3)
     after = replace(before, pods=(left,), others={"Event": (refusal,)})
-    (difference,) = audited(before, after).differences
-    assert (difference.node, difference.expected) == ("", ("a",))
+    (difference,) = audited(before, after).differ
+    assert (difference.node, difference.expected) == (None, ("a",))
     (unexplained,) = audited(before, replace(before, pods=(left,))).unexplained
     assert "a would take it by now" in unexplained.reason
 
@@ -267,7 +273,7 @@ def test_pods_of_other_schedulers_take_their_room_unjudged() -> None:
     other, p = before.pods
     after = replace(before, pods=(bound(other, "a", 3), bound(p, "b", 9)))
     answer = audited(before, after)
-    assert (answer.decisions, answer.differences) == (1, ())
+    assert (answer.decisions, answer.differ) == (1, ())
 
 
 def test_nothing_decided_is_no_decision() -> None:

@@ -70,11 +70,11 @@ def by_name(answer: Comparison) -> dict[str, PodDifference]:
 
 
 def nodes_of(difference: PodDifference) -> list[str]:
-    return [place.node for place in difference.places]
+    return [node or "" for node in difference.nodes]
 
 
 def standings(difference: PodDifference) -> list[Standing]:
-    return [place.standing for place in difference.places]
+    return list(difference.states)
 
 
 # -- why a pod differs ----------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_the_summary_counts_pods_nodes_and_shares() -> None:
         pod("p", cpu=4, node_selector={"no": "node"}),
         pod("g", gates=["hold"]),
     ]
-    first, second = of_change("delete pod/r", *objects).sides
+    first, second = (each.summary for each in of_change("delete pod/r", *objects).sides)
     assert (first.placed, first.pending, first.gated, first.evicted) == (0, 1, 1, 0)
     assert (first.nodes_used, second.nodes_used) == (1, 0)
     cpu = first.utilization["cpu"]
@@ -272,7 +272,7 @@ def agree_with_schedule(state: ClusterState, config: Config, other: ClusterState
             assert differences[key].cause.text
         else:
             assert places[0] == places[1]
-    for summary, run in zip(answer.sides, runs, strict=True):
+    for summary, run in zip((each.summary for each in answer.sides), runs, strict=True):
         assert summary.placed == len(run.placements)
         assert (summary.pending, summary.evicted) == (len(run.pending), len(run.evicted))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.analysis.draws import Interval, compare_draws
+from ksched_cli.analysis.draws import DifferenceInterval, Interval, compare_draws
 from ksched_cli.run.differences import NamedRun
 
 
@@ -29,7 +29,7 @@ def test_what_draws_have_in_common_is_no_difference() -> None:
     first = [{"wait": 100.0}, {"wait": 300.0}, {"wait": 200.0}]
     second = [{"wait": 99.0}, {"wait": 299.0}, {"wait": 199.0}]
     answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second], [0, 1, 2])
-    assert answer.sides[1].differences["wait"] == Interval(-1, -1, -1)
+    assert answer.sides[1].differences["wait"] == DifferenceInterval(-1, -1, -1, False)
     assert answer.sides[0].differences == {}
     assert answer.differs
 
@@ -38,7 +38,7 @@ def test_a_difference_that_changes_its_sign_is_noise() -> None:
     first = [{"wait": 1.0, "seconds": 1}, {"wait": 2.0, "seconds": 1}]
     second = [{"wait": 2.0, "seconds": 9}, {"wait": 1.0, "seconds": 9}]
     answer = compare_draws([NamedRun("a"), NamedRun("b")], [first, second], [0, 1])
-    assert answer.sides[1].differences["wait"].has_zero
+    assert answer.sides[1].differences["wait"].within_noise
     assert not answer.differs
 
 

@@ -47,7 +47,7 @@ def test_where_a_pod_would_go_is_drawn_where_the_run_draws() -> None:
     for which in (0, 1):
         assert len({pods[which].best_node for pods in answers}) > 1
     for p, _ in answers:
-        assert (p.verdict, p.best_node[0]) == (Verdict.WORSE, "n")
+        assert (p.verdict, present(p.best_node)[0]) == (Verdict.WORSE, "n")
 
 
 def test_a_pod_that_would_go_elsewhere_is_worse_by_so_many_points() -> None:
@@ -71,7 +71,7 @@ def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:
     (drifted,) = drift_of(node("a", cpu=1), pod("p", cpu=2, node="a")).values()
     assert (drifted.verdict, drifted.best_node, drifted.best_score) == (
         Verdict.NOT_ALLOWED,
-        "",
+        None,
         None,
     )
 
@@ -172,14 +172,14 @@ def agree_with_explain(state: ClusterState, plugins: Sequence[type[Plugin]] = ()
         explained = explain(run, pods[pod_drift.pod])
         here = next(candidate for candidate in explained.nodes if candidate.node == pod_drift.node)
         assert (pod_drift.rank, pod_drift.score) == (here.rank, here.total)
-        assert pod_drift.best_node == explained.node
+        assert pod_drift.best_node == (explained.node or None)
         best = next(
             (candidate.total for candidate in explained.nodes if candidate.node == explained.node),
             None,
         )
         assert pod_drift.best_score == best
         plugin = here.rejections[0].plugin if here.rejections else ""
-        assert pod_drift.rejected_by == plugin
+        assert pod_drift.rejected_by == (plugin or None)
         assert (pod_drift.verdict is Verdict.TIED) == (pod_drift.rank == 1 and bool(explained.ties))
 
 

@@ -1,20 +1,23 @@
 """An answer of `audit` as JSON and as a table."""
 
 import pytest
+from msgspec.structs import replace
 
-from ksched_cli.analysis.audit import Audit, Difference
+from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference
 from ksched_cli.analysis.decision_log import Unexplained
 from ksched_cli.analysis.decision_order import OrderSource, Refinement
 from ksched_cli.report import audit
 from ksched_cli.report.table import EVERYTHING, Limit
 from tests.report.schemas import conforms, squeezed
 
-ANSWER = Audit(
-    OrderSource.EVENTS,
-    Refinement.PRIORITY,
-    {"best": 4, "tied": 1200, "preempts": 1},
-    2,
-    (
+ANSWER = AuditResult(
+    decisions=1207,
+    agree=1205,
+    order=OrderSource.EVENTS,
+    refinement=Refinement.PRIORITY,
+    summary=AuditSummary(best=4, tied=1200, preempts=1),
+    shifted=2,
+    differ=(
         Difference(
             "shop/web-1",
             "b",
@@ -22,20 +25,29 @@ ANSWER = Audit(
             "a has 90 points, b 80: ImageLocality 10 against 0",
             {"a": {"ImageLocality": 10}, "b": {"ImageLocality": 0}},
         ),
-        Difference("shop/left", "", ("a",), "a fits, but it was left pending: 0/3 nodes"),
+        Difference("shop/left", None, ("a",), "a fits, but it was left pending: 0/3 nodes"),
     ),
-    (
+    unexplained=(
         Unexplained("shop/x", "nodes came in between: d"),
         Unexplained("shop/y", "nodes came in between: d"),
     ),
 )
-AGREE = Audit(OrderSource.QUEUE, Refinement.NONE, {"best": 1}, 0, (), ())
-NOTHING = Audit(OrderSource.RESOURCE_VERSIONS, Refinement.NAME, {}, 0, (), ())
+AGREE = AuditResult(
+    decisions=1,
+    agree=1,
+    order=OrderSource.QUEUE,
+    refinement=Refinement.NONE,
+    summary=AuditSummary(best=1),
+    shifted=0,
+    differ=(),
+    unexplained=(),
+)
+NOTHING = replace(AGREE, decisions=0, agree=0, summary=AuditSummary())
 
 
 @pytest.mark.parametrize("answer", [ANSWER, AGREE, NOTHING])
-def test_answers_are_as_their_schema_says(answer: Audit) -> None:
-    document = conforms(audit.document(answer), "audit_result")
+def test_answers_are_as_their_schema_says(answer: AuditResult) -> None:
+    document = conforms(answer, "audit_result")
     assert document["agree"] == sum(document["summary"].values())
     assert document["decisions"] == document["agree"] + len(document["differ"])
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from ksched_cli.analysis.drift import Drift, PodDrift, Verdict
+from ksched_cli.analysis.drift import DriftResult, DriftSummary, PodDrift, Verdict
+from ksched_cli.answers import plain
 from ksched_cli.engine.records import IgnoredPod
 from ksched_cli.report import drift
 from ksched_cli.report.table import EVERYTHING
@@ -10,10 +11,10 @@ from tests.report.schemas import conforms, squeezed
 
 WEB = "default/ReplicaSet/web"
 PODS = (
-    PodDrift("default/best", "default/Pod/best", "a", Verdict.BEST, 1, 90, "a", 90),
-    PodDrift("default/tied", "default/Pod/tied", "b", Verdict.TIED, 1, 90, "a", 90),
-    PodDrift("default/web-1", WEB, "b", Verdict.WORSE, 2, 80, "a", 90),
-    PodDrift("default/web-2", WEB, "c", Verdict.WORSE, 3, 60, "a", 90),
+    PodDrift("default/best", "default/Pod/best", "a", Verdict.BEST, 1, True, 90, "a", 90),
+    PodDrift("default/tied", "default/Pod/tied", "b", Verdict.TIED, 1, True, 90, "a", 90),
+    PodDrift("default/web-1", WEB, "b", Verdict.WORSE, 2, True, 80, "a", 90),
+    PodDrift("default/web-2", WEB, "c", Verdict.WORSE, 3, True, 60, "a", 90),
     PodDrift(
         "default/out",
         "default/Pod/out",
@@ -25,16 +26,20 @@ PODS = (
     ),
     PodDrift("default/none", "default/Pod/none", "c", Verdict.NOT_ALLOWED, rejected_by="NodePorts"),
 )
-ANSWER = Drift(PODS, (IgnoredPod("default/static", "a static pod"),))
+ANSWER = DriftResult(
+    pods=PODS,
+    ignored=(IgnoredPod("default/static", "a static pod"),),
+    summary=DriftSummary.of(PODS),
+)
 
 
-@pytest.mark.parametrize("answer", [ANSWER, Drift(())])
-def test_answers_are_as_their_schema_says(answer: Drift) -> None:
-    conforms(drift.document(answer), "drift_result")
+@pytest.mark.parametrize("answer", [ANSWER, DriftResult(pods=(), summary=DriftSummary.of(()))])
+def test_answers_are_as_their_schema_says(answer: DriftResult) -> None:
+    conforms(answer, "drift_result")
 
 
 def test_the_summary_counts_every_pod_once() -> None:
-    assert drift.document(ANSWER)["summary"] == {
+    assert plain(ANSWER.summary) == {
         "running": 6,
         "best": 1,
         "tied": 1,

@@ -1,18 +1,19 @@
 """Results of expectations as JSON, a table and JUnit's cases."""
 
-from ksched_cli.report.expectations import CaseResult, document, suites, table
+from ksched_cli.analysis.expectations import CaseResult, ExpectationsResult
+from ksched_cli.report.expectations import suites, table
 from ksched_cli.report.table import Limit
 from tests.report.schemas import conforms
 
 CASES = (
-    CaseResult("a.yaml", "holds", "", "", "v1.34.1"),
-    CaseResult("a.yaml", "fails", "expected x; it is y", "ksched explain p", "v1.34.1"),
-    CaseResult("b.yaml", "holds too", "", "", "v1.34.1"),
+    CaseResult("a.yaml", "holds", True, "", "", "v1.34.1"),
+    CaseResult("a.yaml", "fails", False, "expected x; it is y", "ksched explain p", "v1.34.1"),
+    CaseResult("b.yaml", "holds too", True, "", "", "v1.34.1"),
 )
 
 
 def test_results_are_as_their_schema_says() -> None:
-    read_back = conforms(document(CASES), "test_result")
+    read_back = conforms(ExpectationsResult.of(CASES), "test_result")
     assert [case["passed"] for case in read_back["cases"]] == [True, False, True]
     assert read_back["summary"] == {"passed": 2, "failed": 1}
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ksched_cli.framework.discovery import Discovery, discover
+from ksched_cli.framework.plugin_list import plugin_list
 from ksched_cli.plugins import IN_TREE
 from ksched_cli.report import plugins
 from ksched_cli.report.table import EVERYTHING
@@ -16,16 +17,17 @@ def discovery(tmp_path: Path) -> Discovery:
 
 
 def test_extension_points_are_in_the_order_they_run(tmp_path: Path) -> None:
-    document = plugins.document(discovery(tmp_path), {"NodeName"})
-    entries = {entry["name"]: entry for entry in document["plugins"]}
-    assert entries["NodeName"]["default"]
-    assert not entries["NodePorts"]["default"]
-    assert entries["NodePorts"]["extensionPoints"] == ["preFilter", "filter"]
+    answer = plugin_list(discovery(tmp_path), {"NodeName"})
+    entries = {entry.name: entry for entry in answer.plugins}
+    assert entries["NodeName"].default
+    assert not entries["NodePorts"].default
+    assert entries["NodePorts"].extension_points == ("preFilter", "filter")
 
 
 def test_what_does_not_load_is_listed_with_its_cause(tmp_path: Path) -> None:
-    (broken,) = plugins.document(discovery(tmp_path), set())["broken"]
-    assert broken["origin"].endswith("broken.py")
-    text = squeezed(plugins.table(discovery(tmp_path), set(), EVERYTHING))
+    answer = plugin_list(discovery(tmp_path), set())
+    (broken,) = answer.broken
+    assert broken.origin.endswith("broken.py")
+    text = squeezed(plugins.table(answer, EVERYTHING))
     assert text[-2] == "BROKEN CAUSE"
     assert "ModuleNotFoundError: No module named 'nothing_like_this'" in text[-1]

@@ -1,7 +1,7 @@
 """What `snapshot` says of the file that it wrote."""
 
-from ksched_cli.live.snapshot import ClusterSnapshot, ListedKind
-from ksched_cli.report.snapshot import Written, document, table
+from ksched_cli.live.snapshot import ClusterSnapshot, ListedKind, SnapshotResult
+from ksched_cli.report.snapshot import table
 from ksched_cli.report.table import TERMINAL
 
 LISTS = (
@@ -11,9 +11,10 @@ LISTS = (
 )
 
 
-def written(*lists: ListedKind) -> Written:
+def written(*lists: ListedKind) -> SnapshotResult:
     about = ClusterSnapshot("https://a", "v1.34.1", "2026-01-01T00:00:00Z", lists, ())
-    return Written("cluster.json.gz", 1_234_567, "context prod of ~/.kube/config", about)
+    source = "context prod of ~/.kube/config"
+    return SnapshotResult.of("cluster.json.gz", 1_234_567, source, about)
 
 
 def test_the_table_has_the_kinds_that_there_are_objects_of() -> None:
@@ -36,10 +37,10 @@ def test_lists_of_one_revision_are_of_one_moment() -> None:
 def test_resource_versions_that_are_no_numbers_tell_nothing() -> None:
     opaque = ListedKind("Pod", "v1", "", 1, "x-7")
     assert table(written(LISTS[0], opaque), TERMINAL).endswith("read one after the other.")
-    assert document(written(opaque))["revisionsApart"] is None
+    assert written(opaque).revisions_apart is None
 
 
 def test_the_document_has_every_list() -> None:
-    assert [entry["namespace"] for entry in document(written(*LISTS))["lists"]] == [
+    assert [entry.namespace for entry in written(*LISTS).lists] == [
         None, "web", None,
     ]  # fmt: skip

@@ -6,22 +6,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import structs
+
+from ksched_cli.analysis.audit import AuditResult, AuditSummary, Difference
+from ksched_cli.report.audit import headline
 from ksched_cli.report.html.any_kind import title_of
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.sections import Bars, Grid, Group, Groups, Page, Section, Tile
+from ksched_cli.report.table import PAGE
 
 SHOWN = 10
 SCORE_HEADERS = ("Plugin", "Really", "Expected", "Difference")
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: the verdict"""
-    title, *lede = headline.split("\n")
-    differ, unexplained = document["differ"], document["unexplained"]
+def page(answer: AuditResult) -> Page:
+    title, *lede = headline(answer, PAGE).split("\n")
+    differ, unexplained = answer.differ, answer.unexplained
     tiles = [
-        Tile("decisions", f"{document['decisions']:,}"),
-        Tile("agree", f"{document['agree']:,}", "good" if document["agree"] else ""),
+        Tile("decisions", f"{answer.decisions:,}"),
+        Tile("agree", f"{answer.agree:,}", "good" if answer.agree else ""),
         Tile("differ", f"{len(differ):,}", "bad" if differ else "good"),
         Tile("not to be judged", f"{len(unexplained):,}", "warn" if unexplained else ""),
     ]
@@ -31,29 +35,29 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
         sections.append(Groups("Differences", [_group(item) for item in differ[:SHOWN]], note))
         sections.append(_causes(differ))
         sections.append(Grid("Table of differences", "differ", _columns(differ)))
-    if document["agree"]:
-        sections.append(_grades(document["summary"], document["agree"]))
+    if answer.agree:
+        sections.append(_grades(answer.summary, answer.agree))
     if unexplained:
         columns = [
-            column("Pod", [item["pod"] for item in unexplained]),
-            column("Reason", [item["reason"] for item in unexplained]),
+            column("Pod", [item.pod for item in unexplained]),
+            column("Reason", [item.reason for item in unexplained]),
         ]
         sections.append(Grid("What cannot be judged", "unexplained", columns))
     return Page(title, lede, tiles, sections)
 
 
-def _group(difference: Mapping[str, Any]) -> Group:
-    expected = difference["expected"]
+def _group(difference: Difference) -> Group:
+    expected = difference.expected
     target = expected[0] if expected else "no node"
     others = f" or one of {len(expected) - 1:,} as good" if len(expected) > 1 else ""
-    real = difference["node"] or "no node"
+    real = difference.node or "no node"
     return Group(
-        difference["pod"],
-        f"really on {real}, expected on {target}{others}: {difference['because']}",
+        difference.pod,
+        f"really on {real}, expected on {target}{others}: {difference.because}",
         "differs",
         "bad",
-        SCORE_HEADERS if difference["scores"] else (),
-        _scores(difference["scores"], real, target),
+        SCORE_HEADERS if difference.scores else (),
+        _scores(difference.scores, real, target),
     )
 
 
@@ -70,25 +74,25 @@ def _scores(
     return [(plugin, here, there, there - here) for plugin, here, there in rows]
 
 
-def _causes(differ: Sequence[Mapping[str, Any]]) -> Bars:
-    counts = Counter(item["because"].partition(":")[0] for item in differ).most_common(SHOWN)
+def _causes(differ: Sequence[Difference]) -> Bars:
+    counts = Counter(item.because.partition(":")[0] for item in differ).most_common(SHOWN)
     bars = [bar((cause, count), (count,), ("pods",), counts[0][1]) for cause, count in counts]
     return Bars("Because of", ("", "Pods", ""), bars)
 
 
-def _grades(summary: Mapping[str, int], agree: int) -> Bars:
+def _grades(summary: AuditSummary, agree: int) -> Bars:
     bars = [
         bar((title_of(grade), count), (count,), ("decisions",), agree)
-        for grade, count in summary.items()
+        for grade, count in structs.asdict(summary).items()
         if count
     ]
     return Bars("How decisions agree", ("", "Decisions", ""), bars)
 
 
-def _columns(differ: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _columns(differ: Sequence[Difference]) -> list[dict[str, Any]]:
     return [
-        column("Pod", [item["pod"] for item in differ]),
-        column("Really on", [item["node"] or "no node" for item in differ]),
-        column("Expected on", [", ".join(item["expected"]) or "no node" for item in differ]),
-        column("Because", [item["because"] for item in differ]),
+        column("Pod", [item.pod for item in differ]),
+        column("Really on", [item.node or "no node" for item in differ]),
+        column("Expected on", [", ".join(item.expected) or "no node" for item in differ]),
+        column("Because", [item.because for item in differ]),
     ]

@@ -4,10 +4,13 @@ where to where."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ksched_cli.analysis.compare import Comparison, PodDifference, SideResult
+from ksched_cli.report.compare import headline, standing_text, totals
 from ksched_cli.report.html.charts import bar, histogram
+from ksched_cli.report.html.cluster_map import shares_of
 from ksched_cli.report.html.columns import column
 from ksched_cli.report.html.moves import moves
 from ksched_cli.report.html.sections import (
@@ -19,17 +22,15 @@ from ksched_cli.report.html.sections import (
     Table,
     Tile,
 )
+from ksched_cli.report.table import PAGE
 
-COUNTS = ("placed", "pending", "gated", "evicted", "nodesUsed")
-NAMES = {"nodesUsed": "nodes used"}
 MAX_CAUSES = 20
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: how many pods differ; figures: `shares` of the nodes by resource, per side"""
-    title, *lede = headline.split("\n")
-    sides, pods = document["sides"], document["pods"]
-    names = [side["name"] for side in sides]
+def page(answer: Comparison) -> Page:
+    title, *lede = headline(answer, PAGE).split("\n")
+    sides, pods = answer.sides, answer.pods
+    names = [side.name for side in sides]
     sections: list[Section] = [_totals(sides)]
     if pods:
         sections.append(_causes(pods))
@@ -41,7 +42,8 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
             )
             for index, name in enumerate(names[1:], 1)
         ]
-    charts = [histogram(name, shares) for name, shares in figures.get("shares", {}).items()]
+    shares = shares_of([side.usages for side in sides])
+    charts = [histogram(name, series) for name, series in shares.items()]
     if charts:
         sections.append(Histograms("Utilisation", charts, names))
     if pods:
@@ -50,41 +52,26 @@ def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any])
     return Page(title, lede, tiles, sections)
 
 
-def _totals(sides: Sequence[Mapping[str, Any]]) -> Table:
-    rows: list[Sequence[Any]] = [
-        (NAMES.get(key, key), *(side["summary"][key] for side in sides)) for key in COUNTS
-    ]
-    shares = [side["summary"]["utilization"] for side in sides]
-    resources = dict.fromkeys(resource for share in shares for resource in share)
-    rows += [
-        (resource, *(_share(share.get(resource)) for share in shares)) for resource in resources
-    ]
-    return Table("Totals", ("", *(side["name"] for side in sides)), rows)
+def _totals(sides: Sequence[SideResult]) -> Table:
+    return Table("Totals", ("", *(side.name for side in sides)), totals(sides))
 
 
-def _share(share: Mapping[str, float] | None) -> str:
-    if share is None:
-        return "none"
-    return f"{share['mean']:.0%} ± {share['stddev']:.0%}, max {share['max']:.0%}"
-
-
-def _place(pod: Mapping[str, Any], side: int) -> str:
+def _place(pod: PodDifference, side: int) -> str:
     """The node, or what the pod is instead."""
-    return pod["nodes"][side] or ("not there" if pod["states"][side] == "absent"
-                                  else pod["states"][side])  # fmt: skip
+    return pod.nodes[side] or standing_text(pod.states[side])
 
 
-def _causes(pods: Sequence[Mapping[str, Any]]) -> Bars:
+def _causes(pods: Sequence[PodDifference]) -> Bars:
     """Pods by the plugin that turned them."""
-    counts = Counter(pod["plugin"] or pod["because"] for pod in pods).most_common(MAX_CAUSES)
+    counts = Counter(pod.plugin or pod.because for pod in pods).most_common(MAX_CAUSES)
     bars = [bar((cause, count), (count,), ("pods",), counts[0][1]) for cause, count in counts]
     return Bars("Because of", ("", "Pods", ""), bars)
 
 
-def _columns(names: Sequence[str], pods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _columns(names: Sequence[str], pods: Sequence[PodDifference]) -> list[dict[str, Any]]:
     return [
-        column("Pod", [pod["pod"] for pod in pods]),
-        column("Owner", [pod["owner"] for pod in pods]),
+        column("Pod", [pod.pod for pod in pods]),
+        column("Owner", [pod.owner for pod in pods]),
         *(column(name, [_place(pod, side) for pod in pods]) for side, name in enumerate(names)),
-        column("Because of", [pod["because"] for pod in pods]),
+        column("Because of", [pod.because for pod in pods]),
     ]

@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from ksched_cli.analysis.drift import DriftResult, PodDrift, Verdict
+from ksched_cli.report.drift import ELSEWHERE, headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.moves import moves
 from ksched_cli.report.html.sections import Bars, Grid, Page, Section, Tile
 
 VERDICTS = {
-    "best": ("on the best node", "good"),
-    "tied": ("on one as good", "good"),
-    "worse": ("on a worse one", "warn"),
-    "notAllowed": ("not allowed there", "bad"),
+    Verdict.BEST: ("on the best node", "good"),
+    Verdict.TIED: ("on one as good", "good"),
+    Verdict.WORSE: ("on a worse one", "warn"),
+    Verdict.NOT_ALLOWED: ("not allowed there", "bad"),
 }
-ELSEWHERE = ("worse", "notAllowed")
 STEPS = (1, 5, 10, 20, 50, 100, 200)  # points behind the best node
 
 
-def page(document: Mapping[str, Any], headline: str, figures: Mapping[str, Any]) -> Page:
-    """headline: the counts"""
-    title, *lede = headline.split("\n")
-    pods, summary = document["pods"], document["summary"]
-    tiles = [Tile("running", f"{summary['running']:,}")]
+def page(answer: DriftResult) -> Page:
+    title, *lede = headline(answer).split("\n")
+    pods, summary = answer.pods, answer.summary
+    tiles = [Tile("running", f"{summary.running:,}")]
     tiles += [
-        Tile(name, f"{summary[key]:,}", tone if summary[key] else "")
-        for key, (name, tone) in VERDICTS.items()
+        Tile(name, f"{count:,}", tone if count else "")
+        for count, (name, tone) in (
+            (getattr(summary, verdict.name.lower()), shown) for verdict, shown in VERDICTS.items()
+        )
     ]
     sections: list[Section] = []
-    elsewhere = [pod for pod in pods if pod["verdict"] in ELSEWHERE]
-    if any(pod["verdict"] == "worse" for pod in pods):
-        sections.append(_behind([pod for pod in pods if pod["verdict"] == "worse"]))
-    if any(pod["rejectedBy"] for pod in pods):
+    elsewhere = [pod for pod in pods if pod.verdict in ELSEWHERE]
+    if any(pod.verdict is Verdict.WORSE for pod in pods):
+        sections.append(_behind([pod for pod in pods if pod.verdict is Verdict.WORSE]))
+    if any(pod.rejected_by for pod in pods):
         sections.append(_rejected(pods))
     if elsewhere:
-        pairs = ((pod["node"], pod["bestNode"] or "nowhere") for pod in elsewhere)
+        pairs = ((pod.node, pod.best_node or "nowhere") for pod in elsewhere)
         sections.append(moves("Would move", ("From", "To"), pairs))
     if pods:
         sections.append(Grid("Table of pods", "pods", _columns(pods)))
     return Page(title, lede, tiles, sections)
 
 
-def _points(pod: Mapping[str, Any]) -> int:
-    return int(pod["bestScore"] - pod["score"])
-
-
-def _behind(pods: Sequence[Mapping[str, Any]]) -> Bars:
+def _behind(pods: Sequence[PodDrift]) -> Bars:
     """How far the pods' nodes are behind the best."""
     counts = [0] * len(STEPS)
     for pod in pods:
-        counts[sum(_points(pod) >= step for step in STEPS) - 1] += 1
+        counts[sum(pod.behind >= step for step in STEPS) - 1] += 1
     names = [f"{low:,} to {high - 1:,}" for low, high in pairwise(STEPS)]
     names = [*names, f"{STEPS[-1]:,} and more"]
     bars = [
@@ -63,24 +61,22 @@ def _behind(pods: Sequence[Mapping[str, Any]]) -> Bars:
     return Bars("How far behind the best node", ("Points behind", "Pods", ""), bars)
 
 
-def _rejected(pods: Sequence[Mapping[str, Any]]) -> Bars:
-    counts = Counter(pod["rejectedBy"] for pod in pods if pod["rejectedBy"]).most_common()
+def _rejected(pods: Sequence[PodDrift]) -> Bars:
+    counts = Counter(pod.rejected_by for pod in pods if pod.rejected_by).most_common()
     bars = [bar((plugin, count), (count,), ("pods",), counts[0][1]) for plugin, count in counts]
     return Bars("Not allowed today because of", ("Plugin", "Pods", ""), bars)
 
 
-def _columns(pods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    behind = [
-        None if pod["score"] is None or pod["bestScore"] is None else _points(pod) for pod in pods
-    ]
+def _columns(pods: Sequence[PodDrift]) -> list[dict[str, Any]]:
+    behind = [None if pod.score is None or pod.best_score is None else pod.behind for pod in pods]
     return [
-        column("Pod", [pod["pod"] for pod in pods]),
-        column("Owner", [pod["owner"] for pod in pods]),
-        column("Verdict", [VERDICTS[pod["verdict"]][0] for pod in pods]),
-        column("On", [pod["node"] for pod in pods]),
-        column("Would go to", [pod["bestNode"] or "nowhere" for pod in pods]),
-        column("Rank", [pod["rank"] for pod in pods], Kind.NUMBER),
-        column("Score", [pod["score"] for pod in pods], Kind.NUMBER),
+        column("Pod", [pod.pod for pod in pods]),
+        column("Owner", [pod.owner for pod in pods]),
+        column("Verdict", [VERDICTS[pod.verdict][0] for pod in pods]),
+        column("On", [pod.node for pod in pods]),
+        column("Would go to", [pod.best_node or "nowhere" for pod in pods]),
+        column("Rank", [pod.rank for pod in pods], Kind.NUMBER),
+        column("Score", [pod.score for pod in pods], Kind.NUMBER),
         column("Behind", behind, Kind.NUMBER),
-        column("Rejected by", [pod["rejectedBy"] for pod in pods]),
+        column("Rejected by", [pod.rejected_by for pod in pods]),
     ]

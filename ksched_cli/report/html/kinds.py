@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ksched_cli.analysis.audit import AuditResult
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.analysis.compare import Comparison
+from ksched_cli.analysis.drift import DriftResult
 from ksched_cli.analysis.explain import Explanation
 from ksched_cli.analysis.pending import PendingReport
 from ksched_cli.analysis.preempt import PreemptionResult
@@ -32,9 +35,6 @@ from ksched_cli.report.html.sections import Page, Prose, Section, Table
 MakePage = Callable[[Mapping[str, Any], str, Mapping[str, Any]], Page]
 
 PAGES: Mapping[str, MakePage] = {
-    "AuditResult": audit.page,
-    "Comparison": compare.page,
-    "DriftResult": drift.page,
     "EffectiveConfiguration": configuration.page,
     "ReplayResult": replay.page,
     "SweepResult": sweep.page,
@@ -80,6 +80,12 @@ def _page(answer: Answer, headline: str) -> Page:
     match answer:
         case CapacityResult() | NodesNeeded():
             return capacity.page(answer)
+        case AuditResult():
+            return audit.page(answer)
+        case Comparison():
+            return compare.page(answer)
+        case DriftResult():
+            return drift.page(answer)
         case Explanation():
             return explanation.page(answer)
         case PendingReport():
