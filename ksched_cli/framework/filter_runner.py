@@ -6,7 +6,7 @@ RunFilterPluginsWithNominatedPods, addGENominatedPods).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -16,14 +16,109 @@ from ksched_cli.cluster.row_fork import RowFork
 from ksched_cli.cluster.snapshot import Column, Snapshot
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.extensions_runner import ExtensionsRunner
 from ksched_cli.framework.in_tree_interface import ComparesResources
 from ksched_cli.framework.interface import FilterPlugin, PreFilterExtensions, Scope
 from ksched_cli.framework.nodes import NodeInfo, Nodes
-from ksched_cli.framework.nominated_rows import NominatedRows
 from ksched_cli.framework.nominator import Nominator
-from ksched_cli.framework.results import Verdicts
+from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
+
+
+class NominatedRows:
+    """The nominator's nominations as rows of a snapshot."""
+
+    def __init__(self, snapshot: Snapshot, nominator: Nominator) -> None:
+        self._snapshot = snapshot
+        self._nominator = nominator
+        # As of a version of the nominator.
+        self._version = -1
+        self._mask: Mask = np.zeros(0, dtype=np.bool_)
+        self._fork: RowFork | None = None
+
+    def among(self, nodes: Nodes, pod: PodInfo) -> Iterator[tuple[int, int, list[PodInfo]]]:
+        """Those of the nodes that pods are nominated to which count for `pod`: index, row, pods."""
+        if self._version != self._nominator.version:
+            self._version = self._nominator.version
+            row_of = self._snapshot.row
+            self._mask = np.zeros(len(row_of), dtype=np.bool_)
+            self._mask[[row_of[name] for name in self._nominator.nodes() if name in row_of]] = True
+        indices = nodes.gather(self._mask).nonzero()[0]
+        rows = nodes.indices()[indices]
+        for index, row in zip(indices.tolist(), rows.tolist(), strict=True):
+            pods = self.pods(row, pod)
+            if pods:
+                yield index, row, pods
+
+    def pods(self, row: int, pod: PodInfo) -> list[PodInfo]:
+        """The pods that are nominated to the row and that `pod` has to fit beside."""
+        return [
+            other
+            for other in self._nominator.on_node(self._snapshot.names[row])
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+
+    def fork(self, snapshot: Snapshot) -> RowFork:
+        """To be moved to each of the rows; of the snapshot itself always the same, which follows
+        it. snapshot: that, or a fork of it"""
+        if snapshot is not self._snapshot:
+            return RowFork(snapshot)
+        if self._fork is None:
+            self._fork = RowFork(snapshot)
+        return self._fork
+
+
+class ExtensionsRunner:
+    """The PreFilter extensions of a profile, in order."""
+
+    def __init__(
+        self, pre_filter_extensions: Sequence[PreFilterExtensions], caller: PluginCaller
+    ) -> None:
+        self._pre_filter_extensions = tuple(pre_filter_extensions)
+        self._caller = caller
+
+    def has_extensions(self, state: CycleState) -> bool:
+        """Whether any plugin has AddPod and RemovePod called."""
+        return any(plugin.name not in state.skip_filter for plugin in self._pre_filter_extensions)
+
+    def concerns(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+        """Whether AddPod and RemovePod have to be called for pods that look like `other`."""
+        return any(
+            plugin.name not in state.skip_filter
+            and self._caller.concerns(plugin, state, pod, other)
+            for plugin in self._pre_filter_extensions
+        )
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status:
+        """Calls AddPod of the plugins whose Filter takes part: `added` is now on `node`."""
+        for plugin in self._pre_filter_extensions:
+            if plugin.name not in state.skip_filter:
+                status = self._caller.status(
+                    plugin, "addPod", node.snapshot, plugin.add_pod, state, pod, added, node
+                )
+                if not status.is_success:
+                    return _extension_error("AddPod", plugin, status)
+        return SUCCESS
+
+    def run_remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status:
+        """Calls RemovePod of the plugins whose Filter takes part: `removed` has left `node`."""
+        for plugin in self._pre_filter_extensions:
+            if plugin.name not in state.skip_filter:
+                status = self._caller.status(
+                    plugin, "removePod", node.snapshot, plugin.remove_pod, state, pod, removed, node
+                )
+                if not status.is_success:
+                    return _extension_error("RemovePod", plugin, status)
+        return SUCCESS
+
+
+def _extension_error(extension: str, plugin: PreFilterExtensions, status: Status) -> Status:
+    message = f'running {extension} on PreFilter plugin "{plugin.name}": {status.message}'
+    return Status.error(message)
+
 
 # In a dry run on many nodes at once: by row, the state that AddPod and RemovePod have changed.
 OwnStates: TypeAlias = Mapping[int, CycleState]

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (NewFramework and the Run
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 
 from msgspec import Struct, field
 
@@ -20,6 +20,7 @@ from ksched_cli.framework.cache.cached_runners import (
     SharedAnswers,
 )
 from ksched_cli.framework.caller import PluginCaller
+from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.filter_runner import FilterRunner
 from ksched_cli.framework.handle import Handle
@@ -48,10 +49,41 @@ from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.plugins_runner import R
 from ksched_cli.framework.pod_signer import PodSigner
 from ksched_cli.framework.pre_filter_runner import PreFilterRunner
-from ksched_cli.framework.profile_plugins import ProfilePlugins
 from ksched_cli.framework.registry import PluginEntry
 from ksched_cli.framework.score_runner import ScoreRunner
 from ksched_cli.framework.status import SUCCESS, Code, Status
+
+P = TypeVar("P", bound=Plugin)
+
+
+class ProfilePlugins:
+    def __init__(
+        self,
+        profile: Profile,
+        registry: Mapping[str, PluginEntry],
+        handle: Handle,
+        caller: PluginCaller,
+    ) -> None:
+        """Raises UsageError and PluginDefectError, see PluginCaller.make."""
+        self._profile = profile
+        self.by_name: dict[str, Plugin] = {}
+        for refs in profile.plugins.values():
+            for ref in refs:
+                if ref.name not in self.by_name:
+                    args = profile.args.get(ref.name)
+                    self.by_name[ref.name] = caller.make(registry[ref.name], args, handle)
+
+    def at(self, point: str, contract: type[P]) -> tuple[P, ...]:
+        """Those of an extension point, in order. contract: what plugins of that point are"""
+        refs = self._profile.plugins.get(point, ())
+        return tuple(cast(P, self.by_name[ref.name]) for ref in refs)
+
+    def carry_over(self, previous: ProfilePlugins) -> None:
+        """Plugins that assumed something take it over from those of the same profile before."""
+        for name, plugin in self.by_name.items():
+            if isinstance(plugin, CarriesOver):
+                plugin.carry_over(previous.by_name.get(name))
+
 
 # Reserve or PreBind of one plugin; and the plugin's name, where it needs no call once PreFilter has
 # skipped the pod, else "".

@@ -5,7 +5,7 @@ import pytest
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.caller import PluginCaller
 from ksched_cli.framework.cycle_state import CycleState
-from ksched_cli.framework.extensions_runner import ExtensionsRunner
+from ksched_cli.framework.filter_runner import ExtensionsRunner
 from ksched_cli.framework.interface import PreFilterExtensions
 from ksched_cli.framework.nodes import NodeInfo
 from ksched_cli.framework.status import SUCCESS, Status
