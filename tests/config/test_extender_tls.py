@@ -2,7 +2,7 @@
 
 import pytest
 
-from ksched_cli.config.extender_tls import transport_error
+from ksched_cli.config.startup import transport_error
 from ksched_cli.config.types import Extender, ExtenderTLSConfig
 
 PEM = b"-----BEGIN CERTIFICATE-----"

@@ -11,6 +11,7 @@ from ksched_cli.config.checks.known_names import REMOVED_PLUGINS
 from ksched_cli.config.decoder import Decoder
 from ksched_cli.config.effective import KnownPlugins
 from ksched_cli.config.embedded import ConfigurationText
+from ksched_cli.config.go_types import fields_of
 from ksched_cli.config.migration.configuration import (
     OldProfile,
     add_affinity,
@@ -24,25 +25,27 @@ from ksched_cli.config.migration.expected import (
     strategy_of,
     with_strategy,
 )
-from ksched_cli.config.migration.extenders import edit_extenders
 from ksched_cli.config.migration.old_effect import enabled_names, old_effect
 from ksched_cli.config.migration.old_versions import OLD_VERSIONS, POLICY, OldVersion
 from ksched_cli.config.migration.policy import read_policy, strategy_names
 from ksched_cli.config.migration.remarks import Remark, RemarkKind, Remarks
-from ksched_cli.config.migration.settle import Difference, settle
+from ksched_cli.config.migration.settle import Difference, list_at, settle
 from ksched_cli.config.review import Judgement, findings_of
 from ksched_cli.config.types import (
     API_VERSION,
     DEFAULT_SCHEDULER_NAME,
     GROUP,
     KIND,
+    Extender,
+    ExtenderTLSConfig,
     SchedulerConfiguration,
     SchedulerProfile,
 )
 from ksched_cli.errors import InputError
 from ksched_cli.kube.document_edits import EditableDocument
-from ksched_cli.kube.documents import json_failure, yaml_failure
+from ksched_cli.kube.documents import Path, json_failure, yaml_failure
 from ksched_cli.kube.extension_points import POINT_KEYS
+from ksched_cli.kube.formatting import duration_text
 from ksched_cli.kube.json_tree import JsonError, parse
 from ksched_cli.kube.yaml_errors import YamlError
 
@@ -248,3 +251,36 @@ def _migrate_policy(
     expected = expected_of(with_strategy(effect, strategy), POLICY, registry)
     _finish(document, [expected], registry, remarks, "Policy")
     return Migration("Policy", document.text, remarks.in_order())
+
+
+_KEYS = {key.casefold(): key for key in fields_of(Extender)}
+_TLS_KEYS = {key.casefold(): key for key in fields_of(ExtenderTLSConfig)}
+
+
+def edit_extenders(document: EditableDocument, remarks: Remarks) -> None:
+    """Writes the keys of a Policy file's extenders as v1 has them, and timeouts with their unit.
+
+    Upstream: LegacyExtender of k8s.io/kube-scheduler/config/v1 (v0.22), whose keys are read in any
+    case of letters, and whose httpTimeout is a number of nanoseconds.
+    """
+    for index, extender in enumerate(list_at(document, ("extenders",))):
+        if isinstance(extender, Mapping):
+            _edit(document, ("extenders", index), extender, remarks)
+
+
+def _edit(
+    document: EditableDocument, path: Path, extender: Mapping[str, Any], remarks: Remarks
+) -> None:
+    for key in list(extender):
+        name = _KEYS.get(key.casefold(), key)
+        value = extender[key]
+        if name == "httpTimeout" and isinstance(value, int):
+            value = duration_text(value)
+            message = f"httpTimeout {extender[key]} (nanoseconds) is {value} now"
+            remarks.changed((*path, key), message)
+        if name == "tlsConfig" and isinstance(value, Mapping):
+            value = {_TLS_KEYS.get(inner.casefold(), inner): value[inner] for inner in value}
+        if name != key:
+            document.delete((*path, key))
+        if (name, value) != (key, extender.get(key)):
+            document.put((*path, name), value)

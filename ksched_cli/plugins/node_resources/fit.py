@@ -1,6 +1,7 @@
 """Rejects nodes without room for the pod; ranks the others by one of three strategies.
 
-Upstream: plugins/noderesources/fit.go.
+Upstream: plugins/noderesources/fit.go (also isSchedulableAfterPodEvent,
+isSchedulableAfterNodeChange), resource_allocation.go (scorePlacement).
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.cluster.resources import PODS
-from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, RowUsage, Snapshot
+from ksched_cli.cluster.resources import PODS, node_allocatable
+from ksched_cli.cluster.snapshot import COUNTABLE, Column, Floats, Rows, RowUsage, Snapshot
 from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
@@ -38,23 +40,26 @@ from ksched_cli.framework.results import Mask, Scores, Verdicts
 from ksched_cli.framework.status import SUCCESS, Code, PluginError, Status
 from ksched_cli.kube.field_errors import is_extended_resource_name
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.plugins.helper.hints import had_node
 from ksched_cli.plugins.helper.signatures import Fragments, sign_requests
-from ksched_cli.plugins.node_resources import hints
 from ksched_cli.plugins.node_resources.fit_args import NodeResourcesFitArgs, ScoringStrategy
-from ksched_cli.plugins.node_resources.placements import placement_score
+from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 from ksched_cli.plugins.node_resources.scoring import (
     LEAST,
     MOST,
     ResourceUsage,
     ScoredRequests,
     calculate_pod_requests,
+    is_counted,
     mean_by_row,
+    most_allocated_number,
     plain_column,
     principal_amounts,
     requested_to_capacity_ratio,
     requests_key,
     resource_usages,
     usage_lines,
+    used_column,
     weighted_mean,
 )
 
@@ -103,9 +108,9 @@ class NodeResourcesFit(
 
     def events_to_register(self) -> Iterable[Registration]:
         pod_actions = Action.DELETE | Action.UPDATE_POD_SCALE_DOWN
-        yield ClusterEvent(POD, pod_actions), hints.after_pod_change
+        yield ClusterEvent(POD, pod_actions), after_pod_change
         node_actions = Action.ADD | Action.UPDATE_NODE_ALLOCATABLE
-        yield ClusterEvent(NODE, node_actions), hints.after_node_change
+        yield ClusterEvent(NODE, node_actions), after_node_change
 
     def cache_key(self, pod: PodInfo) -> Hashable:
         return requests_key(pod)
@@ -303,3 +308,54 @@ def _verdicts(insufficient: list[InsufficientResource], count: int) -> Verdicts:
         code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if int(mark) & 1 else Code.UNSCHEDULABLE
         statuses.append(Status(code, tuple(reasons)))
     return Verdicts(ids.astype(np.int32), statuses)
+
+
+def placement_score(
+    resources: Sequence[ResourceSpec], snapshot: Snapshot, rows: Rows, pods: Sequence[PodInfo]
+) -> int:
+    """pods: of the group, that have a node among the rows, besides the pods that are there."""
+    by_pod = [calculate_pod_requests(resources, pod, nonzero=True).by_resource for pod in pods]
+    points = weights = 0
+    for index, spec in enumerate(resources):
+        requested = sum(requests[index] for requests in by_pod)
+        allocatable = snapshot.allocatable(spec.name)[rows]
+        if not is_counted(spec.name, requested) or not allocatable.any():
+            continue
+        used = used_column(snapshot, spec.name, nonzero=True)[rows]
+        requested += int(used[allocatable != 0].sum())
+        points += most_allocated_number(requested, int(allocatable.sum())) * spec.weight
+        weights += spec.weight
+    return points // weights if weights else 0
+
+
+def after_pod_change(pod: PodInfo, old: PodInfo, new: PodInfo | None) -> bool:
+    """A pod with a node is gone, or requests less of what the pod requests; or the pod itself
+    requests less."""
+    if new is None:
+        return had_node(old)
+    if new.key == pod.key:
+        return True
+    return bool(new.pod.node_name) and _has_more(
+        pod, new.resources.requests, old.resources.requests
+    )
+
+
+def after_node_change(pod: PodInfo, old: Node | None, new: Node) -> bool:
+    """The node, if it were empty, has room for the pod, and more than before."""
+    allocatable = node_allocatable(new)
+    if allocatable.get(PODS, 0) < 1 or any(
+        amount > allocatable.get(name, 0) for name, amount in pod.resources.requests.items()
+    ):
+        return False
+    if old is None:
+        return True
+    before = node_allocatable(old)
+    return allocatable.get(PODS, 0) > before.get(PODS, 0) or _has_more(pod, before, allocatable)
+
+
+def _has_more(pod: PodInfo, before: Mapping[str, int], after: Mapping[str, int]) -> bool:
+    """Whether there is more of something that the pod requests."""
+    return any(
+        amount > 0 and after.get(name, 0) > before.get(name, 0)
+        for name, amount in pod.resources.requests.items()
+    )

@@ -9,20 +9,22 @@ Upstream: plugins/podtopologyspread (plugin.go, filtering.go, scoring.go, common
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.cluster.tolerations import COMPARISON_GATE
 from ksched_cli.cluster.topology.domain_counts import Codes, Domains, Tally
 from ksched_cli.cluster.topology.label_columns import MISSING
 from ksched_cli.cluster.topology.pod_index import PodIndex
-from ksched_cli.framework.cluster_events import Registration
+from ksched_cli.framework.cluster_events import NODE, POD, Action, ClusterEvent, Registration
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -45,7 +47,6 @@ from ksched_cli.kube.int64 import MAX_INT64, divide
 from ksched_cli.kube.selectors import SelectorError
 from ksched_cli.plugins.helper.signatures import Fragments
 from ksched_cli.plugins.pod_topology_spread import explain as explained
-from ksched_cli.plugins.pod_topology_spread import hints
 from ksched_cli.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from ksched_cli.plugins.pod_topology_spread.constraints import (
     HOSTNAME,
@@ -156,7 +157,7 @@ class PodTopologySpread(
         return None if pod.spec.topology_spread_constraints else {}
 
     def events_to_register(self) -> Iterable[Registration]:
-        return hints.registrations(lambda pod: self._constraints(pod, HARD))
+        return registrations(lambda pod: self._constraints(pod, HARD))
 
     # -- constraints ------------------------------------------------------------------------------
 
@@ -390,3 +391,63 @@ def _pre_score_state(state: CycleState) -> PreScoreState:
     except PluginError as missing:
         raise PluginError(f"error {missing}") from None
     return score_state
+
+
+# Gives the pod's constraints that a node must not violate; a plugin error means: ask again.
+ConstraintsOf = Callable[[PodInfo], Sequence[Constraint]]
+Labels = Mapping[str, str]
+
+
+def registrations(constraints_of: ConstraintsOf) -> Iterable[Registration]:
+    pod_actions = (
+        Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
+    )
+    yield ClusterEvent(POD, pod_actions), partial(after_pod_change, constraints_of)
+    node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
+    yield ClusterEvent(NODE, node_actions), partial(after_node_change, constraints_of)
+
+
+def after_pod_change(
+    constraints_of: ConstraintsOf, pod: PodInfo, old: PodInfo | None, new: PodInfo | None
+) -> bool:
+    """A pod that the constraints count comes, goes, or counts differently than before."""
+    for other in (old, new):
+        if other is not None and not _is_involved(other, pod):
+            return False
+    constraints = constraints_of(pod)
+    if old is None or new is None:
+        other = old or new
+        return other is not None and any(c.selector.matches(other.labels) for c in constraints)
+    tolerates_more = new.key == pod.key and old.spec.tolerations != new.spec.tolerations
+    if tolerates_more and any(constraint.honors_taints for constraint in constraints):
+        return True
+    return old.labels != new.labels and any(
+        c.selector.matches(old.labels) != c.selector.matches(new.labels) for c in constraints
+    )
+
+
+def after_node_change(
+    constraints_of: ConstraintsOf, pod: PodInfo, old: Node | None, new: Node | None
+) -> bool:
+    """A node that counts comes or goes, begins or ceases to count, or changes its domain or its
+    taints."""
+    constraints = constraints_of(pod)
+    had_keys = old is not None and _has_keys(old.metadata.labels, constraints)
+    has_keys = new is not None and _has_keys(new.metadata.labels, constraints)
+    if old is None or new is None or had_keys != has_keys:
+        return had_keys or has_keys
+    return has_keys and (
+        old.spec.taints != new.spec.taints
+        or any(
+            old.metadata.labels.get(c.topology_key) != new.metadata.labels.get(c.topology_key)
+            for c in constraints
+        )
+    )
+
+
+def _is_involved(other: PodInfo, pod: PodInfo) -> bool:
+    return other.key == pod.key or (bool(other.pod.node_name) and other.namespace == pod.namespace)
+
+
+def _has_keys(labels: Labels, constraints: Sequence[Constraint]) -> bool:
+    return all(constraint.topology_key in labels for constraint in constraints)

@@ -4,15 +4,15 @@ from functools import partial
 from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.plugins.inter_pod_affinity import hints
+from ksched_cli.plugins.inter_pod_affinity import plugin
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.inter_pod_affinity.manifests import affinity
 
 TERM: dict[str, Any] = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
 AFFINE = pod_info(affinity=affinity(affine=[TERM]))
 AVOIDING = pod_info(affinity=affinity(anti_affine=[TERM]))
-after_pod_change = partial(hints.after_pod_change, follows_nominated=False)
-after_pod_change_1_36 = partial(hints.after_pod_change, follows_nominated=True)
+after_pod_change = partial(plugin.after_pod_change, follows_nominated=False)
+after_pod_change_1_36 = partial(plugin.after_pod_change, follows_nominated=True)
 
 
 def other(app: str, **fields: Any) -> PodInfo:
@@ -53,12 +53,12 @@ def test_nominated_pods_and_anti_affinity_of_others_count_in_later_minors() -> N
 def test_nodes_count_by_the_domain_they_come_into_or_leave() -> None:
     bare = decoded_node()
     in_a, in_b = decoded_node(labels={"zone": "a"}), decoded_node(labels={"zone": "b"})
-    assert hints.after_node_change(AFFINE, None, in_a)
-    assert not hints.after_node_change(AFFINE, None, bare)
-    assert hints.after_node_change(AFFINE, bare, in_a)
-    assert hints.after_node_change(AFFINE, in_a, in_b)
-    assert not hints.after_node_change(AFFINE, in_a, bare)
-    assert hints.after_node_change(AVOIDING, None, bare)
-    assert hints.after_node_change(AVOIDING, in_a, bare)
-    assert not hints.after_node_change(AVOIDING, bare, in_a)
-    assert not hints.after_node_change(AVOIDING, in_a, in_a)
+    assert plugin.after_node_change(AFFINE, None, in_a)
+    assert not plugin.after_node_change(AFFINE, None, bare)
+    assert plugin.after_node_change(AFFINE, bare, in_a)
+    assert plugin.after_node_change(AFFINE, in_a, in_b)
+    assert not plugin.after_node_change(AFFINE, in_a, bare)
+    assert plugin.after_node_change(AVOIDING, None, bare)
+    assert plugin.after_node_change(AVOIDING, in_a, bare)
+    assert not plugin.after_node_change(AVOIDING, bare, in_a)
+    assert not plugin.after_node_change(AVOIDING, in_a, in_a)

@@ -1,6 +1,6 @@
 """Which events may make room for a pod."""
 
-from ksched_cli.plugins.node_resources.hints import after_node_change, after_pod_change
+from ksched_cli.plugins.node_resources.fit import after_node_change, after_pod_change
 from tests.plugins.event_objects import decoded_node, pod_info
 
 POD = pod_info(cpu="2")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.plugins.node_resources.placements import placement_score
+from ksched_cli.plugins.node_resources.fit import placement_score
 from ksched_cli.plugins.node_resources.resource_spec import ResourceSpec
 from ksched_cli.testing import cluster, node, pod, simulation
 

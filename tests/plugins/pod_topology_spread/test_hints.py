@@ -4,7 +4,7 @@ from typing import Any
 
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.plugins.pod_topology_spread.constraints import Constraint, filter_constraints
-from ksched_cli.plugins.pod_topology_spread.hints import after_node_change, after_pod_change
+from ksched_cli.plugins.pod_topology_spread.plugin import after_node_change, after_pod_change
 from tests.plugins.event_objects import decoded_node, pod_info
 from tests.plugins.pod_topology_spread.manifests import constraint, spread
 
