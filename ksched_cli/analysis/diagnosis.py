@@ -13,9 +13,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 
 from ksched_cli.analysis.reasons import independent_verdicts, untolerated
+from ksched_cli.answers import Part
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, StorageClass, Taint
 from ksched_cli.cluster.pod_info import PodInfo
@@ -34,11 +34,15 @@ CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.
 _MAX_LISTED = 3
 
 
-class Diagnosis(Struct, frozen=True):
-    """cause: why the pod fits nowhere. remedy: what would help; empty where that is not known.
-    nodes: those with the least in the way of the pod, which the cause is about."""
+class Diagnosis(Part, frozen=True):
+    """Why a pod fits nowhere, and what to do about it.
 
-    cause: str = ""
+    cause: what is in the way where the least is
+    remedy: what would help; empty where that is not known
+    nodes: those with the least in the way, which the cause is about
+    """
+
+    cause: str
     remedy: str = ""
     nodes: tuple[str, ...] = ()
 
@@ -59,7 +63,7 @@ class Difficulty(IntEnum):
 class Obstacle(NamedTuple):
     """What keeps a pod off nodes.
 
-    what:   in words that follow "fits on 3 nodes but for"
+    what:   in words that follow "node-3 would take it but for"
     remedy: in the imperative
     """
 
@@ -109,14 +113,14 @@ _OBSTACLES = {
 }
 
 
-def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis:
-    """Of an evaluation in EXHAUSTIVE or REASONS mode; empty where it broke or a node fits."""
+def diagnose(evaluation: Evaluation, state: ClusterState) -> Diagnosis | None:
+    """Of an evaluation in EXHAUSTIVE or REASONS mode; None where it broke or a node fits."""
     if evaluation.error or len(evaluation.feasible):
-        return Diagnosis()
+        return None
     if evaluation.pre_filter is not None:
         return _of_claims(evaluation.pod, state) or Diagnosis(evaluation.pre_filter.message)
     if not len(evaluation.statuses.snapshot):
-        return Diagnosis("there are no nodes", "add nodes to the state")
+        return Diagnosis("the cluster has no nodes", "add nodes to the state")
     return _Nodes(evaluation).diagnosis()
 
 
@@ -206,7 +210,7 @@ class _Nodes:
             if missing:
                 return missing
         what = " and ".join(obstacle.what for obstacle in obstacles)
-        return f"fits on {_named(nodes)} but for {what}"
+        return f"{_named(nodes)} would take it but for {what}"
 
     def _alike(self) -> Iterator[Rows]:
         """The rows, those together of which every plugin says the same, about the same taints."""
@@ -327,7 +331,7 @@ class _Nodes:
             return ""
         texts = [_requirement_text(r) for r in absent or requirements]
         noun = "label" if len(texts) == 1 else "labels"
-        return f"no node has the {noun} {' and '.join(texts)}; {self._pod.key} selects it"
+        return f"no node has the {noun} {' and '.join(texts)}, which it selects"
 
 
 def _of_taint(taint: Taint) -> Obstacle:

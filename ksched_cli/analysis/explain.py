@@ -15,6 +15,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from ksched_cli.analysis.attempts import NodeRejection, PluginStatus, status_of
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.reasons import (
     FITTING,
     Distance,
@@ -77,6 +78,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     rank: among these, of the node the pod runs on, else of the one taken
     ties: the nodes that had the same total, where more than one
     margin: points ahead of the next node that is not tied
+    diagnosis: why it fits nowhere and what to do about it; null where a node fits
     message: kube-scheduler's, or what else ended the attempt
     gated: why the pod is not in the queue
     ignored: why the scheduler never looks at the pod, in words that follow "it is"; empty where it
@@ -109,6 +111,7 @@ class Explanation(StateAnswer, frozen=True, kw_only=True):
     rank: Rank | None = None
     ties: tuple[str, ...] = ()
     margin: int | None = None
+    diagnosis: Diagnosis | None = None
     message: str = ""
     error: str = ""
     gated: PluginStatus | None = None
@@ -160,6 +163,7 @@ def explain(
         ties=attempt.ties,
         margin=_margin(attempt),
         rank=rank,
+        diagnosis=None if attempt.node or attempt.error else answer.diagnosis,
         message=attempt.why_not if not attempt.error else "",
         error=attempt.error,
         evicts=turn.evicts,
@@ -235,8 +239,9 @@ class _View:
         framework = self.simulation.frameworks[pod.spec.scheduler_name]
         evaluation = self.simulation.pipeline.evaluate(framework, pod, Mode.EXHAUSTIVE)
         self._evaluation = None if self._all_details else evaluation
-        self.explanation = _of_all_nodes(
-            evaluation, framework, tie_break, all_details=self._all_details
+        self.explanation = replace(
+            _of_all_nodes(evaluation, framework, tie_break, all_details=self._all_details),
+            diagnosis=diagnose(evaluation, self.simulation.state),
         )
         if self._evaluation is not None and self.explanation.node:
             self.add_details(evaluation.statuses.snapshot.row[self.explanation.node])

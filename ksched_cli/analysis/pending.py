@@ -1,4 +1,4 @@
-"""Why the pods that a run leaves pending stay pending, those of one owner and message together.
+"""Why the pods that a run leaves pending stay pending, those of one owner and cause together.
 
 The reasons are those of the cluster at the end of the run, for one pod of each group: pods that
 look the same are evaluated once.
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from msgspec.structs import replace
+
+from ksched_cli.analysis.diagnosis import Diagnosis, diagnose
 from ksched_cli.analysis.reasons import Reason, reasons
 from ksched_cli.answers import Count, Part, StateAnswer
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.engine.evaluation import Mode
+from ksched_cli.engine.records import RunRecord
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.framework.device_classes import may_allocate_devices
 
@@ -21,12 +25,14 @@ POD = "Pod"
 
 
 class PendingGroup(Part, frozen=True):
-    """Pods of one owner that stay pending with the same message.
+    """Pods of one owner that stay pending for the same cause.
 
     owner: Kind/name of the controller, of a Deployment where its ReplicaSet is; Pod/name of a pod
            that has none
     pods: in queue order
+    message: of the first of them, from kube-scheduler
     undecided: a plugin's failure ended an attempt of one of them
+    diagnosis: why they fit nowhere and what to do about it; null where nodes fit
     reasons: of the first of them, that of the node nearest to fitting first; empty where nodes fit,
              or the attempt broke
     """
@@ -36,6 +42,7 @@ class PendingGroup(Part, frozen=True):
     pods: tuple[str, ...]
     message: str
     undecided: bool = False
+    diagnosis: Diagnosis | None = None
     reasons: tuple[Reason, ...] = ()
 
 
@@ -54,7 +61,7 @@ class PendingSummary(Part, frozen=True):
 class PendingReport(StateAnswer, frozen=True, kw_only=True):
     """Why pods stay pending.
 
-    groups: pods of one owner that stay pending with the same message; those of the most pods first
+    groups: pods of one owner that stay pending for the same cause; those of the most pods first
     """
 
     COMMAND: ClassVar = "explain --pending"
@@ -66,29 +73,40 @@ class PendingReport(StateAnswer, frozen=True, kw_only=True):
 
 def pending_report(simulation: Simulation) -> PendingReport:
     """Runs the simulation, which must not have run before."""
-    pods = {pod.key: pod for pod in simulation.pending()}
     run = simulation.run()
-    groups: dict[tuple[str, str, str], list[PodInfo]] = {}
+    summary = PendingSummary(
+        len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
+    )
+    return PendingReport(groups=pending_groups(simulation, run), summary=summary)
+
+
+def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup, ...]:
+    """The pods that the run has left pending: those of one owner that wait for one cause, or where
+    that is not known with one message. run: of the simulation; groups of the most pods first"""
+    pods = {pod.key: pod for pod in simulation.pending()}
+    by_message: dict[tuple[str, str, str], list[PodInfo]] = {}
     for key in run.pending:
         pod = pods[key]
-        groups.setdefault((pod.namespace, owner(pod), run.last[key].why_not), []).append(pod)
-    by_look: dict[object, tuple[Reason, ...]] = {}
-    report = []
-    for (namespace, name, message), members in groups.items():
+        by_message.setdefault((pod.namespace, owner(pod), run.last[key].why_not), []).append(pod)
+    by_look: dict[object, tuple[tuple[Reason, ...], Diagnosis | None]] = {}
+    groups: dict[tuple[str, str, str], PendingGroup] = {}
+    for (namespace, name, message), members in by_message.items():
         first = members[0]
         # Pods of one look may have claims of their own.
         handle = simulation.frameworks[first.spec.scheduler_name].handle
         look = first.key if may_allocate_devices(first, handle) else first.signature
         if look not in by_look:
-            by_look[look] = _reasons(simulation, first)
+            by_look[look] = _look(simulation, first)
+        why, diagnosis = by_look[look]
         keys = tuple(pod.key for pod in members)
         undecided = any(key in simulation.scheduler.failed for key in keys)
-        report.append(PendingGroup(name, namespace, keys, message, undecided, by_look[look]))
-    report.sort(key=lambda group: -len(group.pods))
-    summary = PendingSummary(
-        len(run.pending), len(run.gated), len(run.ignored), len(simulation.snapshot)
-    )
-    return PendingReport(groups=tuple(report), summary=summary)
+        if undecided:
+            diagnosis = None
+        group = PendingGroup(name, namespace, keys, message, undecided, diagnosis, why)
+        cause = (namespace, name, diagnosis.cause if diagnosis else message)
+        same = groups.get(cause)
+        groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
+    return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))
 
 
 def owner(pod: PodInfo) -> str:
@@ -104,7 +122,11 @@ def owner(pod: PodInfo) -> str:
     return f"{controller.kind}/{controller.name}"
 
 
-def _reasons(simulation: Simulation, pod: PodInfo) -> tuple[Reason, ...]:
+def _look(simulation: Simulation, pod: PodInfo) -> tuple[tuple[Reason, ...], Diagnosis | None]:
+    """How an attempt to place the pod now would end."""
     framework = simulation.frameworks[pod.spec.scheduler_name]
     evaluation = simulation.pipeline.evaluate(framework, pod, Mode.REASONS)
-    return () if evaluation.error else reasons(evaluation)
+    return (
+        () if evaluation.error else reasons(evaluation),
+        diagnose(evaluation, simulation.state),
+    )

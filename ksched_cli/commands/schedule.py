@@ -93,16 +93,20 @@ def _report(
     """traced: the pods whose attempts are shown alone, or none. before: the run, for a page"""
     from ksched_cli.analysis import named_objects
     from ksched_cli.analysis.cluster_map import cluster_map
+    from ksched_cli.analysis.pending import pending_groups
     from ksched_cli.analysis.schedule import schedule_result
     from ksched_cli.analysis.usage import node_usages
     from ksched_cli.commands.output import limit
     from ksched_cli.report import schedule as renderer
 
     def shown() -> renderer.Shown:
-        waiting = (*run.placements, *run.pending, *run.gated)
-        owners = named_objects.owners(simulation, waiting)
-        usages = node_usages(simulation.snapshot)
-        return renderer.Shown(usages, owners, options.output is Form.WIDE, options.nodes)
+        return renderer.Shown(
+            node_usages(simulation.snapshot),
+            pending_groups(simulation, run),
+            named_objects.owners(simulation, run.placements),
+            options.output is Form.WIDE,
+            options.nodes,
+        )
 
     return Report(
         document=lambda: schedule_result(

@@ -9,7 +9,7 @@ from itertools import chain
 
 from ksched_cli.analysis.explain import Explanation, NodeExplanation, ranking
 from ksched_cli.plugins import short_names
-from ksched_cli.report.reasons import APART_MAX, rejected_table
+from ksched_cli.report.reasons import APART_MAX, rejected_table, remedy_lines
 from ksched_cli.report.table import (
     GREEN,
     RED,
@@ -75,9 +75,21 @@ def headline(explanation: Explanation, limit: Limit) -> str:
     elif explanation.node:
         lines += _placed(explanation, limit)
     else:
-        text = "gets no node" if explanation.feasible else "fits on no node"
-        lines += [verdict(text, RED, limit), paragraph(explanation.message, limit)]
+        lines += _unplaced(explanation, limit)
     return "\n".join(lines)
+
+
+def _unplaced(explanation: Explanation, limit: Limit) -> list[str]:
+    """The cause, what to do about it, and kube-scheduler's message."""
+    text = "gets no node" if explanation.feasible else "fits on no node"
+    diagnosis = explanation.diagnosis
+    if diagnosis is None:
+        return [verdict(text, RED, limit), paragraph(explanation.message, limit)]
+    return [
+        verdict(paragraph(f"{text}: {diagnosis.cause}", limit), RED, limit),
+        *remedy_lines(diagnosis, limit),
+        paragraph(explanation.message, limit),
+    ]
 
 
 def _placed(explanation: Explanation, limit: Limit) -> list[str]:

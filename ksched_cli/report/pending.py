@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ksched_cli.analysis.pending import PendingGroup, PendingReport
 from ksched_cli.report.owners import group_name, shared_owner
-from ksched_cli.report.reasons import brief_reasons_table
+from ksched_cli.report.reasons import brief_reasons_table, remedy_lines
 from ksched_cli.report.table import (
     ALL_HINT,
     GREEN,
@@ -22,6 +22,7 @@ from ksched_cli.report.table import (
 )
 
 SHOWN_GROUPS = 6
+SHOWN_BRIEF_GROUPS = 10
 # Of all groups together, and of one.
 SHOWN_REASONS = 12
 SHOWN_REASONS_OF_GROUP = 4
@@ -29,26 +30,33 @@ SHOWN_REASONS_OF_GROUP = 4
 
 def table(report: PendingReport, limit: Limit) -> str:
     """A block per group, those of the most pods first, and a line of counts."""
-    groups, summary = merged(report.groups), report.summary
-    shown = groups if limit.rows is None else groups[:SHOWN_GROUPS]
+    summary = report.summary
+    counts = f"{summary.pending:,} pending, {summary.gated:,} gated, {summary.ignored:,} left out"
+    line = verdict(counts, YELLOW if report.groups else GREEN, limit)
+    return "\n\n".join((*blocks(report.groups, limit, reasons=True), line))
+
+
+def blocks(groups: Sequence[PendingGroup], limit: Limit, *, reasons: bool) -> list[str]:
+    """The text of each group. reasons: with a table of them, where the nearest nodes are"""
+    groups = merged(groups)
+    shown = groups[: limit.rows and (SHOWN_GROUPS if reasons else SHOWN_BRIEF_GROUPS)]
     most = min(SHOWN_REASONS // max(len(shown), 1), SHOWN_REASONS_OF_GROUP)
-    parts = [_block(group, most, limit) for group in shown]
+    parts = [_block(group, most if reasons else 0, limit) for group in shown]
     rest = groups[len(shown) :]
     if rest:
         pods = counted(sum(len(group.pods) for group in rest), "pod")
         parts.append(f"… and {counted(len(rest), 'more group')} of {pods} ({ALL_HINT})")
-    counts = f"{summary.pending:,} pending, {summary.gated:,} gated, {summary.ignored:,} left out"
-    parts.append(verdict(counts, YELLOW if report.groups else GREEN, limit))
-    return "\n\n".join(parts)
+    return parts
 
 
 def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
-    """Pods of one namespace without a controller that stay pending with the same message are a
-    group, with the reasons of the first; those of the most pods first."""
+    """Pods of one namespace without a controller that stay pending for one cause are a group, with
+    the reasons of the first; those of the most pods first."""
     merged: dict[object, PendingGroup] = {}
     for group in groups:
         owner = shared_owner(f"{group.namespace}/{group.owner}")
-        key = (owner, group.message, group.undecided)
+        cause = group.diagnosis.cause if group.diagnosis else group.message
+        key = (owner, cause, group.undecided)
         if key in merged:
             merged[key] = replace(merged[key], pods=(*merged[key].pods, *group.pods))
         else:
@@ -57,10 +65,10 @@ def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
 
 
 def _block(group: PendingGroup, most: int, limit: Limit) -> str:
-    """The owner and its pods, then the reasons. kube-scheduler's message, which counts the same
-    ones, where there are none or nothing is left out.
+    """The owner and its pods, the cause and what to do about it, then the reasons.
+    kube-scheduler's message where no cause is known, or nothing is left out.
 
-    most: reasons to show where rows are limited
+    most: reasons to show where rows are limited; 0 for no table
     """
     state = "cannot be decided" if group.undecided else "pending"
     name = group_name(shared_owner(f"{group.namespace}/{group.owner}"), group.pods)
@@ -69,10 +77,12 @@ def _block(group: PendingGroup, most: int, limit: Limit) -> str:
         pods = counted(len(group.pods), "pod")
         text = f"{state}: {pods} of {name}: {listed(group.pods, limit)}"
     heading = paragraph(text, limit, "  ")
-    heading = verdict(heading, RED if group.undecided else YELLOW, limit)
-    message = paragraph(group.message, limit)
-    if not group.reasons:
-        return f"{heading}\n{message}"
-    if limit.rows is None:
-        heading += f"\n{message}"
-    return f"{heading}\n{brief_reasons_table(group.reasons, most, limit)}"
+    lines = [verdict(heading, RED if group.undecided else YELLOW, limit)]
+    if group.diagnosis:
+        lines.append(paragraph(group.diagnosis.cause, limit))
+        lines += remedy_lines(group.diagnosis, limit)
+    if not group.diagnosis or limit.rows is None:
+        lines.append(paragraph(group.message, limit))
+    if most and group.reasons:
+        lines.append(brief_reasons_table(group.reasons, most, limit))
+    return "\n".join(lines)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ksched_cli.analysis.diagnosis import Diagnosis
 from ksched_cli.analysis.explain import NodeExplanation
 from ksched_cli.analysis.reasons import Reason
 from ksched_cli.report.table import (
@@ -13,6 +14,7 @@ from ksched_cli.report.table import (
     counted,
     cut_columns,
     listed,
+    paragraph,
 )
 
 SHOWN_REASONS = 8
@@ -46,6 +48,11 @@ def brief_reasons_table(reasons: Sequence[Reason], most: int, limit: Limit) -> s
         where = nearest and f"\n{nearest_text((nearest.node,), nearest.detail, limit)}"
         rows.append((counted(reason.nodes, "node"), f"{_name(reason)}{where or ''}"))
     return _cut(rows, most, limit)
+
+
+def remedy_lines(diagnosis: Diagnosis, limit: Limit) -> list[str]:
+    """What to do about the cause; no line where that is not known."""
+    return [paragraph(f"what helps: {diagnosis.remedy}", limit)] if diagnosis.remedy else []
 
 
 def _cut(rows: Sequence[tuple[str, str]], most: int, limit: Limit) -> str:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ksched_cli.analysis.pending import POD
+from ksched_cli.analysis.pending import POD, PendingGroup
 from ksched_cli.analysis.schedule import summary_of
 from ksched_cli.analysis.usage import NodeUsage
 from ksched_cli.engine.records import Attempt, ExtenderBinding, RunRecord
-from ksched_cli.report import usage
-from ksched_cli.report.owners import NO_CONTROLLER, group_name, shared_owner
+from ksched_cli.report import pending, usage
+from ksched_cli.report.owners import group_name, shared_owner
 from ksched_cli.report.table import (
-    ALL_HINT,
     GREEN,
     RED,
     YELLOW,
@@ -27,7 +26,6 @@ from ksched_cli.report.table import (
 )
 
 MAX_POD_ROWS = 20  # have a row each
-MAX_WAITING_ROWS = 5
 SHOWN_OWNERS = 8
 SHOWN_ROWS = 10
 
@@ -37,12 +35,14 @@ class Shown:
     """What the table shows of a run.
 
     usages: of the nodes after the run
+    pending: the pods that stay pending
     owners: pod key → who manages it
     wide:   every placed pod, with its score and how many nodes were looked at
     nodes:  every node's usage, not only the fullest and emptiest
     """
 
     usages: Sequence[NodeUsage] = ()
+    pending: Sequence[PendingGroup] = ()
     owners: Mapping[str, str] = field(default_factory=dict)
     wide: bool = False
     nodes: bool = False
@@ -113,36 +113,18 @@ def _devices(run: RunRecord, limit: Limit) -> str:
 
 
 def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
-    """Pods of one owner that wait for the same reason share a row."""
-    failed = frozenset(run.failed)
-    waiting = [
-        ("cannot be decided" if pod in failed else "pending", pod, run.last[pod].why_not)
-        for pod in run.pending
-    ]
-    waiting += [("gated", pod, status.message) for pod, status in run.gated.items()]
-    if not waiting:
-        return ""
-    if limit.rows is None or len(waiting) <= MAX_WAITING_ROWS:
-        return columns(("STATE", "POD", "WHY"), waiting, limit)
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for state, pod, why in waiting:
-        groups.setdefault((state, _owner(pod, shown), why), []).append(pod)
-    first = groups if limit.rows is None else list(groups)[:SHOWN_OWNERS]
-    parts = [_group(*group, groups[group], limit) for group in first]
-    rest = len(groups) - len(parts)
-    if rest:
-        parts.append(f"… and {counted(rest, 'more group')} ({ALL_HINT})")
-    if any(state == "pending" for state, _, _ in groups):
+    """The pods that stay pending as `explain --pending` has them, but for their nodes; then those
+    that are gated, by what gates them."""
+    parts = pending.blocks(shown.pending, limit, reasons=False)
+    gates: dict[str, list[str]] = {}
+    for pod, status in run.gated.items():
+        gates.setdefault(status.message, []).append(pod)
+    for message, pods in gates.items():
+        name = pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')}: {listed(pods, limit)}"
+        parts.append(f"{paragraph(f'gated: {name}', limit, '  ')}\n{paragraph(message, limit)}")
+    if shown.pending:
         parts.append("(ksched explain --pending shows the nearest nodes)")
-    return "\n".join(parts)
-
-
-def _group(state: str, owner: str, why: str, pods: Sequence[str], limit: Limit) -> str:
-    name = pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')} of {owner}"
-    if owner.startswith(NO_CONTROLLER) and len(pods) > 1:
-        name += f": {listed(pods, limit)}"
-    heading = paragraph(f"{state}: {name}", limit, "  ")
-    return f"{heading}\n{paragraph('  ' + why, limit, '  ')}"
+    return "\n\n".join(parts)
 
 
 def _evictions(run: RunRecord, limit: Limit) -> str:

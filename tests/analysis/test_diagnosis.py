@@ -9,6 +9,7 @@ from ksched_cli.engine.evaluation import Mode
 from ksched_cli.engine.simulation import Simulation
 from ksched_cli.testing import cluster, find, node, pod, simulation
 from tests import messy
+from tests.narrowing import present
 
 ZONE = "topology.kubernetes.io/zone"
 DOWN = ["node.kubernetes.io/unreachable:NoSchedule", "node.kubernetes.io/unreachable:NoExecute"]
@@ -20,14 +21,15 @@ CORDON = {
 CONTROL_PLANE = ["node-role.kubernetes.io/control-plane:NoSchedule"]
 
 
-def diagnosed(run: Simulation, key: str) -> Diagnosis:
+def diagnosed(run: Simulation, key: str) -> Diagnosis | None:
     info = find(run, key)
     framework = run.frameworks[info.spec.scheduler_name]
     return diagnose(run.pipeline.evaluate(framework, info, Mode.REASONS), run.state)
 
 
 def of(*objects: dict[str, Any]) -> Diagnosis:
-    return diagnosed(simulation(cluster(*objects), kubernetes_version="1.34"), "default/p")
+    run = simulation(cluster(*objects), kubernetes_version="1.34")
+    return present(diagnosed(run, "default/p"))
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +44,10 @@ def after_run() -> Simulation:
     [
         (
             "ml/notebook",
-            "fits on gpu-3 but for the taint nvidia.com/gpu=present:NoSchedule",
+            "gpu-3 would take it but for the taint nvidia.com/gpu=present:NoSchedule",
             "tolerate nvidia.com/gpu=present:NoSchedule, or remove the taint",
         ),
-        ("batch/pinned", "fits on general-07 but for the cordon", "uncordon general-07"),
+        ("batch/pinned", "general-07 would take it but for the cordon", "uncordon general-07"),
         (
             "batch/huge",
             "it requests 200Gi of memory, and the largest of the 28 nodes it may use has 63Gi "
@@ -83,20 +85,20 @@ def after_run() -> Simulation:
         ),
         (
             "data/postgres-repair",
-            "fits on memory-2, memory-5 but for its volume, which they do not reach "
+            "memory-2, memory-5 would take it but for its volume, which they do not reach "
             "(claim data/data-postgres-0)",
             "let it run where its volume is, or use another volume",
         ),
     ],
 )
 def test_a_messy_cluster_s_pods(key: str, cause: str, remedy: str, after_run: Simulation) -> None:
-    answer = diagnosed(after_run, key)
+    answer = present(diagnosed(after_run, key))
     assert (answer.cause, answer.remedy) == (cause, remedy)
 
 
 def test_a_label_that_no_node_has() -> None:
     answer = of(node("a"), node("b"), pod("p", node_selector={"disktype": "ssd"}))
-    assert answer.cause == "no node has the label disktype=ssd; default/p selects it"
+    assert answer.cause == "no node has the label disktype=ssd, which it selects"
     assert answer.remedy == "label a node disktype=ssd, or change its selector"
 
 
@@ -106,7 +108,7 @@ def test_labels_that_no_node_has_together() -> None:
         node("b", labels={ZONE: "z"}),
         pod("p", node_selector={"pool": "x", ZONE: "z"}),
     )
-    assert answer.cause == f"no node has the labels pool=x and {ZONE}=z; default/p selects it"
+    assert answer.cause == f"no node has the labels pool=x and {ZONE}=z, which it selects"
 
 
 def test_nodes_of_the_selector_come_before_others() -> None:
@@ -122,21 +124,21 @@ def test_nodes_of_the_selector_come_before_others() -> None:
 
 def test_a_cordon_that_has_set_its_taint_is_one_obstacle() -> None:
     answer = of(node("a", unschedulable=True, taints=[CORDON]), node("b", cpu=1), pod("p", cpu=2))
-    assert (answer.cause, answer.remedy) == ("fits on a but for the cordon", "uncordon a")
+    assert (answer.cause, answer.remedy) == ("a would take it but for the cordon", "uncordon a")
 
 
 def test_a_cordoned_node_with_another_taint_has_two() -> None:
     answer = of(node("a", unschedulable=True, taints=[CORDON, "gpu:NoSchedule"]), pod("p"))
-    assert answer.cause == "fits on a but for the cordon and the taint gpu:NoSchedule"
+    assert answer.cause == "a would take it but for the cordon and the taint gpu:NoSchedule"
 
 
 @pytest.mark.parametrize(
     ("taints", "cause"),
     [
-        (DOWN, "fits on a but for being unreachable"),
+        (DOWN, "a would take it but for being unreachable"),
         (
             CONTROL_PLANE,
-            "fits on a but for the taint node-role.kubernetes.io/control-plane:NoSchedule",
+            "a would take it but for the taint node-role.kubernetes.io/control-plane:NoSchedule",
         ),
     ],
 )
@@ -155,20 +157,21 @@ def test_the_control_plane_is_the_last_resort() -> None:
 
 def test_what_is_known_of_no_plugin_is_its_reason() -> None:
     answer = of(node("a"), pod("q", node="a", ports=[80]), pod("p", ports=[80]))
-    assert answer.cause == "fits on a but for a host port that is taken"
+    assert answer.cause == "a would take it but for a host port that is taken"
 
 
 def test_affinity_and_spread_name_their_topology() -> None:
     near = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": ZONE}
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
     assert of(node("a", labels={ZONE: "z"}), pod("p", affinity=affinity)).cause == (
-        f"fits on a but for its pod affinity (by {ZONE})"
+        f"a would take it but for its pod affinity (by {ZONE})"
     )
 
 
 def test_a_cluster_without_nodes() -> None:
-    assert of(pod("p")).cause == "there are no nodes"
+    assert of(pod("p")).cause == "the cluster has no nodes"
 
 
 def test_a_pod_that_fits_has_no_diagnosis() -> None:
-    assert of(node("a"), pod("p")) == Diagnosis()
+    run = simulation(cluster(node("a"), pod("p")))
+    assert diagnosed(run, "default/p") is None

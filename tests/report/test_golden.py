@@ -20,7 +20,7 @@ from ksched_cli.analysis.decision_log import read_decision_log
 from ksched_cli.analysis.drift import drift
 from ksched_cli.analysis.explain import explain
 from ksched_cli.analysis.named_objects import owners
-from ksched_cli.analysis.pending import pending_report
+from ksched_cli.analysis.pending import pending_groups, pending_report
 from ksched_cli.analysis.preempt import preempt
 from ksched_cli.analysis.usage import node_usages
 from ksched_cli.cluster.loading.load import load_state
@@ -79,8 +79,9 @@ def preempted(state: ClusterState) -> Render:
 def scheduled(state: ClusterState) -> Render:
     simulated = simulation(state)
     run = simulated.run()
-    names = owners(simulated, (*run.placements, *run.pending, *run.gated))
-    shown = schedule.Shown(node_usages(simulated.snapshot), names)
+    names = owners(simulated, run.placements)
+    waiting = pending_groups(simulated, run)
+    shown = schedule.Shown(node_usages(simulated.snapshot), waiting, names)
     return lambda limit: schedule.table(run, limit, shown)
 
 
