@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ksched_cli.analysis.reasons import independent_verdicts, untolerated
-from ksched_cli.answers import Part
+from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, StorageClass, Taint
 from ksched_cli.cluster.pod_info import PodInfo
@@ -40,11 +40,18 @@ class Diagnosis(Part, frozen=True):
     cause: what is in the way where the least is
     remedy: what would help; empty where that is not known
     nodes: those with the least in the way, which the cause is about
+    shortage: the resources that are short, where nothing else is in the way
     """
 
     cause: str
     remedy: str = ""
     nodes: tuple[str, ...] = ()
+    shortage: Annotated[str, HIDDEN] = ""
+
+    @property
+    def family(self) -> str:
+        """The same for pods that wait for one thing, however much of it each requests."""
+        return self.shortage or self.cause
 
 
 class Difficulty(IntEnum):
@@ -65,11 +72,13 @@ class Obstacle(NamedTuple):
 
     what:   in words that follow "node-3 would take it but for"
     remedy: in the imperative
+    short:  the resource that is short, or ""
     """
 
     difficulty: Difficulty
     what: str
     remedy: str
+    short: str = ""
 
 
 # (plugin, beginning of its reason) → what is in the way, and what helps.
@@ -108,7 +117,10 @@ _OBSTACLES = {
         "a volume that another pod uses",
         "stop the pod that uses the volume, or use another volume",
     ),
-    ("DynamicResources", ""): ("devices, of which none are free there", "free or add devices"),
+    ("DynamicResources", ""): (
+        "its device claims, which cannot be allocated there",
+        "free or add devices, or relax the claims",
+    ),
     ("NodeName", ""): ("its nodeName", "take spec.nodeName out"),
 }
 
@@ -197,7 +209,10 @@ class _Nodes:
         _, least, nearest = best
         nodes = tuple(self._snapshot.names[row] for row in nearest.tolist())
         remedy = "; and ".join(dict.fromkeys(o.remedy for o in least if o.remedy))
-        return Diagnosis(self._cause(least, nodes), remedy, nodes)
+        cause = self._cause(least, nodes)
+        shortages = [f"{o.difficulty.name} {o.short}" for o in least if o.short]
+        is_all = len(shortages) == len(least)
+        return Diagnosis(cause, remedy, nodes, ", ".join(shortages) if is_all else "")
 
     def _cause(self, obstacles: Sequence[Obstacle], nodes: Sequence[str]) -> str:
         if len(obstacles) == 1 and obstacles[0].difficulty in (
@@ -264,34 +279,28 @@ class _Nodes:
             yield self._of_resource(resource, rows)
 
     def _of_resource(self, resource: str, rows: Rows) -> Obstacle:
+        """rows: the nodes that it may use"""
         amount = self._pod.resources.requests[resource]
         allocatable = self._snapshot.allocatable(resource)[rows]
         free = allocatable - self._snapshot.requested(resource)[rows]
-        requested = f"it requests {amount_text(resource, amount)} of {resource}"
-        if amount > allocatable.max():
-            largest = self._snapshot.names[rows[int(allocatable.argmax())]]
-            most = amount_text(resource, int(allocatable.max()))
-            if not allocatable.max():
-                return Obstacle(
-                    Difficulty.TOO_BIG,
-                    f"{requested}, and none of the {_nodes(len(rows))} it may use has any",
-                    f"add a node with {resource}",
-                )
-            return Obstacle(
-                Difficulty.TOO_BIG,
-                f"{requested}, and the largest of the {_nodes(len(rows))} it may use has {most} "
-                f"({largest})",
-                f"request at most {most} of {resource}, or add a larger node",
-            )
-        most = amount_text(resource, int(free.max()))
-        nearest = self._snapshot.names[rows[int(free.argmax())]]
-        lacking = amount_text(resource, int(amount - free.max()))
-        return Obstacle(
-            Difficulty.RESOURCE,
-            f"{requested}, and of the {_nodes(len(rows))} it may use none has more than {most} free"
-            f" ({nearest})",
-            f"request at most {most} of {resource}, free {lacking} on {nearest}, or add a node",
-        )
+        is_too_big = amount > allocatable.max()
+        amounts = allocatable if is_too_big else free
+        best, most = self._snapshot.names[rows[int(amounts.argmax())]], int(amounts.max())
+        text = amount_text(resource, most)
+        there = f"the only node it may use, {best}, has {text}"
+        if len(rows) > 1:
+            there = f"of the {len(rows):,} nodes it may use none has more than {text}"
+        difficulty = Difficulty.TOO_BIG if is_too_big else Difficulty.RESOURCE
+        what = f"it requests {amount_text(resource, amount)} of {resource}, and {there}"
+        lower = f"request at most {text} of {resource}"
+        if is_too_big and not most:
+            return Obstacle(difficulty, what, f"add a node with {resource}", resource)
+        if is_too_big:
+            return Obstacle(difficulty, what, f"{lower}, or add a larger node", resource)
+        where = f" ({best})" if len(rows) > 1 else ""
+        release = f"free {amount_text(resource, amount - most)} on {best}"
+        remedy = f"{lower}, {release}, or add a node" if most else f"{release}, or add a node"
+        return Obstacle(difficulty, f"{what} free{where}", remedy, resource)
 
     def _open_rows(self) -> Rows:
         """The rows that nothing but NodeResourcesFit rejects; all rows where there are none."""

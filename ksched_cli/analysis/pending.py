@@ -103,7 +103,7 @@ def pending_groups(simulation: Simulation, run: RunRecord) -> tuple[PendingGroup
         if undecided:
             diagnosis = None
         group = PendingGroup(name, namespace, keys, message, undecided, diagnosis, why)
-        cause = (namespace, name, diagnosis.cause if diagnosis else message)
+        cause = (namespace, name, diagnosis.family if diagnosis else message)
         same = groups.get(cause)
         groups[cause] = group if same is None else replace(same, pods=same.pods + keys)
     return tuple(sorted(groups.values(), key=lambda group: -len(group.pods)))

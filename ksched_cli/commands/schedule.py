@@ -103,7 +103,7 @@ def _report(
         return renderer.Shown(
             node_usages(simulation.snapshot),
             pending_groups(simulation, run),
-            named_objects.owners(simulation, run.placements),
+            named_objects.owners(simulation, (*run.placements, *run.gated)),
             options.output is Form.WIDE,
             options.nodes,
         )

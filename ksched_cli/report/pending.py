@@ -24,7 +24,7 @@ from ksched_cli.report.table import (
 SHOWN_GROUPS = 6
 SHOWN_BRIEF_GROUPS = 10
 # Of all groups together, and of one.
-SHOWN_REASONS = 12
+SHOWN_REASONS = 9
 SHOWN_REASONS_OF_GROUP = 4
 
 
@@ -55,13 +55,21 @@ def merged(groups: Sequence[PendingGroup]) -> list[PendingGroup]:
     merged: dict[object, PendingGroup] = {}
     for group in groups:
         owner = shared_owner(f"{group.namespace}/{group.owner}")
-        cause = group.diagnosis.cause if group.diagnosis else group.message
-        key = (owner, cause, group.undecided)
+        family = group.diagnosis.family if group.diagnosis else group.message
+        key = (owner, family, group.undecided)
         if key in merged:
-            merged[key] = replace(merged[key], pods=(*merged[key].pods, *group.pods))
+            merged[key] = _joined(merged[key], group)
         else:
             merged[key] = group
     return sorted(merged.values(), key=lambda group: -len(group.pods))
+
+
+def _joined(first: PendingGroup, other: PendingGroup) -> PendingGroup:
+    """Where the two causes differ in amounts, the first says of which pod it is."""
+    mine, theirs = first.diagnosis, other.diagnosis
+    if mine and theirs and mine.cause != theirs.cause and mine.cause.startswith("it "):
+        mine = replace(mine, cause=f"{first.pods[0]}: {mine.cause}")
+    return replace(first, pods=(*first.pods, *other.pods), diagnosis=mine)
 
 
 def _block(group: PendingGroup, most: int, limit: Limit) -> str:

@@ -116,11 +116,12 @@ def _unplaced(run: RunRecord, limit: Limit, shown: Shown) -> str:
     """The pods that stay pending as `explain --pending` has them, but for their nodes; then those
     that are gated, by what gates them."""
     parts = pending.blocks(shown.pending, limit, reasons=False)
-    gates: dict[str, list[str]] = {}
+    gates: dict[tuple[str, str], list[str]] = {}
     for pod, status in run.gated.items():
-        gates.setdefault(status.message, []).append(pod)
-    for message, pods in gates.items():
-        name = pods[0] if len(pods) == 1 else f"{counted(len(pods), 'pod')}: {listed(pods, limit)}"
+        gates.setdefault((_owner(pod, shown), status.message), []).append(pod)
+    for (owner, message), pods in gates.items():
+        several = f"{counted(len(pods), 'pod')} of {owner}: {listed(pods, limit)}"
+        name = pods[0] if len(pods) == 1 else several
         parts.append(f"{paragraph(f'gated: {name}', limit, '  ')}\n{paragraph(message, limit)}")
     if shown.pending:
         parts.append("(ksched explain --pending shows the nearest nodes)")

@@ -43,7 +43,10 @@ def test_an_explanation_of_a_pod_that_fits_nowhere_gives_every_reason() -> None:
     text = explained(
         node("a", cpu="1", taints=["k=v:NoSchedule"]), node("b", cpu="1"), pod("p", cpu="2")
     )
-    assert text[1] == "fits on no node"
+    assert text[1:3] == [
+        "fits on no node: it requests 2 of cpu, and the only node it may use, b, has 1",
+        "what helps: request at most 1 of cpu, or add a larger node",
+    ]
     assert any("untolerated taint {k: v}" in line and "k=v:NoSchedule" in line for line in text)
     assert sum("Insufficient cpu; cpu: wants 2, 1 free of 1" in line for line in text) == 2
 

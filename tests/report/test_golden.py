@@ -79,7 +79,7 @@ def preempted(state: ClusterState) -> Render:
 def scheduled(state: ClusterState) -> Render:
     simulated = simulation(state)
     run = simulated.run()
-    names = owners(simulated, run.placements)
+    names = owners(simulated, (*run.placements, *run.gated))
     waiting = pending_groups(simulated, run)
     shown = schedule.Shown(node_usages(simulated.snapshot), waiting, names)
     return lambda limit: schedule.table(run, limit, shown)

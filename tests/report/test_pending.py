@@ -17,8 +17,10 @@ def test_a_group_has_its_message_and_its_reasons_with_the_nearest_node() -> None
     state = cluster(node("a"), node("b", cpu=8), pod("p", cpu=12), pod("q", gates=["x.io/g"]))
     lines = squeezed(table(pending_report(simulation(state)), EVERYTHING))
     assert lines[0] == "pending: default/p"
-    assert lines[1].startswith("0/2 nodes are available: 2 Insufficient cpu.")
-    assert lines[2:5] == [
+    assert lines[1] == "it requests 12 of cpu, and of the 2 nodes it may use none has more than 8"
+    assert lines[2] == "what helps: request at most 8 of cpu, or add a larger node"
+    assert lines[3].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert lines[4:7] == [
         "NOT ON WHY",
         "2 nodes NodeResourcesFit: Insufficient cpu",
         "nearest b: cpu: wants 12, 8 free of 8",
@@ -41,11 +43,12 @@ def test_many_groups_and_pods_are_cut_with_a_count() -> None:
     assert "0/1 nodes are available" not in text
 
 
-def test_pods_without_a_controller_share_a_block_where_their_message_is_one() -> None:
+def test_pods_without_a_controller_share_a_block_where_they_wait_for_one_thing() -> None:
     pods = [pod(f"p{i}", cpu=5 + i) for i in range(11)]
     lines = squeezed(table(pending_report(simulation(cluster(node("a"), *pods))), TERMINAL))
     first = "pending: 11 pods of no controller in default: default/p0, "
     assert lines[0] == f"{first}default/p1, default/p2 and 8 more"
+    assert lines[1] == "default/p0: it requests 5 of cpu, and the only node it may use, a, has 4"
     assert lines[-3:] == [
         "nearest a: cpu: wants 5, 4 free of 4",
         "",
