@@ -34,11 +34,9 @@ def find_pod(simulation: Simulation, name: str, namespace: str = "") -> PodInfo:
     where there is none, or more than one."""
     state = simulation.state
     kind = _workload_kind(name)
-    pods = [pod for pod in state.pods if pod.key == name]
-    if not pods and not kind:
-        full = pod_name(name, namespace)
-        pods = [pod for pod in state.pods if full in (pod.key, pod.metadata.name)]
-        pods = [pod for pod in pods if pod.key == full] or pods
+    full = name if kind else pod_name(name, namespace)
+    pods = [pod for pod in state.pods if full in (pod.key, pod.metadata.name)]
+    pods = [pod for pod in pods if pod.key == full] or pods
     if not pods:
         pods = _of_workload(state, name, kind, namespace)
     if len(pods) > 1:

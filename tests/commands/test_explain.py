@@ -128,7 +128,10 @@ def test_preempt_is_suggested_only_where_evictions_might_help(
 def test_the_table_begins_with_the_verdict(ksched: Ksched) -> None:
     code, out, _ = ksched("explain", "report", "--state", EXAMPLE)
     assert code == 1
-    assert out.startswith("default/report (profile default-scheduler)\nfits on no node\n")
+    begin = (
+        "default/report (profile default-scheduler)\nfits on no node: dogwood would take it but for"
+    )
+    assert out.startswith(begin)
 
 
 def test_a_pod_that_is_placed_after_evictions_says_so(ksched: Ksched) -> None:
