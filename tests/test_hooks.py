@@ -140,13 +140,20 @@ def run_action(folder: Path, **inputs: str) -> tuple[int, list[str]]:
     run = subprocess.run(
         [sys.executable, "-c", step["run"]],
         cwd=folder,
-        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", **values},
+        env={
+            **os.environ,
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "GITHUB_STEP_SUMMARY": str(folder / "summary"),
+            **values,
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert [path.name for path in folder.iterdir()] == ["ksched"], run.stderr
-    arguments: list[str] = ast.literal_eval(run.stdout)
+    assert {path.name for path in folder.iterdir()} <= {"ksched", "summary"}, run.stderr
+    summary = folder / "summary"
+    printed = summary.read_text() if summary.exists() else run.stdout
+    arguments: list[str] = ast.literal_eval(printed)
     return run.returncode, arguments
 
 
@@ -180,6 +187,14 @@ def test_the_action_refuses_code_and_calls_where_its_inputs_say_so(tmp_path: Pat
     assert run_action(tmp_path, args="timeline from-dump a", **flags)[1] == expected
     off = {"no_plugins": "false", "no_extenders": ""}
     assert run_action(tmp_path, args="test a", **off)[1] == ["test", "a"]
+
+
+def test_the_action_prints_to_the_summary_of_a_job(tmp_path: Path) -> None:
+    assert run_action(tmp_path, args="config diff a b", summary="true") == (
+        2,
+        ["config", "diff", "a", "b"],
+    )
+    assert (tmp_path / "summary").exists()
 
 
 def test_the_action_trusts_no_fork_and_calls_nobody_by_default() -> None:

@@ -456,6 +456,8 @@ class CaseResult(Part, frozen=True):
     message: what was expected and what came out; empty where it passed
     command: one that shows why; empty where the case passed
     kubernetes_version: of the kube-scheduler whose rules the case was run under
+    line: of the expectation in the file, from 1
+    column: of the expectation in the file, from 1
     """
 
     file: str
@@ -464,6 +466,8 @@ class CaseResult(Part, frozen=True):
     message: str
     command: str
     kubernetes_version: str
+    line: int | None = None
+    column: int | None = None
 
 
 class ExpectationCounts(Part, frozen=True):

@@ -26,9 +26,16 @@ from ksched_cli.analysis.expectations import (
     Utilized,
     Waited,
 )
-from ksched_cli.errors import InputError, UsageError
+from ksched_cli.errors import InputError, Position, UsageError
 from ksched_cli.kube.document_schemas import check_document
-from ksched_cli.kube.documents import decode_text, load_documents, locate, path_text, read_file
+from ksched_cli.kube.documents import (
+    Locator,
+    decode_text,
+    load_documents,
+    locate,
+    path_text,
+    read_file,
+)
 from ksched_cli.kube.file_paths import expand_paths
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.run.inputs import code_from
@@ -42,11 +49,12 @@ _HINT = "Expected apiVersion: ksched/v1, kind: Expectations, `state`, and a list
 @dataclass(frozen=True, slots=True)
 class ExpectationsFile:
     """path: of the file; runs: that the expectations are about, one per seed, with paths from
-    here."""
+    here; positions: of the expectations in the file."""
 
     path: str
     runs: tuple[Run, ...]
     expectations: tuple[Expectation, ...]
+    positions: tuple[Position | None, ...]
 
 
 def files_of_expectations(paths: Sequence[str]) -> Iterator[str]:
@@ -77,6 +85,7 @@ def read_expectations(path: str) -> ExpectationsFile:
         run.check()
     except UsageError as error:
         raise InputError(name, str(error)) from None
+    locator = Locator(text)
     seeds = document.get("seeds")
     numbers = range(seeds) if isinstance(seeds, int) else seeds or ()
     drawn = [replace(run, tie_break="random", seed=seed) for seed in numbers]
@@ -87,6 +96,7 @@ def read_expectations(path: str) -> ExpectationsFile:
             reader.expectation(entry, ("expect", index))
             for index, entry in enumerate(document["expect"])
         ),
+        tuple(map(locator.locate, (("expect", index) for index in range(len(document["expect"]))))),
     )
 
 

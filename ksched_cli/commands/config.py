@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,8 +10,18 @@ from ksched_cli.commands.command import ExitCode, as_command
 from ksched_cli.commands.command_line import Command, CommandGroup
 from ksched_cli.commands.options import SOURCE_HELP, AllowPlugins, CommonOptions
 from ksched_cli.errors import UsageError
-from ksched_cli.kube.file_paths import STDIN
+from ksched_cli.kube.file_paths import STDIN, split_reference
 from ksched_cli.report.forms import Form, safe_in_job
+
+if TYPE_CHECKING:
+    from ksched_cli.config.allowed_plugins import AllowedPlugin
+    from ksched_cli.config.effective import Configuration
+    from ksched_cli.config.embedded import ConfigurationText
+    from ksched_cli.config.migration.migrate import Migration
+    from ksched_cli.run.open import Opener
+    from ksched_cli.run.run import Run
+
+VERSIONED_HELP = f"{SOURCE_HELP} REV:PATH is a file as git has it."
 
 app = typer.Typer(help="The configuration as it takes effect.", cls=CommandGroup)
 
@@ -30,7 +40,7 @@ def show(
         typer.Argument(
             metavar="CONFIG",
             envvar="KSCHED_CONFIG",
-            help=f"{SOURCE_HELP} Without it, the default configuration.",
+            help=f"{VERSIONED_HELP} Without it, the default configuration.",
         ),
     ] = None,
     allow_plugins: AllowPlugins = None,
@@ -45,7 +55,7 @@ def show(
     opener = runs.opener(run)
     output.set_release(opener.release(run))
     allowed = runs.allowed_in_project(allow_plugins, config or STDIN)
-    configuration = opener.configuration(run, allowed)
+    configuration = _configuration(opener, run, allowed)
     output.show(
         Report(
             document=lambda: renderer.document(configuration),
@@ -60,14 +70,15 @@ def show(
 @as_command
 def diff(
     options: CommonOptions,
-    before: Annotated[str, typer.Argument(metavar="A", help=SOURCE_HELP)],
+    before: Annotated[str, typer.Argument(metavar="A", help=VERSIONED_HELP)],
     after: Annotated[str, typer.Argument(metavar="B", help="What to compare with it.")],
     allow_plugins: AllowPlugins = None,
 ) -> ExitCode:
     """What differs once both take effect.
 
     Defaults, merging, multiPoint and weights are applied before: two files that mean the same do
-    not differ, however they are written. Exit code 0 when nothing differs, 1 when something does.
+    not differ, however they are written. -o markdown is for a pull request. Exit code 0 when
+    nothing differs, 1 when something does.
     """
     from ksched_cli.commands import output, runs
     from ksched_cli.config.diff import differences
@@ -82,16 +93,28 @@ def diff(
     registry = opener.registry(sides[0])
     output.set_release(registry.release)
     allowed = runs.allowed_in_project(allow_plugins, after)
-    first, second = (opener.configuration(side, allowed) for side in sides)
+    first, second = (_configuration(opener, side, allowed) for side in sides)
     changes = differences(first, second, registry)
     output.show(
         Report(
             document=lambda: renderer.document(changes),
             table=lambda: renderer.table(changes, (before, after), output.limit()),
+            texts={Form.MARKDOWN: lambda: renderer.markdown(changes, (before, after))},
         ),
         options.output,
     )
     return ExitCode.NO if changes else ExitCode.YES
+
+
+def _configuration(opener: Opener, run: Run, allowed: tuple[AllowedPlugin, ...]) -> Configuration:
+    """Of a file, or as git has it. Raises InputError."""
+    from ksched_cli.config.load import load_configuration_source
+    from ksched_cli.config.sources import read_versioned_text
+
+    if not run.configuration:
+        return opener.configuration(run, allowed)
+    text = read_versioned_text(run.configuration)
+    return load_configuration_source(text, opener.registry(run), allowed)
 
 
 @app.command(cls=Command)
@@ -99,11 +122,15 @@ def diff(
 def migrate(
     options: CommonOptions,
     file: Annotated[str, typer.Argument(metavar="FILE", help=SOURCE_HELP)],
+    write: Annotated[
+        bool, typer.Option("-w", "--write", help="Write the new configuration to FILE.")
+    ] = False,
 ) -> ExitCode:
     """The same configuration in the newest apiVersion, comments kept.
 
     Of v1beta1, v1beta2 and v1beta3, and of a Policy. The new file goes to standard output; what was
-    written otherwise, and what cannot be carried over, to standard error, line by line. Exit code 0
+    written otherwise, and what cannot be carried over, to standard error, line by line. -w writes
+    FILE, also where a ConfigMap in it holds the configuration, if all is carried over. Exit code 0
     when it takes effect as the old file did, 1 when something is not carried over.
     """
     from ksched_cli.commands import output, runs
@@ -112,10 +139,12 @@ def migrate(
     from ksched_cli.report import migration as renderer
     from ksched_cli.report.forms import Report
 
+    if write and options.output is not Form.TABLE:
+        raise UsageError(f"-w prints nothing: it cannot be combined with -o {options.output.value}")
     registry = runs.registry(runs.in_project(options, file))
     source = read_configuration_text(file)
     migration = migrate_source(source, registry)
-    if options.output is Form.TABLE:
+    if options.output is Form.TABLE and not write:
         _check_lines(migration.text, source.path)
     for remark in migration.remarks:
         line = renderer.line(remark, source.path)
@@ -123,6 +152,8 @@ def migrate(
             output.warn(line)
         else:
             output.note(line)
+    if write:
+        return _write(source, split_reference(file)[0], migration)
     output.show(
         Report(
             document=lambda: renderer.document(migration),
@@ -131,6 +162,27 @@ def migrate(
         options.output,
     )
     return ExitCode.YES if migration.complete else ExitCode.NO
+
+
+def _write(source: ConfigurationText, path: str, migration: Migration) -> ExitCode:
+    """Writes the file that holds the source. Raises UsageError where that cannot be done."""
+    from ksched_cli.commands import output
+    from ksched_cli.config.replacement import with_text
+    from ksched_cli.live.snapshot_file import written_aside
+
+    if path == STDIN:
+        raise UsageError("-w writes a file; standard input is none")
+    if not migration.complete:
+        output.note(f"{path} is not written; without -w, what can be migrated is printed")
+        return ExitCode.NO
+    if migration.text == source.text:
+        output.note(f"{path} needs no change")
+        return ExitCode.YES
+    content = with_text(source, migration.text, path)
+    with written_aside(path) as file:
+        file.write(content)
+    output.note(f"{path} is written")
+    return ExitCode.YES
 
 
 def _check_lines(text: str, name: str) -> None:

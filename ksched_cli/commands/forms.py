@@ -19,7 +19,8 @@ MORE_FORMS = {
     "audit": (Form.NAME,),
     "replay": (Form.CSV, Form.NAME),
     "plugins": (Form.NAME,),
-    "test": (Form.JUNIT,),
+    "test": (Form.JUNIT, Form.GITHUB, Form.MARKDOWN),
+    "diff": (Form.MARKDOWN,),
     "sweep": (Form.CSV,),
 }
 

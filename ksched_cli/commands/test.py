@@ -48,8 +48,8 @@ def test(
 
     Each file names a cluster state, maybe a configuration and changes, and what is expected of the
     run: where pods land, which stay pending and why, how they spread. A failed case says what came
-    out, and the command that explains it. Exit code 0 when all hold, 1 when one fails, 3 when a
-    plugin's failure leaves some pod undecided.
+    out, and the command that explains it. -o junit, github or markdown is for CI. Exit code 0 when
+    all hold, 1 when one fails, 3 when a plugin's failure leaves some pod undecided.
     """
     from ksched_cli.analysis.expectations import ExpectationsResult
     from ksched_cli.analysis.expectations_file import files_of_expectations, read_expectations
@@ -71,7 +71,11 @@ def test(
         Report(
             lambda: ExpectationsResult.of(cases),
             table=lambda: renderer.table(cases, limit()),
-            texts={Form.JUNIT: lambda: junit(renderer.suites(cases))},
+            texts={
+                Form.JUNIT: lambda: junit(renderer.suites(cases)),
+                Form.GITHUB: lambda: renderer.github_annotations(cases),
+                Form.MARKDOWN: lambda: renderer.markdown(cases),
+            },
         ),
         options.output,
     )
@@ -111,8 +115,11 @@ class _Runs:
         )
 
     def cases(self, file: ExpectationsFile) -> Iterator[CaseResult]:
-        for expectation in file.expectations:
-            yield self._case(file, expectation)
+        from msgspec.structs import replace
+
+        for expectation, position in zip(file.expectations, file.positions, strict=True):
+            line, column = (position.line, position.column) if position else (None, None)
+            yield replace(self._case(file, expectation), line=line, column=column)
 
     def _case(self, file: ExpectationsFile, expectation: Expectation) -> CaseResult:
         """The first failure in any of the file's Runs counts."""

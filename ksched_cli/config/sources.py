@@ -22,6 +22,7 @@ from ksched_cli.config.types import KIND
 from ksched_cli.errors import InputError
 from ksched_cli.kube.documents import read_file, yaml_failure
 from ksched_cli.kube.file_paths import expand_paths, split_reference
+from ksched_cli.kube.git_objects import names_git_object, read_git_object
 from ksched_cli.kube.near_names import did_you_mean
 from ksched_cli.kube.yaml_errors import YamlError
 
@@ -105,6 +106,16 @@ def find_configurations(references: Iterable[str], *, skip_others: bool = False)
     return Sources(tuple(texts), tuple(passed_over), tuple(templates))
 
 
+def read_versioned_text(reference: str) -> ConfigurationText:
+    """As `read_configuration_text`, also of REV:PATH and REV:PATH#NAME, which git has. Only for
+    references of the command line: no file may have git run."""
+    if not names_git_object(reference):
+        return read_configuration_text(reference)
+    path, _, name = reference.partition("#")
+    raw = read_git_object(path)
+    return _only(reference, _texts_of(raw, path, path, name or None))
+
+
 def read_configuration_text(reference: str) -> ConfigurationText:
     """The configuration at FILE, `-` or FILE#NAME: the only one in the file, else the one that goes
     by the NAME. Of a file that begins with a configuration, as kube-scheduler, the first document.
@@ -112,7 +123,10 @@ def read_configuration_text(reference: str) -> ConfigurationText:
     A file without a configuration is taken as one, for checks say best what it is instead.
     Raises InputError for what cannot be read, and where NAME must choose and does not.
     """
-    texts = _texts_at(reference)
+    return _only(reference, _texts_at(reference))
+
+
+def _only(reference: str, texts: Sequence[ConfigurationText]) -> ConfigurationText:
     if len(texts) == 1:
         return texts[0]
     problem = f"this file holds {len(texts)} configurations"
@@ -123,6 +137,11 @@ def _texts_at(reference: str) -> list[ConfigurationText]:
     """The configurations of a file, of which there is one at least, or the one that is named."""
     file, name = split_reference(reference)
     raw, source = read_file(file)
+    return _texts_of(raw, source, file, name)
+
+
+def _texts_of(raw: bytes, source: str, file: str, name: str | None) -> list[ConfigurationText]:
+    """source: what the file is called in messages; file: as a reference names it"""
     if name is None:
         return _embedded(raw, source) or [ConfigurationText(source, raw)]
     try:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import Limit, columns, counted
 
 
@@ -38,6 +39,24 @@ def table(changes: Sequence[ConfigurationChange], names: tuple[str, str], limit:
     ]
     headers = ("PROFILE", "PATH", *_short(names))
     return f"{columns(headers, rows, limit)}\n\n{counted(len(changes), 'difference')}"
+
+
+def markdown(changes: Sequence[ConfigurationChange], names: tuple[str, str]) -> str:
+    """A table with a row per difference. names: of the two files"""
+    sides = f"between {code(names[0])} and {code(names[1])} once both take effect"
+    if not changes:
+        return f"Nothing differs {sides}."
+    rows = [
+        (
+            code(change.profile) or "all",
+            code(change.path),
+            code(_shown(change.before)),
+            code(_shown(change.after)),
+        )
+        for change in changes
+    ]
+    table = markdown_table(("profile", "path", *map(code, _short(names))), rows)
+    return f"**{counted(len(changes), 'difference')}** {sides}:\n\n{table}"
 
 
 def _short(names: tuple[str, str]) -> tuple[str, ...]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ksched_cli.analysis.expectations import CaseResult
+from ksched_cli.errors import Position
+from ksched_cli.report.github import annotation
 from ksched_cli.report.junit import Case, Suite
+from ksched_cli.report.markdown import code, markdown_table
 from ksched_cli.report.table import GREEN, RED, Limit, counted, paragraph, printable, verdict
 
 _INDENT = "        "
@@ -20,9 +23,7 @@ def table(cases: Sequence[CaseResult], limit: Limit) -> str:
             file = case.file
             lines.append(printable(file))
         lines += _case(case, limit)
-    passed = sum(case.passed for case in cases)
-    counts = f"{counted(len(cases), 'case')}: {passed} passed, {len(cases) - passed} failed"
-    return "\n".join([*lines, "", counts])
+    return "\n".join([*lines, "", _counts(cases)])
 
 
 def _case(case: CaseResult, limit: Limit) -> list[str]:
@@ -33,6 +34,42 @@ def _case(case: CaseResult, limit: Limit) -> list[str]:
     if case.command:
         lines.append(_INDENT + printable(case.command))  # not wrapped: to be copied
     return lines
+
+
+def github_annotations(cases: Sequence[CaseResult]) -> str:
+    """For GitHub: an annotation per failed case, at its expectation; empty where all hold."""
+    return "\n".join(
+        annotation(
+            "error",
+            case.file,
+            Position(case.line, case.column or 1) if case.line else None,
+            f"ksched test: {case.name}",
+            "\n".join(filter(None, (case.message, case.command))),
+        )
+        for case in cases
+        if not case.passed
+    )
+
+
+def markdown(cases: Sequence[CaseResult]) -> str:
+    """A table with a row per case, those that failed first."""
+    rows = [
+        (
+            "passed" if case.passed else "**failed**",
+            code(case.file),
+            code(case.name),
+            code(case.message),
+            code(case.command),
+        )
+        for case in sorted(cases, key=lambda case: case.passed)
+    ]
+    headers = ("", "file", "case", "what came out", "what explains it")
+    return f"**{_counts(cases)}**\n\n{markdown_table(headers, rows)}"
+
+
+def _counts(cases: Sequence[CaseResult]) -> str:
+    passed = sum(case.passed for case in cases)
+    return f"{counted(len(cases), 'case')}: {passed} passed, {len(cases) - passed} failed"
 
 
 def suites(cases: Sequence[CaseResult]) -> list[Suite]:

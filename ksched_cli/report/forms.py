@@ -31,6 +31,7 @@ class Form(StrEnum):
     GITHUB = "github"
     JUNIT = "junit"
     CSV = "csv"
+    MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ksched_cli.config.checks.findings import Finding, Severity
 from ksched_cli.config.sources import ReviewedText
+from ksched_cli.errors import Position
 from ksched_cli.report.table import printable
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -22,15 +23,22 @@ def github_annotations(texts: Sequence[ReviewedText]) -> str:
 
 
 def _annotation(path: str, finding: Finding) -> str:
-    properties = {"file": path}
-    if finding.line:
-        properties |= {"line": str(finding.line), "col": str(finding.column or 1)}
-    properties["title"] = f"ksched: {finding.rule}"
-    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    position = Position(finding.line, finding.column or 1) if finding.line else None
     message = f"{finding.path}: {finding.message}" if finding.path else finding.message
     if finding.hint:
         message += f"\n{finding.hint}"
-    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(message)}"
+    title = f"ksched: {finding.rule}"
+    return annotation(_COMMANDS[finding.severity], path, position, title, message)
+
+
+def annotation(level: str, path: str, position: Position | None, title: str, message: str) -> str:
+    """A workflow command. level: error, warning or notice"""
+    properties = {"file": path}
+    if position:
+        properties |= {"line": str(position.line), "col": str(position.column)}
+    properties["title"] = title
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{level} {listed}::{_data(message)}"
 
 
 def _data(text: str) -> str:

@@ -1,6 +1,7 @@
 """`ksched config show` from the command line."""
 
 import json
+import subprocess
 from importlib.resources import files
 from pathlib import Path
 
@@ -109,3 +110,98 @@ def test_what_cannot_be_migrated_is_exit_code_2(ksched: Ksched, tmp_path: Path) 
     code, out, err = ksched("config", "migrate", path)
     assert (code, out) == (2, "")
     assert "Pod of v1 cannot be migrated" in err
+
+
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: s}}
+data:
+  {}
+  other: x
+"""
+BLOCK = "config.yaml: |\n" + "".join(f"    {line}\n" for line in OLD.splitlines())
+
+
+@pytest.mark.parametrize("holder", ["{}", CONFIG_MAP], ids=["a file", "a ConfigMap"])
+def test_migrate_writes_a_file_in_its_place(ksched: Ksched, tmp_path: Path, holder: str) -> None:
+    path = tmp_path / "old.yaml"
+    before = OLD if holder == "{}" else holder.format(BLOCK.rstrip())
+    path.write_text(before)
+    code, out, err = ksched("config", "migrate", "-w", path)
+    after = path.read_text()
+    assert (code, out, err.splitlines()[-1]) == (0, "", f"{path} is written")
+    assert {line.strip() for line in set(before.splitlines()) - set(after.splitlines())} == {
+        "apiVersion: kubescheduler.config.k8s.io/v1beta2",
+        "profiles: [{schedulerName: a}]  # ours",
+    }
+    code, _, err = ksched("config", "migrate", "-w", path)
+    assert (code, err, path.read_text()) == (0, f"{path} needs no change\n", after)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "code", "problem"),
+    [
+        (CONFIG_MAP.format(f"config.yaml: {json.dumps(OLD)}"), [], 2, "cannot be written in its"),
+        (HEAD.replace("/v1\n", "/v1beta2\n"), ["-o", "json"], 2, "cannot be combined with -o json"),
+        (
+            '{"kind": "Policy", "apiVersion": "v1", "alwaysCheckAllPredicates": true}',
+            [],
+            1,
+            "is not written",
+        ),
+    ],
+    ids=["in a quoted string", "with a document", "not all is carried over"],
+)
+def test_what_cannot_be_migrated_in_its_place_stays(
+    ksched: Ksched, tmp_path: Path, text: str, options: list[str], code: int, problem: str
+) -> None:
+    path = tmp_path / "old.yaml"
+    path.write_text(text)
+    ended, out, err = ksched("config", "migrate", "-w", path, *options)
+    assert (ended, out, problem in err, path.read_text()) == (code, "", True, text), err
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose last commit has another configuration than its work tree."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deploy").mkdir()
+    path = tmp_path / "deploy" / "c.yaml"
+    path.write_text(HEAD + "parallelism: 8\n")
+    for command in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm first"):
+        subprocess.run(["git", *command.split()], check=True)
+    path.write_text(HEAD + "parallelism: 4\n")
+    return tmp_path
+
+
+def test_a_file_as_git_has_it_is_compared(
+    ksched: Ksched, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = ksched("config", "diff", "HEAD:deploy/c.yaml", "deploy/c.yaml", "-o", "json")
+    (change,) = json.loads(out)["changes"]
+    assert (code, change["from"], change["to"]) == (1, 8, 4)
+    monkeypatch.chdir(repository / "deploy")
+    _, out, _ = ksched("config", "diff", "HEAD:./c.yaml", "c.yaml", "-o", "markdown")
+    assert "| all | `parallelism` | `8` | `4` |" in out
+    _, out, _ = ksched("config", "diff", "HEAD:./c.yaml#1", "HEAD:./c.yaml")
+    assert out == "nothing differs once both take effect\n"
+
+
+@pytest.mark.parametrize("reference", ["HEAD:c.yaml", "nowhere:deploy/c.yaml", "HEAD:deploy"])
+def test_what_git_does_not_have_is_an_error(
+    ksched: Ksched, repository: Path, reference: str
+) -> None:
+    code, out, err = ksched("config", "show", reference)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {reference}: there is no such file, and git says: ")
+
+
+def test_no_file_has_git_run(ksched: Ksched, repository: Path) -> None:
+    (repository / "e.yaml").write_text(
+        "apiVersion: ksched/v1\nkind: Expectations\nstate: s.yaml\n"
+        "config: HEAD:deploy/c.yaml\nexpect: [{pending: 0}]\n"
+    )
+    (repository / "s.yaml").write_text("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n")
+    code, _, err = ksched("test", "e.yaml")
+    assert (code, err) == (2, "error: HEAD:deploy/c.yaml: there is no such file\n")

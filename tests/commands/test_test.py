@@ -187,3 +187,12 @@ def test_a_file_names_the_release_unless_the_command_line_does(
 def test_no_file_of_the_kind_is_an_error(ksched: Ksched, tmp_path: Path) -> None:
     code, _, err = ksched("test", tmp_path)
     assert (code, err) == (2, f"error: no file of kind Expectations in {tmp_path}\n")
+
+
+def test_the_forms_of_pipelines_name_what_failed(ksched: Ksched, folder: Path) -> None:
+    code, out, _ = ksched("test", folder, "-o", "github")
+    assert (code, len(out.splitlines())) == (1, 1)
+    assert out.startswith(f"::error file={folder}/fails.yaml,line=5,col=10,title=ksched test%3A ")
+    assert ksched("test", folder / "holds.yaml", "-o", "github")[:2] == (0, "")
+    _, out, _ = ksched("test", folder, "-o", "markdown")
+    assert out.startswith("**3 cases: 2 passed, 1 failed**\n\n|")

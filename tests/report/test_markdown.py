@@ -1,0 +1,79 @@
+"""Results as Markdown: tables that hold what others wrote."""
+
+import pytest
+
+from ksched_cli.analysis.expectations import CaseResult
+from ksched_cli.config.diff import ConfigurationChange
+from ksched_cli.report import configuration_diff, expectations
+from ksched_cli.report.markdown import code, markdown_table
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("", ""),
+        ("a", "`a`"),
+        ("a|b", "`a\\|b`"),
+        ("a`b", "`` a`b ``"),
+        ("a``b`", "``` a``b` ```"),
+        ("a\nb", "`a b`"),
+        ("<b>@team</b>", "`<b>@team</b>`"),
+        ("a\x1bb", "`a\\x1bb`"),
+    ],
+)
+def test_a_text_of_others_is_shown_as_it_is(text: str, span: str) -> None:
+    assert code(text) == span
+
+
+def test_a_table_has_a_line_per_row() -> None:
+    assert markdown_table(("a", "b"), [("1", "2")]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_differences_of_configurations() -> None:
+    changes = [
+        ConfigurationChange("", "parallelism", 16, 8),
+        ConfigurationChange("batch", "plugins.filter.NodePorts", True, None),
+    ]
+    assert (
+        configuration_diff.markdown(changes, ("HEAD:a/c.yaml", "a/c.yaml"))
+        == """\
+**2 differences** between `HEAD:a/c.yaml` and `a/c.yaml` once both take effect:
+
+| profile | path | `HEAD:a/c.yaml` | `a/c.yaml` |
+| --- | --- | --- | --- |
+| all | `parallelism` | `16` | `8` |
+| `batch` | `plugins.filter.NodePorts` | `runs` | `-` |"""
+    )
+
+
+def test_no_difference_is_said() -> None:
+    assert configuration_diff.markdown([], ("a", "b")) == (
+        "Nothing differs between `a` and `b` once both take effect."
+    )
+
+
+CASES = (
+    CaseResult("e.yaml", "spread", True, "", "", "v1.34.1", 5, 3),
+    CaseResult("e.yaml", "web, on a", False, "web is on b", "ksched explain web", "v1", 6, 3),
+)
+
+
+def test_cases_that_failed_come_first() -> None:
+    assert (
+        expectations.markdown(CASES)
+        == """\
+**2 cases: 1 passed, 1 failed**
+
+|  | file | case | what came out | what explains it |
+| --- | --- | --- | --- | --- |
+| **failed** | `e.yaml` | `web, on a` | `web is on b` | `ksched explain web` |
+| passed | `e.yaml` | `spread` |  |  |"""
+    )
+
+
+def test_a_failed_case_is_annotated_at_its_expectation() -> None:
+    assert expectations.github_annotations(CASES) == (
+        "::error file=e.yaml,line=6,col=3,title=ksched test%3A web%2C on a"
+        "::web is on b%0Aksched explain web"
+    )
+    assert expectations.github_annotations(CASES[:1]) == ""
