@@ -40,7 +40,7 @@ def test_only_the_form_asked_for_is_made() -> None:
 
 
 def test_every_form_has_a_renderer_or_is_of_one_result_alone() -> None:
-    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.CSV}
+    alone = {Form.SARIF, Form.GITHUB, Form.JUNIT, Form.MARKDOWN, Form.CSV}
     assert set(RENDERERS) == set(Form) - alone
     for form in alone:
         result = Report(document=lambda: DOCUMENT, table=str, texts={form: lambda: "its own"})
