@@ -6,6 +6,8 @@ structured/internal/experimental/allocator_experimental.go (Allocate).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,9 @@ from ksched_cli.cluster.objects import (
     AllocationResult,
     DeviceAllocationResult,
     DeviceRequestAllocationResult,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
     ResourceClaim,
 )
 from ksched_cli.framework.handle import Handle
@@ -20,7 +25,6 @@ from ksched_cli.framework.nodes import Nodes
 from ksched_cli.framework.resource_claims import ClaimStore, claim_uid
 from ksched_cli.framework.results import Verdicts
 from ksched_cli.framework.status import SUCCESS, Status
-from ksched_cli.plugins.dynamic_resources.allocation_reach import node_selector
 from ksched_cli.plugins.dynamic_resources.allocator import (
     AllocationError,
     DeviceAllocator,
@@ -29,6 +33,7 @@ from ksched_cli.plugins.dynamic_resources.allocator import (
 )
 from ksched_cli.plugins.dynamic_resources.candidates import DeviceResult, NodePools
 from ksched_cli.plugins.dynamic_resources.explain import AllocationExplanation
+from ksched_cli.plugins.dynamic_resources.pool_devices import PoolDevice
 from ksched_cli.plugins.dynamic_resources.requests import demand_of
 from ksched_cli.plugins.dynamic_resources.usage import Devices
 
@@ -171,3 +176,49 @@ class DeviceSearch:
         return AllocationResult(
             devices=DeviceAllocationResult(results=results), node_selector=selector
         )
+
+
+def node_selector(devices: Iterable[PoolDevice], node_name: str) -> NodeSelector | None:
+    """The nodes that can use an allocation of these devices; None: all. Raises ValueError.
+
+    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
+    (createNodeSelector).
+    """
+    expressions: list[NodeSelectorRequirement] = []
+    fields: list[NodeSelectorRequirement] = []
+    for device in devices:
+        spec = device.slice.spec
+        place = device.device if spec.per_device_node_selection else spec
+        if place.node_name is not None or device.device.binds_to_node:
+            this_node = NodeSelectorRequirement(
+                key="metadata.name", operator="In", values=(node_name,)
+            )
+            return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(this_node,)),))
+        terms = place.node_selector.node_selector_terms if place.node_selector else ()
+        if len(terms) > 1:
+            raise ValueError(f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms")
+        for term in terms:
+            _add_new(fields, term.match_fields)
+            _add_new(expressions, term.match_expressions)
+    if not expressions and not fields:
+        return None
+    term = NodeSelectorTerm(match_expressions=tuple(expressions), match_fields=tuple(fields))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+def _add_new(
+    requirements: list[NodeSelectorRequirement], added: Iterable[NodeSelectorRequirement]
+) -> None:
+    for requirement in added:
+        if not any(_equal_requirements(requirement, other) for other in requirements):
+            requirements.append(requirement)
+
+
+def _equal_requirements(
+    requirement: NodeSelectorRequirement, other: NodeSelectorRequirement
+) -> bool:
+    return (requirement.key, requirement.operator, set(requirement.values)) == (
+        other.key,
+        other.operator,
+        set(other.values),
+    )

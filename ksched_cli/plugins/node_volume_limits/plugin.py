@@ -10,8 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ksched_cli.cluster.objects import CSINode, PersistentVolumeClaim, VolumeAttachment
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cluster_events import Registration
+from ksched_cli.framework.cluster_events import (
+    CSI_NODE,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTACHMENT,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -25,8 +34,8 @@ from ksched_cli.framework.interface import (
 from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Mask, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
+from ksched_cli.plugins.helper.hints import had_node, refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
-from ksched_cli.plugins.node_volume_limits import hints
 from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     AttachedVolumes,
     ClaimMissingError,
@@ -36,6 +45,7 @@ from ksched_cli.plugins.node_volume_limits.attached_volumes import (
     migrations,
     volume_text,
 )
+from ksched_cli.plugins.volumes.csi_migration import plugin_of
 from ksched_cli.plugins.volumes.csi_nodes import NO_LIMIT, CSINodes
 from ksched_cli.plugins.volumes.pod_claims import claim_uses
 
@@ -62,7 +72,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
         return sign_volumes(pod)
 
     def events_to_register(self) -> Iterable[Registration]:
-        return hints.REGISTRATIONS
+        return REGISTRATIONS
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -147,3 +157,45 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, SignPlugin, Explains):
                     f"{new_volumes}"
                 )
         return lines
+
+
+def after_csi_node_update(pod: PodInfo, old: CSINode, new: CSINode) -> bool:
+    """The node may have more volumes of a driver than before."""
+    limits, before = _limits(new), _limits(old)
+    return any(limit > before.get(driver, 0) for driver, limit in limits.items())
+
+
+def _limits(node: CSINode) -> dict[str, int]:
+    """By driver; a driver without one has 0."""
+    return {
+        driver.name: driver.allocatable.count or 0 if driver.allocatable is not None else 0
+        for driver in node.spec.drivers
+    }
+
+
+def after_pod_deletion(pod: PodInfo, old: PodInfo, new: None) -> bool:
+    return had_node(old) and any(is_counted(volume) for volume in old.spec.volumes)
+
+
+def after_claim_creation(pod: PodInfo, old: None, new: PersistentVolumeClaim) -> bool:
+    return refers_to(pod, new, ephemeral=True)
+
+
+def after_detachment(pod: PodInfo, old: VolumeAttachment, new: None) -> bool:
+    """The pod has a claim, or a volume of the driver that was translated."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return True
+        plugin = plugin_of(volume)
+        if plugin is not None and plugin.driver == old.spec.attacher:
+            return True
+    return False
+
+
+REGISTRATIONS: tuple[Registration, ...] = (
+    (ClusterEvent(CSI_NODE, Action.ADD), None),
+    (ClusterEvent(CSI_NODE, Action.UPDATE), after_csi_node_update),
+    (ClusterEvent(POD, Action.DELETE), after_pod_deletion),
+    (ClusterEvent(PERSISTENT_VOLUME_CLAIM, Action.ADD), after_claim_creation),
+    (ClusterEvent(VOLUME_ATTACHMENT, Action.DELETE), after_detachment),
+)

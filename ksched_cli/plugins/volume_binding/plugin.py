@@ -12,8 +12,24 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
+from ksched_cli.cluster.objects import (
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from ksched_cli.cluster.pod_info import PodInfo
-from ksched_cli.framework.cluster_events import Registration
+from ksched_cli.framework.cluster_events import (
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    Action,
+    ClusterEvent,
+    Registration,
+)
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.handle import Handle
 from ksched_cli.framework.interface import (
@@ -32,12 +48,14 @@ from ksched_cli.framework.nodes import NodeInfo, Nodes
 from ksched_cli.framework.results import Ids, Scores, Verdicts
 from ksched_cli.framework.status import SKIP, SUCCESS, PluginError, Status
 from ksched_cli.kube.formatting import quote
+from ksched_cli.kube.quantity import Quantity
+from ksched_cli.plugins.helper.hints import refers_to
 from ksched_cli.plugins.helper.signatures import Fragments, sign_volumes
-from ksched_cli.plugins.volume_binding import hints
 from ksched_cli.plugins.volume_binding.args import VolumeBindingArgs
 from ksched_cli.plugins.volume_binding.assumed_volumes import VolumeMemory
 from ksched_cli.plugins.volume_binding.binder import PodClaims, PodVolumes, VolumeBinder
 from ksched_cli.plugins.volume_binding.explain import BindingExplanation
+from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 from ksched_cli.plugins.volumes.pod_claims import (
     CLAIM,
     claim_uses,
@@ -106,7 +124,7 @@ class VolumeBinding(
         return sign_volumes(pod)
 
     def events_to_register(self) -> Iterable[Registration]:
-        return hints.REGISTRATIONS
+        return REGISTRATIONS
 
     def pre_filter(
         self, state: CycleState, pod: PodInfo, nodes: Nodes
@@ -196,3 +214,51 @@ def _read_state(state: CycleState) -> BindingState:
     if binding_state is None:
         raise PluginError("not found")
     return binding_state
+
+
+def after_class_change(pod: PodInfo, old: StorageClass | None, new: StorageClass) -> bool:
+    return old is None or old.allowed_topologies != new.allowed_topologies
+
+
+def after_claim_change(
+    pod: PodInfo, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> bool:
+    return refers_to(pod, new, ephemeral=True)
+
+
+def after_csi_node_change(pod: PodInfo, old: CSINode | None, new: CSINode) -> bool:
+    """Other in-tree plugins have been migrated on the node."""
+    return old is None or _migrated(old) != _migrated(new)
+
+
+def _migrated(node: CSINode) -> str:
+    return node.metadata.annotations.get(MIGRATED_PLUGINS, "")
+
+
+def after_capacity_change(
+    pod: PodInfo, old: CSIStorageCapacity | None, new: CSIStorageCapacity
+) -> bool:
+    """There is room for a greater volume."""
+    if old is None:
+        return True
+    limit, before = _volume_limit(new), _volume_limit(old)
+    return limit is not None and (before is None or limit > before)
+
+
+def _volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
+    """Upstream: volumeLimit."""
+    limit = capacity.maximum_volume_size
+    return capacity.capacity if limit is None else limit
+
+
+_COMES_OR_CHANGES = Action.ADD | Action.UPDATE
+# Changes of CSIDrivers matter upstream to pods with CSI volumes of their own,
+# which are not read here.
+REGISTRATIONS: tuple[Registration, ...] = (
+    (ClusterEvent(STORAGE_CLASS, _COMES_OR_CHANGES), after_class_change),
+    (ClusterEvent(PERSISTENT_VOLUME_CLAIM, _COMES_OR_CHANGES), after_claim_change),
+    (ClusterEvent(PERSISTENT_VOLUME, _COMES_OR_CHANGES), None),
+    (ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_LABEL), None),
+    (ClusterEvent(CSI_NODE, _COMES_OR_CHANGES), after_csi_node_change),
+    (ClusterEvent(CSI_STORAGE_CAPACITY, _COMES_OR_CHANGES), after_capacity_change),
+)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ksched_cli.plugins.dynamic_resources.allocation_reach import node_selector
+from ksched_cli.plugins.dynamic_resources.search import node_selector
 from tests.narrowing import present
 from tests.plugins.dynamic_resources.test_pools import pools_of
 

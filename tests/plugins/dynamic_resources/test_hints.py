@@ -5,7 +5,7 @@ from typing import Any
 from ksched_cli.cluster.objects import ResourceClaim
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.framework.resource_claims import ClaimError
-from ksched_cli.plugins.dynamic_resources.hints import after_claim_change, after_pod_change
+from ksched_cli.plugins.dynamic_resources.plugin import after_claim_change, after_pod_change
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ksched_cli.cluster.objects import CSINode
-from ksched_cli.plugins.node_volume_limits import hints
+from ksched_cli.plugins.node_volume_limits import plugin
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
 
@@ -25,16 +25,16 @@ def csi_node(**limits: int) -> CSINode:
 
 def test_a_higher_limit_and_a_new_driver_matter() -> None:
     pod = pod_info()
-    assert hints.after_csi_node_update(pod, csi_node(a=1), csi_node(a=2))
-    assert hints.after_csi_node_update(pod, csi_node(a=1), csi_node(a=1, b=1))
-    assert not hints.after_csi_node_update(pod, csi_node(a=2), csi_node(a=1))
+    assert plugin.after_csi_node_update(pod, csi_node(a=1), csi_node(a=2))
+    assert plugin.after_csi_node_update(pod, csi_node(a=1), csi_node(a=1, b=1))
+    assert not plugin.after_csi_node_update(pod, csi_node(a=2), csi_node(a=1))
 
 
 def test_deleted_pods_matter_where_they_had_volumes_and_a_node() -> None:
     pod = pod_info(spec=CLAIMING)
-    assert hints.after_pod_deletion(pod, pod_info("o", node="n", spec=CLAIMING), None)
-    assert not hints.after_pod_deletion(pod, pod_info("o", spec=CLAIMING), None)
-    assert not hints.after_pod_deletion(pod, pod_info("o", node="n"), None)
+    assert plugin.after_pod_deletion(pod, pod_info("o", node="n", spec=CLAIMING), None)
+    assert not plugin.after_pod_deletion(pod, pod_info("o", spec=CLAIMING), None)
+    assert not plugin.after_pod_deletion(pod, pod_info("o", node="n"), None)
 
 
 def test_a_detached_volume_matters_to_claims_and_to_volumes_of_its_driver() -> None:
@@ -42,6 +42,6 @@ def test_a_detached_volume_matters_to_claims_and_to_volumes_of_its_driver() -> N
     spec = {"attacher": "ebs.csi.aws.com", "source": {"persistentVolumeName": "v"}, "nodeName": "n"}
     state = cluster(manifest | {"metadata": {"name": "a"}, "spec": spec})
     (attachment,) = state.volume_attachments.values()
-    assert hints.after_detachment(pod_info(spec=CLAIMING), attachment, None)
-    assert hints.after_detachment(pod_info(spec=EBS), attachment, None)
-    assert not hints.after_detachment(pod_info(), attachment, None)
+    assert plugin.after_detachment(pod_info(spec=CLAIMING), attachment, None)
+    assert plugin.after_detachment(pod_info(spec=EBS), attachment, None)
+    assert not plugin.after_detachment(pod_info(), attachment, None)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ksched_cli.cluster.objects import CSINode, CSIStorageCapacity, StorageClass
-from ksched_cli.plugins.volume_binding import hints
+from ksched_cli.plugins.volume_binding import plugin
 from ksched_cli.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 from ksched_cli.testing import cluster
 from tests.plugins.event_objects import pod_info
@@ -34,20 +34,20 @@ def capacity(**sizes: str) -> CSIStorageCapacity:
 
 
 def test_a_class_matters_when_it_comes_or_is_allowed_elsewhere() -> None:
-    assert hints.after_class_change(POD, None, class_of("a"))
-    assert hints.after_class_change(POD, class_of("a"), class_of("a", "b"))
-    assert not hints.after_class_change(POD, class_of("a"), class_of("a"))
+    assert plugin.after_class_change(POD, None, class_of("a"))
+    assert plugin.after_class_change(POD, class_of("a"), class_of("a", "b"))
+    assert not plugin.after_class_change(POD, class_of("a"), class_of("a"))
 
 
 def test_a_nodes_drivers_matter_when_it_comes_or_other_plugins_are_migrated() -> None:
-    assert hints.after_csi_node_change(POD, None, csi_node(""))
-    assert hints.after_csi_node_change(POD, csi_node(""), csi_node("kubernetes.io/aws-ebs"))
-    assert not hints.after_csi_node_change(POD, csi_node(""), csi_node(""))
+    assert plugin.after_csi_node_change(POD, None, csi_node(""))
+    assert plugin.after_csi_node_change(POD, csi_node(""), csi_node("kubernetes.io/aws-ebs"))
+    assert not plugin.after_csi_node_change(POD, csi_node(""), csi_node(""))
 
 
 def test_capacity_matters_where_it_grows_the_maximum_size_before_the_whole() -> None:
-    assert hints.after_capacity_change(POD, None, capacity(capacity="1Gi"))
-    assert hints.after_capacity_change(POD, capacity(capacity="1Gi"), capacity(capacity="2Gi"))
-    assert not hints.after_capacity_change(POD, capacity(capacity="2Gi"), capacity(capacity="1Gi"))
+    assert plugin.after_capacity_change(POD, None, capacity(capacity="1Gi"))
+    assert plugin.after_capacity_change(POD, capacity(capacity="1Gi"), capacity(capacity="2Gi"))
+    assert not plugin.after_capacity_change(POD, capacity(capacity="2Gi"), capacity(capacity="1Gi"))
     limited = capacity(capacity="9Gi", maximumVolumeSize="1Gi")
-    assert not hints.after_capacity_change(POD, capacity(capacity="2Gi"), limited)
+    assert not plugin.after_capacity_change(POD, capacity(capacity="2Gi"), limited)
