@@ -179,8 +179,9 @@ def _check(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> 
     parsed = judgement.parsed
     for item in parsed.duplicates:
         message = f'the key "{item.key}" is written twice; the last one counts'
+        hint = "keep one of them"
         position = Position(item.line, item.column)
-        findings.put(at_position("duplicate-key", (str(item.key),), position, message))
+        findings.put(at_position("duplicate-key", (str(item.key),), position, message, hint))
     _check_structure(parsed, registry, findings)
     check_args_kind(parsed.configuration, parsed.data, registry, findings)
     for field_error in judgement.field_errors:
@@ -208,7 +209,7 @@ def _lint(judgement: Judgement, registry: KnownPlugins, findings: Findings) -> N
     given, defaulted = judgement.parsed.configuration, judgement.defaulted
     if judgement.parsed.documents > 1:
         message = "the file has several documents; kube-scheduler reads only the first"
-        findings.warn("several-documents", (), message)
+        findings.warn("several-documents", (), message, "remove the others")
     for rule in RULES:
         rule(given, defaulted, findings)
     for index, profile in enumerate(given.profiles or ()):

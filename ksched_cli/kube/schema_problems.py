@@ -18,6 +18,9 @@ from ksched_cli.kube.near_names import did_you_mean, nearest
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
+DURATION = "go-duration"
+"""The format of durations in schemas."""
+
 # From the value, the keyword's own value to message and hint.
 _Wording: TypeAlias = Callable[[Any, Any], tuple[str, str]]
 TYPES = {
@@ -77,7 +80,10 @@ def _problems(error: ValidationError) -> Iterator[SchemaProblem]:
     write = _WORDINGS.get(keyword)
     value: Any = error.validator_value
     message, hint = write(error.instance, value) if write else (error.message, "")
-    yield SchemaProblem(path, keyword, message, hint or _described(error.schema))
+    schema: Any = error.schema
+    if keyword == "type" and schema.get("format") == DURATION:
+        hint = duration_hint(error.instance) or hint
+    yield SchemaProblem(path, keyword, message, hint or _described(schema))
 
 
 def _unknown_keys(error: ValidationError, path: Path) -> Iterator[SchemaProblem]:
@@ -135,6 +141,14 @@ def _type_hint(names: list[str], instance: Any) -> str:
     if "string" in names and isinstance(instance, int | float):
         return f'put it in quotes: "{shown(instance)}"'
     return ""
+
+
+def duration_hint(instance: Any) -> str:
+    """For a number that stands where a duration is expected, quoted or not; else ""."""
+    is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+    text = shown(instance) if is_number else instance
+    is_text = isinstance(text, str) and text.replace(".", "", 1).isdecimal()
+    return f"write {text}s, with a unit" if is_text else ""
 
 
 def _not_a_choice(instance: Any, value: Any) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from ksched_cli.kube.extension_points import POINT_KEYS
 from ksched_cli.kube.formatting import DurationError, parse_duration
 from ksched_cli.kube.json_tree import JsonFloat, JsonObject
 from ksched_cli.kube.near_names import did_you_mean
-from ksched_cli.kube.schema_problems import schema_problems, shown
+from ksched_cli.kube.schema_problems import DURATION, duration_hint, schema_problems, shown
 
 # Values out of range are upstream's to word (validation.py); the schema has them for editors.
 _STRUCTURAL = {"type", "additionalProperties", "format"}
@@ -30,7 +30,7 @@ _FORMATS = FormatChecker(formats=())
 _EXPECTED = {
     "int32": "a whole number that fits 32 bits",
     "int64": "a whole number that fits 64 bits",
-    "go-duration": 'a duration such as "10s" or "1m30s"',
+    DURATION: 'a duration such as "10s" or "1m30s"',
     "byte": "base64 text",
 }
 
@@ -43,25 +43,29 @@ def check_structure(data: Any, registry: KnownPlugins, findings: Findings) -> No
         if error.validator == "format":
             schema: Any = error.schema
             message = f"{shown(error.instance)} is not {_EXPECTED[schema['format']]}"
-            findings.error("wrong-type", tuple(error.absolute_path), message)
+            hint = duration_hint(error.instance) if schema["format"] == DURATION else ""
+            findings.error("wrong-type", tuple(error.absolute_path), message, hint)
     for problem in schema_problems(error for error in errors if error.validator != "format"):
         if problem.keyword == "additionalProperties":
             _unknown_key(problem.path[:-1], str(problem.path[-1]), list(problem.allowed), findings)
         else:
             findings.error("wrong-type", problem.path, problem.message, problem.hint)
     for path in _doubled(data, ()):
-        findings.error("duplicate-key", path, f'the key "{path[-1]}" is written twice')
+        findings.error(
+            "duplicate-key", path, f'the key "{path[-1]}" is written twice', "keep one of them"
+        )
 
 
 def _unknown_key(path: Path, key: str, keys: list[str], findings: Findings) -> None:
     here = (*path, key)
     if path and path[-1] == "plugins":
         points = ", ".join(key for key in (*POINT_KEYS, "multiPoint") if key in keys)
-        hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys) or f"the points are {points}"
+        hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
+        hint = hint or f"the points are {points}"
         findings.error("unknown-point", here, f'"{key}" is no extension point', hint)
         return
-    hint = LEGACY_KEYS.get(key) or did_you_mean(key, keys)
-    hint = hint or MISPLACED_KEYS.get(key) or f"known here: {', '.join(keys)}"
+    hint = LEGACY_KEYS.get(key) or MISPLACED_KEYS.get(key) or did_you_mean(key, keys)
+    hint = hint or f"known here: {', '.join(keys)}"
     findings.error("unknown-key", here, f'unknown key "{key}"', hint)
 
 
@@ -97,7 +101,7 @@ def _int64(value: object) -> bool:
     return _fits(value, 64)
 
 
-@_FORMATS.checks("go-duration", raises=DurationError)
+@_FORMATS.checks(DURATION, raises=DurationError)
 def _duration(value: object) -> bool:
     if isinstance(value, str):
         parse_duration(value)

@@ -96,7 +96,9 @@ LEGACY_KEYS: Mapping[str, str] = {
     "lockObjectName": "renamed; write resourceName",
     "lockObjectNamespace": "renamed; write resourceNamespace",
     "tlsClientConfig": 'write "tlsConfig"',
-    "resourcesToWeightMap": "removed; write scoringStrategy.resources, a list of name and weight",
+    "resourcesToWeightMap": (
+        "removed; write scoringStrategy with a type and resources, a list of name and weight"
+    ),
     "requestedToCapacityRatioArguments": (
         "the Policy API is gone since v1.23; write NodeResourcesFit's"
         " args.scoringStrategy.requestedToCapacityRatio"

@@ -58,6 +58,11 @@ class Subject:
     def is_default(self, name: str) -> bool:
         return name in self.registry and self.registry[name].enabled_by_default
 
+    def scores(self, name: str) -> bool:
+        """Whether a plugin that the file enables scores, as far as is known."""
+        off = self.effective is not None and name not in self.placed("score")
+        return self.extends(name, "score") and not off
+
     def placed(self, point: str) -> set[str]:
         """The plugins that run at a point."""
         if self.effective is None:
@@ -69,7 +74,7 @@ def zero_weights(subject: Subject) -> None:
     """A weight of 0 counts as 1 (framework.go, getScoreWeights)."""
     for point in ("score", MULTI_POINT):
         for path, plugin in subject.enabled(point):
-            if plugin.weight == 0 and subject.extends(plugin.name, "score"):
+            if plugin.weight == 0 and subject.scores(plugin.name):
                 hint = "to leave the plugin out of scoring, disable it at score"
                 message = f"weight 0 of {plugin.name} counts as 1"
                 subject.findings.warn("weight-zero", (*path, "weight"), message, hint)
@@ -81,11 +86,7 @@ def negative_weights(subject: Subject) -> None:
         for path, plugin in subject.enabled(point):
             path = (*path, "weight")
             is_refused = subject.findings.has_error_at(path)
-            if (
-                (plugin.weight or 0) < 0
-                and subject.extends(plugin.name, "score")
-                and not is_refused
-            ):
+            if (plugin.weight or 0) < 0 and subject.scores(plugin.name) and not is_refused:
                 message = f"{plugin.name} has a negative weight: it prefers what it scores lowest"
                 hint = "write a weight above 0; a plugin that must not count is disabled at score"
                 subject.findings.warn("weight-negative", path, message, hint)
@@ -101,12 +102,13 @@ def ignored_weights(subject: Subject) -> None:
             if plugin.weight is not None and plugin.name in subject.registry and not scores:
                 why = "it does not score" if point == MULTI_POINT else f"{point} reads none"
                 message = f"the weight of {plugin.name} is ignored: {why}"
-                hint = "weights belong under score or multiPoint"
+                belongs = subject.extends(plugin.name, "score")
+                hint = "weights belong under score or multiPoint" if belongs else "remove it"
                 subject.findings.warn("weight-ignored", (*path, "weight"), message, hint)
         for path, plugin in subject.disabled(point):
             if plugin.weight is not None:
                 message = f"the weight of {plugin.name} in a disabled list is ignored"
-                subject.findings.warn("weight-ignored", (*path, "weight"), message)
+                subject.findings.warn("weight-ignored", (*path, "weight"), message, "remove it")
 
 
 def hidden_weights(subject: Subject) -> None:
@@ -173,6 +175,7 @@ _PAIRS = (
         "preFilter, which prepares filter, is off",
     ),
 )
+_REMOVE = "remove the entry"
 _SCORE_ONLY = "; to leave only its score out, disable it at score"
 _REPLACED = "if another plugin or an extender does its work, add # ksched: ignore[{rule}]"
 
@@ -188,7 +191,9 @@ def halves(subject: Subject) -> None:
         ]
         for path, here in _by_entry(subject, names, other).items():
             it = "it" if len(here) == 1 else "them"
-            hint = f"disable {it} at {point} too, or leave {it} on at {other}"
+            hint = f"leave {it} on at {other}"
+            if point != "filter":  # which pods rely on, see switched_off
+                hint = f"disable {it} at {point} too, or {hint}"
             subject.findings.add(severity, rule, path, f"{', '.join(here)}: {problem}", hint)
 
 
@@ -266,7 +271,7 @@ def vain_disabling(subject: Subject) -> None:
             elif not subject.extends(name, point):
                 extends = [key for key in POINT_KEYS if key in subject.registry[name].points]
                 message = f"{name} does not extend {point}; there is nothing to disable"
-                hint = f"it extends {', '.join(extends)}"
+                hint = f"{_REMOVE}; {name} extends {', '.join(extends)}"
                 subject.findings.warn("disables-nothing", path, message, hint)
 
 
@@ -278,7 +283,7 @@ def _disabled_unknown(subject: Subject, path: Path, name: str) -> None:
         subject.findings.alarm("disables-misspelt", (*path, "name"), message, hint)
     else:
         message = f'there is no plugin "{name}" to disable'
-        subject.findings.warn("disables-nothing", path, message, hint)
+        subject.findings.warn("disables-nothing", path, message, _REMOVE)
 
 
 def dropped_default(
@@ -304,7 +309,12 @@ def leader_election(
             f"renewDeadline {deadline} must be more than 1.2 times retryPeriod, which is {period}:"
             " kube-scheduler takes the file and ends as soon as it is to elect a leader"
         )
-        hint = f"write a renewDeadline above {duration_text(least)} (defaults 10s and 2s)"
+        hint = f"write a renewDeadline above {duration_text(least)} and "
+        if election.lease_duration > least + 1_000_000_000:
+            hint += f"below leaseDuration, {duration_text(election.lease_duration)}"
+        else:
+            hint += "a leaseDuration above that"
+        hint += " (defaults 10s, 2s and 15s)"
         findings.alarm("leader-election", ("leaderElection", "renewDeadline"), message, hint)
 
 
@@ -331,10 +341,12 @@ def _extender(path: Path, extender: Extender, findings: Findings) -> None:
         findings.warn("extender-idle", path, message, hint)
     if extender.weight and not extender.prioritize_verb:
         message = "the extender's weight is ignored: it has no prioritizeVerb"
-        findings.warn("extender-weight", (*path, "weight"), message)
+        hint = "set prioritizeVerb, or remove the weight"
+        findings.warn("extender-weight", (*path, "weight"), message, hint)
     if extender.http_timeout < 0:
         message = "a negative httpTimeout makes every call fail at once"
-        findings.warn("extender-timeout", (*path, "httpTimeout"), message)
+        hint = "leave it out for the default, 5s"
+        findings.warn("extender-timeout", (*path, "httpTimeout"), message, hint)
 
 
 PROFILE_RULES: tuple[Callable[[Subject], None], ...] = (

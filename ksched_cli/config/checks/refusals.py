@@ -268,7 +268,8 @@ def _placement(
         findings.error("plugin-set", path, _OVERFLOW.format(plugin.name, plugin.weight), _POSITIVE)
     elif error.plugin:
         message = error.message.rpartition(": ")[2]
-        findings.error("plugin-set", path, message, "")
+        hint = "name it once, at one of its points or under multiPoint"
+        findings.error("plugin-set", path, message, hint if "already" in message else "")
     elif error.point == "bind":
         findings.error("no-bind", path, "no plugin is left that binds pods", _KEEP_BIND)
     else:
