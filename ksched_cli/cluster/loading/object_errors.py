@@ -67,7 +67,7 @@ def decode_error(
         for name, index in _STEP.findall(path_suffix)
     )
     path = _resolve(_plain(data), steps, message)
-    return object_error(location, kind, data, path, _readable(message), hint=_hint(message))
+    return object_error(location, kind, data, path, _readable(message), hint=_hint(message, path))
 
 
 def object_error(
@@ -183,8 +183,10 @@ def _readable(message: str) -> str:
     return f"expected {expected}, got {_TYPE_TEXTS.get(match['got'], match['got'])}"
 
 
-def _hint(message: str) -> str:
+def _hint(message: str, path: Path) -> str:
     match = _EXPECTED.search(message)
     if match is None or match["got"] not in ("int", "float", "bool"):
         return ""
+    if path and str(path[-1]).endswith(("Time", "Timestamp")):
+        return "Write a time, as 2026-01-31T12:00:00Z."
     return "Put it in quotes." if match["expected"].startswith("str") else ""
