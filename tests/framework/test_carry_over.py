@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ksched_cli.framework.carry_over import CarriesOver
 from ksched_cli.plugins.volume_binding.plugin import VolumeBinding
 from tests.replays import cluster_of, node, state_of
-
-
-class Assumes:
-    def carry_over(self, previous: Any) -> None:
-        pass
-
-
-def test_only_plugins_with_the_method_carry_anything_over() -> None:
-    assert isinstance(Assumes(), CarriesOver)
-    assert not isinstance(object(), CarriesOver)
 
 
 def test_a_framework_gives_each_plugin_its_predecessor(

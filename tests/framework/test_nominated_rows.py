@@ -41,12 +41,3 @@ def test_nominations_to_the_pod_itself_and_to_lesser_pods_do_not_count(run: Simu
     assert [info.name for info in nominated.pods(2, find(run, "q"))] == ["p"]
     assert nominated.pods(2, find(run, "p")) == []
     assert nominated.pods(2, find(run, "r")) == []
-
-
-def test_the_fork_of_the_snapshot_is_made_once_and_that_of_a_fork_each_time(
-    run: Simulation,
-) -> None:
-    nominated = NominatedRows(run.snapshot, run.nominator)
-    assert nominated.fork(run.snapshot) is nominated.fork(run.snapshot)
-    trial = run.snapshot.fork([0])
-    assert nominated.fork(trial) is not nominated.fork(trial)

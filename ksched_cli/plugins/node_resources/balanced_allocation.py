@@ -178,8 +178,9 @@ def _balance(deviation: Floats) -> Scores:
 
 
 def _deviation_of_two(requested: Floats, capacity: Floats) -> Floats:
-    """The standard deviation of the used fractions of cpu and memory, of which every node has some.
-    Both have a shape of (2, …, nodes). Writes to `requested`."""
+    """The standard deviation of the used fractions of cpu and memory, of which every node has some:
+    a second form of `standard_deviation`, measured in scoring.Strategy. Both have a shape of
+    (2, …, nodes). Writes to `requested`."""
     requested /= capacity
     cpu, memory = np.minimum(requested, 1.0, out=requested)
     cpu -= memory

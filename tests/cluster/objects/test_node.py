@@ -1,14 +1,10 @@
-"""Nodes: taints are values, and an absent allocatable is not an empty one."""
+"""Nodes: an absent allocatable is not an empty one."""
 
 from __future__ import annotations
 
-from ksched_cli.cluster.objects import NodeStatus, Taint
+from ksched_cli.cluster.objects import NodeStatus
 from ksched_cli.cluster.objects.node import ABSENT
 from tests.cluster.build import record
-
-
-def test_taints_are_values() -> None:
-    assert {Taint("k", "v", "NoSchedule")} == {Taint("k", "v", "NoSchedule")}
 
 
 def test_an_absent_allocatable_is_told_from_an_empty_one() -> None:
