@@ -116,3 +116,27 @@ def test_a_finding_of_bandit_is_passed_over_with_its_number_and_a_reason(folder:
         and not re.search(r"# nosec B\d{3}(, B\d{3})*  # \S", line)
     ]
     assert not lines, "write `# nosec B123  # why`: " + ", ".join(lines)
+
+
+# Methods that only plugins and the one module that calls them have.
+PLUGIN_METHODS = frozenset((
+    "compare_nodes", "compared_requests", "filter_nodes", "generate_placements", "normalize_scores",
+    "post_filter_group", "row_check", "row_scorer", "score_nodes", "score_placement", "sign_pod",
+))  # fmt: skip
+CALLS_PLUGINS = ("framework/caller.py", "framework/interface.py", "framework/in_tree_interface.py")
+
+
+@pytest.mark.parametrize("room", ["framework", "engine", "analysis", "run", "scenario"])
+def test_one_module_calls_plugins(room: str) -> None:
+    package = ROOT / "ksched_cli"
+    calls = [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node.func)}"
+        for file in sorted((package / room).rglob("*.py"))
+        if str(file.relative_to(package)) not in CALLS_PLUGINS
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in PLUGIN_METHODS
+        and not ast.unparse(node.func.value).endswith("caller")
+    ]
+    assert not calls, "PluginCaller calls plugins: " + ", ".join(calls)
