@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from ksched_cli.analysis.reasons import independent_verdicts, untolerated
+from ksched_cli.analysis.usage import CONDITIONS, CONTROL_PLANE
 from ksched_cli.answers import HIDDEN, Part
 from ksched_cli.cluster.node_affinity import NodeTerm, required_node_affinity
 from ksched_cli.cluster.objects import PersistentVolumeClaim, StorageClass, Taint
@@ -29,8 +30,6 @@ from ksched_cli.plugins.node_unschedulable import TAINT as CORDON
 from ksched_cli.plugins.taint_toleration import taint_text
 from ksched_cli.plugins.volumes.pod_claims import claim_class, claim_uses
 
-CONDITIONS = "node.kubernetes.io/"
-CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _MAX_LISTED = 3
 
 

@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
+import numpy as np
 from msgspec import structs
 
 from ksched_cli.answers import Count, Part
 from ksched_cli.cluster.node_columns import COUNTABLE
+from ksched_cli.cluster.objects import Node
 from ksched_cli.cluster.resources import PODS
 from ksched_cli.cluster.snapshot import Snapshot
 from ksched_cli.kube.format_quantity import amount_text
+from ksched_cli.plugins.taint_toleration import HARD_EFFECTS
+
+CORDONED = "cordoned"
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+# Of taints that say what is wrong with a node.
+CONDITIONS = "node.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:
     """A node's allocatable and what the pods on it request, by resource, in the scheduler's units;
-    pods: how many are on it."""
+    pods: how many are on it. apart: see `set_apart`. labels: the node's"""
 
     name: str
     allocatable: Mapping[str, int]
     requested: Mapping[str, int]
     pods: int
+    apart: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def set_apart(node: Node) -> str:
+    """Why the node takes no ordinary pods, as "cordoned"; "" where it does."""
+    if node.spec.unschedulable:
+        return CORDONED
+    for taint in node.spec.taints:
+        if taint.effect in HARD_EFFECTS and taint.key in CONTROL_PLANE:
+            return "control plane"
+        if taint.effect in HARD_EFFECTS and taint.key.startswith(CONDITIONS):
+            condition = taint.key.removeprefix(CONDITIONS)
+            return CORDONED if condition == "unschedulable" else condition
+    return ""
 
 
 class NodeResources(Part, frozen=True):
@@ -78,6 +101,8 @@ def node_usages(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
                 if resource != PODS and (allocatable[resource][row] or resource in COUNTABLE)
             },
             counts[row],
+            set_apart(snapshot.nodes[row]),
+            snapshot.nodes[row].metadata.labels,
         )
         for row, name in enumerate(snapshot.names)
     )
@@ -89,8 +114,8 @@ def nodes_used(snapshot: Snapshot) -> int:
 
 
 class Utilization(Part, frozen=True):
-    """The shares of a resource that pods request, over the nodes that have any of it: 0.5 is half
-    of a node's allocatable.
+    """The shares of a resource that pods request, over the nodes that take pods and have any of it:
+    0.5 is half of a node's allocatable.
 
     stddev: over all these nodes, not of a sample
     total: of all that these nodes have together
@@ -106,11 +131,15 @@ class Utilization(Part, frozen=True):
 
 
 def utilization(snapshot: Snapshot) -> dict[str, Utilization]:
-    """By resource, of those that some node has."""
+    """By resource, of those that some node has. Nodes of the control plane, cordoned and
+    unreachable ones are left out, unless there are no others."""
     answer = {}
+    takes_pods = np.array([not set_apart(node) for node in snapshot.nodes], dtype=np.bool_)
+    if not takes_pods.any():
+        takes_pods = ~takes_pods
     for resource, allocatable in sorted(snapshot.node_columns.allocatable.items()):
         requested = snapshot.pod_count if resource == PODS else snapshot.requested(resource)
-        has_any = allocatable > 0
+        has_any = (allocatable > 0) & takes_pods
         if has_any.any():
             shares = requested[has_any] / allocatable[has_any]
             answer[resource] = Utilization(

@@ -34,6 +34,10 @@ class ScheduleOptions(StateOptions):
         bool,
         typer.Option("--nodes", help="List every node: requested of allocatable, and its pods."),
     ] = False
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="LABEL", help="Show utilization by this label of nodes."),
+    ] = ""
 
 
 def schedule(
@@ -106,6 +110,7 @@ def _report(
             named_objects.owners(simulation, (*run.placements, *run.gated)),
             options.output is Form.WIDE,
             options.nodes,
+            options.by,
         )
 
     return Report(

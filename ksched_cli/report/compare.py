@@ -28,6 +28,7 @@ from ksched_cli.report.table import (
     paragraph,
     verdict,
 )
+from ksched_cli.report.usage import percent
 
 SHOWN_GROUPS = 20
 SHOWN_BLOCKS = 10
@@ -121,7 +122,7 @@ def totals(sides: Sequence[SideResult]) -> list[tuple[int | str, ...]]:
     }
     rows: list[tuple[int | str, ...]] = [(name, *values) for name, values in counts.items()]
     rows += [
-        (resource, *(_share(side.summary.utilization.get(resource)) for side in sides))
+        (f"{resource} used", *(_share(side.summary.utilization.get(resource)) for side in sides))
         for resource in dict.fromkeys(key for side in sides for key in side.summary.utilization)
     ]
     return rows
@@ -130,7 +131,8 @@ def totals(sides: Sequence[SideResult]) -> list[tuple[int | str, ...]]:
 def _share(share: Utilization | None) -> str:
     if share is None:
         return "none"
-    return f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
+    per_node = f"{share.mean:.0%} ± {share.stddev:.0%}, max {share.max:.0%}"
+    return f"{percent(share.total)} (per node {per_node})"
 
 
 def _groups(answer: Comparison, limit: Limit) -> str:

@@ -39,6 +39,7 @@ class Shown:
     owners: pod key → who manages it
     wide:   every placed pod, with its score and how many nodes were looked at
     nodes:  every node's usage, not only the fullest and emptiest
+    by:     a label of nodes, for their usage by its values
     """
 
     usages: Sequence[NodeUsage] = ()
@@ -46,6 +47,7 @@ class Shown:
     owners: Mapping[str, str] = field(default_factory=dict)
     wide: bool = False
     nodes: bool = False
+    by: str = ""
 
 
 NOTHING_MORE = Shown()
@@ -61,7 +63,7 @@ def table(run: RunRecord, limit: Limit, shown: Shown = NOTHING_MORE) -> str:
         _evictions(run, limit),
         _bindings(run.extender_bindings, limit),
         usage.nodes_table(shown.usages, limit) if shown.nodes else "",
-        usage.table(shown.usages, limit),
+        usage.table(shown.usages, limit, shown.by),
         _counts(run, limit),
     ]
     return "\n\n".join(part for part in parts if part)

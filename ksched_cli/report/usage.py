@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ksched_cli.analysis.usage import NodeUsage
@@ -12,17 +13,47 @@ PODS = "pods"
 HEADERS = ("RESOURCE", "REQUESTED", "ALLOCATABLE", "USED", "FULLEST", "EMPTIEST")
 
 
-def table(usages: Sequence[NodeUsage], limit: Limit) -> str:
-    """Nodes used; per resource requested of allocatable, the fullest and the emptiest nodes."""
+def table(usages: Sequence[NodeUsage], limit: Limit, by: str = "") -> str:
+    """Nodes used; per resource requested of allocatable, the fullest and the emptiest nodes, of
+    those that take pods. by: a label, for a row of each of its values"""
     if not usages:
         return ""
+    chosen = [usage for usage in usages if not usage.apart] or usages
     used = sum(usage.pods > 0 for usage in usages)
-    resources = dict.fromkeys(key for usage in usages for key in usage.allocatable)
-    rows = [row for resource in resources if (row := _resource_row(usages, resource, limit))]
+    resources = dict.fromkeys(key for usage in chosen for key in usage.allocatable)
+    rows = [row for resource in resources if (row := _resource_row(chosen, resource, limit))]
     text = columns(HEADERS, rows, limit)
     if not fits_width(HEADERS, rows, limit):
         text = "\n".join(paragraph(_sentence(*row), limit, "  ") for row in rows)
-    return f"{used:,} of {counted(len(usages), 'node')} used\n{text}"
+    line = f"{used:,} of {counted(len(usages), 'node')} used{_apart(usages, chosen)}"
+    line = paragraph(line, limit)
+    pools = f"\n\n{_pools(usages, by, list(resources), limit)}" if by else ""
+    return f"{line}\n{text}{pools}"
+
+
+def _apart(usages: Sequence[NodeUsage], chosen: Sequence[NodeUsage]) -> str:
+    """How many nodes are left out, and why."""
+    counts = Counter(usage.apart for usage in usages if usage.apart)
+    if len(chosen) == len(usages) or not counts:
+        return ""
+    return f"; below without {', '.join(f'{count:,} {why}' for why, count in counts.items())}"
+
+
+def _pools(usages: Sequence[NodeUsage], by: str, resources: Sequence[str], limit: Limit) -> str:
+    """A row per value of the label, then a row for each kind of node that is left out."""
+    pools: dict[tuple[str, str], list[NodeUsage]] = {}
+    for usage in usages:
+        pool = usage.labels.get(by, f"no {by}")
+        pools.setdefault((usage.apart, "" if usage.apart else pool), []).append(usage)
+    rows = []
+    for (why, pool), nodes in sorted(pools.items()):
+        cells = []
+        for resource in resources:
+            allocatable = sum(usage.allocatable.get(resource, 0) for usage in nodes)
+            requested = sum(_requested(usage, resource) for usage in nodes)
+            cells.append(percent(requested / allocatable) if allocatable else "-")
+        rows.append((f"({why})" if why else pool, f"{len(nodes):,}", *cells))
+    return columns((by.upper(), "NODES", *(f"{name} used" for name in resources)), rows, limit)
 
 
 def _sentence(
@@ -49,7 +80,7 @@ def _resource_row(
         resource,
         _sum_text(resource, requested),
         _sum_text(resource, allocatable),
-        _percent(requested / allocatable),
+        percent(requested / allocatable),
         _nodes_at(max(shares)[0], shares, limit),
         _nodes_at(min(shares)[0], shares, limit),
     )
@@ -70,10 +101,10 @@ def _requested(usage: NodeUsage, resource: str) -> int:
 def _nodes_at(level: float, shares: Sequence[tuple[float, str]], limit: Limit) -> str:
     """The share, and the nodes that have it."""
     names = [name for share, name in shares if share == level]
-    return f"{_percent(level)} {listed(names, limit, 1)}"
+    return f"{percent(level)} {listed(names, limit, 1)}"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """Rounded, but 100% and 0% only where they are exact."""
     rounded = round(share * 100)
     if rounded == 100 and share != 1:
@@ -96,5 +127,5 @@ def _of_allocatable(usage: NodeUsage, resource: str) -> str:
     if capacity is None:
         return "-"
     requested = _requested(usage, resource)
-    share = f" ({_percent(requested / capacity)})" if capacity else ""
+    share = f" ({percent(requested / capacity)})" if capacity else ""
     return f"{amount_text(resource, requested)} of {amount_text(resource, capacity)}{share}"

@@ -1,7 +1,10 @@
 """How full nodes are."""
 
-from ksched_cli.analysis.usage import NodeUsage, node_usages
+from ksched_cli.analysis.usage import NodeUsage, node_usages, utilization
+from ksched_cli.report import usage
+from ksched_cli.report.table import EVERYTHING
 from ksched_cli.testing import cluster, node, pod, simulation
+from tests.report.schemas import squeezed
 
 
 def test_a_node_has_the_resources_that_it_lists_and_what_its_pods_request() -> None:
@@ -21,3 +24,44 @@ def test_a_node_has_the_resources_that_it_lists_and_what_its_pods_request() -> N
         ),
         NodeUsage("b", {"cpu": 2000, "memory": gib, "pods": 110}, {"cpu": 0, "memory": 0}, 0),
     )
+
+
+def test_utilization_is_of_nodes_that_take_pods() -> None:
+    down = ["node.kubernetes.io/unreachable:NoSchedule"]
+    control = ["node-role.kubernetes.io/control-plane:NoSchedule"]
+    state = cluster(
+        node("a", cpu=4, labels={"pool": "x"}),
+        node("b", cpu=4, unschedulable=True),
+        node("c", cpu=4, taints=down),
+        node("d", cpu=4, taints=control),
+        node("e", cpu=4, taints=["gpu:NoSchedule"]),
+        *(pod(f"p{name}", cpu=3, node=name) for name in "abcd"),
+    )
+    snapshot = simulation(state).snapshot
+    assert [usage.apart for usage in node_usages(snapshot)] == [
+        "",
+        "cordoned",
+        "unreachable",
+        "control plane",
+        "",
+    ]
+    assert utilization(snapshot)["cpu"].total == 3 / 8
+    assert utilization(simulation(cluster(node("b", unschedulable=True))).snapshot)
+
+
+def test_usage_by_a_label_has_nodes_that_take_no_pods_apart() -> None:
+    state = cluster(
+        node("a", cpu=4, labels={"pool": "x"}),
+        node("b", cpu=4, labels={"pool": "x"}, unschedulable=True),
+        node("c", cpu=4),
+        *(pod(f"p{name}", cpu=1, node=name) for name in "ab"),
+    )
+    lines = squeezed(usage.table(node_usages(simulation(state).snapshot), EVERYTHING, "pool"))
+    assert lines[0] == "2 of 3 nodes used; below without 1 cordoned"
+    assert lines[2].startswith("cpu 1 8 12%")
+    at = lines.index("POOL NODES cpu used memory used pods used")
+    assert [line.split()[:3] for line in lines[at + 1 :]] == [
+        ["no", "pool", "1"],
+        ["x", "1", "25%"],
+        ["(cordoned)", "1", "25%"],
+    ]
