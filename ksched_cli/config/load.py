@@ -53,7 +53,7 @@ def load_configuration(
         return default_configuration(registry)
     from ksched_cli.config.review import findings_of, judge
 
-    judgement = judge(text, registry, allowed)
+    judgement = judge(text, registry, allowed, reads_files=allowed is None)
     configuration = judgement.startup.configuration
     if judgement.verdict.accepts and configuration is not None:
         return configuration

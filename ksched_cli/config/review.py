@@ -100,13 +100,18 @@ class Judgement:
 
 
 def judge(
-    text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] | None = None
+    text: str,
+    registry: KnownPlugins,
+    allowed: Sequence[AllowedPlugin] | None = None,
+    *,
+    reads_files: bool = True,
 ) -> Judgement:
     """Runs decoding, defaulting, validation and startup, each once.
 
     allowed: plugins of other builds that are taken as there, beside those that the text's comments
     allow; None where a plugin must be there with its code. Raises UsageError for a comment that
     allows no plugin.
+    reads_files: whether this is where kube-scheduler runs, with the certificates of its extenders
     """
     parsed = parse(text, registry)
     if allowed is not None:
@@ -114,7 +119,7 @@ def judge(
         registry = with_allowed(registry, every, parsed.configuration)
     defaulted = with_defaults(parsed.configuration, registry)
     field_errors = tuple(validate(defaulted, registry))
-    startup = start(parsed.configuration, defaulted, registry)
+    startup = start(parsed.configuration, defaulted, registry, reads_files=reads_files)
     if parsed.error is not None:
         verdict = Verdict(Stage.DECODE, parsed.error)
     elif field_errors:
@@ -145,7 +150,7 @@ def review(text: str, registry: KnownPlugins, allowed: Sequence[AllowedPlugin] =
     allowed: plugins of other builds that are taken as there
     Raises UsageError for a comment that allows no plugin.
     """
-    judgement = judge(text, registry, allowed)
+    judgement = judge(text, registry, allowed, reads_files=False)
     remaining, ignored = without_ignored(findings_of(text, judgement), text)
     return Review(judgement.verdict, in_order(remaining), registry.release.version, ignored)
 

@@ -76,10 +76,14 @@ class Startup:
 
 
 def start(
-    given: SchedulerConfiguration, defaulted: SchedulerConfiguration, registry: KnownPlugins
+    given: SchedulerConfiguration,
+    defaulted: SchedulerConfiguration,
+    registry: KnownPlugins,
+    *,
+    reads_files: bool = True,
 ) -> Startup:
-    """given: as decoded; defaulted: with defaults."""
-    errors = list(_extender_errors(defaulted))
+    """given: as decoded; defaulted: with defaults; reads_files: as transport_error has it"""
+    errors = list(_extender_errors(defaulted, reads_files))
     configuration = _with_ignored_resources(defaulted)
     profiles: list[Profile | None] = []
     queue_sorts: list[tuple[str, Any]] = []
@@ -133,9 +137,11 @@ def _custom_names(given: SchedulerConfiguration, index: int) -> frozenset[str]:
     return frozenset(plugin.name for plugin in chosen or ())
 
 
-def _extender_errors(configuration: SchedulerConfiguration) -> Iterator[StartupError]:
+def _extender_errors(
+    configuration: SchedulerConfiguration, reads_files: bool
+) -> Iterator[StartupError]:
     for index, extender in enumerate(configuration.extenders or ()):
-        error = transport_error(extender)
+        error = transport_error(extender, reads_files=reads_files)
         if error is not None:
             yield StartupError(f"couldn't build extenders: {error}", extender=index)
 
@@ -269,9 +275,22 @@ _BOTH = "specifying a root certificates file with the insecure flag is not allow
 _REASONS = {2: "no such file or directory", 13: "permission denied", 20: "not a directory"}
 
 
-def transport_error(extender: Extender) -> str | None:
-    """Why no connection can be made, in upstream's words. Files are read, as kube-scheduler does
-    when it starts; whether their contents are certificates is judged only as far as being PEM goes.
+def tls_files(extender: Extender) -> dict[str, str]:
+    """The files that an extender's TLS is read from, by their keys."""
+    tls = extender.tls_config or ExtenderTLSConfig()
+    named = {
+        "caFile": "" if tls.ca_data else tls.ca_file,
+        "certFile": "" if tls.cert_data else tls.cert_file,
+        "keyFile": "" if tls.key_data else tls.key_file,
+    }
+    return {key: file for key, file in named.items() if file}
+
+
+def transport_error(extender: Extender, *, reads_files: bool = True) -> str | None:
+    """Why no connection can be made, in upstream's words. Whether contents are certificates is
+    judged only as far as being PEM goes.
+
+    reads_files: as kube-scheduler does when it starts, where it runs
 
     Upstream: pkg/scheduler/extender.go (makeTransport), client-go transport.TLSConfigFor.
     """
@@ -283,18 +302,15 @@ def transport_error(extender: Extender) -> str | None:
         return None
     if has_ca and insecure:
         return _BOTH
-    for data, file in (
-        (tls.ca_data, tls.ca_file),
-        (tls.cert_data, tls.cert_file),
-        (tls.key_data, tls.key_file),
-    ):
-        error = None if data or not file else _unreadable(file)
+    for file in tls_files(extender).values() if reads_files else ():
+        error = unreadable(file)
         if error is not None:
             return error
     return _certificate_error(tls, has_ca)
 
 
-def _unreadable(file: str) -> str | None:
+def unreadable(file: str) -> str | None:
+    """Why a file cannot be read, in upstream's words."""
     try:
         with open(file, "rb") as opened:
             opened.read(1)

@@ -48,3 +48,11 @@ def test_an_error_in_an_object_has_its_line_and_names_it(tmp_path: Path) -> None
     assert caught.value.position == Position(5, 33)
     assert caught.value.subject == "scheduler: profiles[0].plugins.score.enabled[0]"
     load_configuration_source(str(path), REGISTRY, [AllowedPlugin("Mine")])
+
+
+def test_certificates_are_read_where_an_extender_may_be_called_only() -> None:
+    tls = "tlsConfig: {caFile: /nowhere/ca.crt}"
+    text = configured(f"extenders: [{{urlPrefix: 'https://a', filterVerb: f, {tls}}}]\n")
+    with pytest.raises(InputError, match=r"open /nowhere/ca\.crt: no such file"):
+        load_configuration(text, "c.yaml", REGISTRY)
+    assert load_configuration(text, "c.yaml", REGISTRY, allowed=()).extenders

@@ -16,6 +16,7 @@ from ksched_cli.config.checks.refusals import unknown_plugin
 from ksched_cli.config.checks.switched_off import POINTS, UNMET, UNSAFE
 from ksched_cli.config.effective import KnownPlugin, KnownPlugins, Profile
 from ksched_cli.config.merge import ALL, MULTI_POINT, plugin_set
+from ksched_cli.config.startup import tls_files, unreadable
 from ksched_cli.config.types import (
     DEFAULT_SCHEDULER_NAME,
     Extender,
@@ -343,6 +344,12 @@ def _extender(path: Path, extender: Extender, findings: Findings) -> None:
         message = "the extender's weight is ignored: it has no prioritizeVerb"
         hint = "set prioritizeVerb, or remove the weight"
         findings.warn("extender-weight", (*path, "weight"), message, hint)
+    for key, file in tls_files(extender).items():
+        problem = unreadable(file)
+        if problem is not None:
+            message = f"{problem} on this machine; kube-scheduler reads it when it starts"
+            hint = "it must be there where kube-scheduler runs, as in a volume of its pod"
+            findings.inform("extender-file", (*path, "tlsConfig", key), message, hint)
     if extender.http_timeout < 0:
         message = "a negative httpTimeout makes every call fail at once"
         hint = "leave it out for the default, 5s"

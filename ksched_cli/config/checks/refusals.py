@@ -217,7 +217,7 @@ def add_startup_error(
     if error.extender is not None:
         message = error.message.partition(": ")[2]
         path: Path = ("extenders", error.extender, "tlsConfig")
-        hint = "kube-scheduler reads these files when it starts, on its own machine"
+        hint = "give a certificate with its key, as PEM, and either insecure: true or a CA"
         findings.error("extender-tls", path, f"no TLS for this extender: {message}", hint)
         return
     profile: Path = ("profiles", error.profile or 0)
@@ -266,10 +266,13 @@ def _placement(
     if negative is not None and "overflow" in error.message:
         path, plugin = negative
         findings.error("plugin-set", path, _OVERFLOW.format(plugin.name, plugin.weight), _POSITIVE)
+    elif error.plugin and "already registered" in error.message:
+        message = f"{error.plugin} is enabled twice under {error.point}"
+        hint = "name it once, at one of its points or under multiPoint"
+        findings.error("plugin-set", path, message, hint)
     elif error.plugin:
         message = error.message.rpartition(": ")[2]
-        hint = "name it once, at one of its points or under multiPoint"
-        findings.error("plugin-set", path, message, hint if "already" in message else "")
+        findings.error("plugin-set", path, message)
     elif error.point == "bind":
         findings.error("no-bind", path, "no plugin is left that binds pods", _KEEP_BIND)
     else:

@@ -19,7 +19,7 @@ HINTS = yaml.safe_load(Path(__file__).with_name("hints.yaml").read_text())
 # These hints are not followed by another text: a command to run, files of another machine, a
 # template to render, and options.
 NOT_IN_THE_FILE = {
-    "syntax", "wrong-kind", "old-version", "extender-tls", "points-unknown",
+    "syntax", "wrong-kind", "old-version", "extender-file", "points-unknown",
 }  # fmt: skip
 
 
