@@ -7,7 +7,7 @@ counted as they grow. They come when the pod's turn comes in a run, and evict no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from itertools import chain, count, islice
@@ -18,6 +18,7 @@ from msgspec import field, structs
 
 from ksched_cli.analysis.attempts import PluginStatus
 from ksched_cli.analysis.named_objects import find_pod
+from ksched_cli.analysis.pending import PendingGroup
 from ksched_cli.answers import HIDDEN, Count, Part, Rank, StateAnswer
 from ksched_cli.cluster.loading.load import load_beside
 from ksched_cli.cluster.objects.pod import Pod, PodStatus
@@ -47,6 +48,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     nodes: node → how many, of the nodes that take any
     limited_by: why the first copy that does not fit does not
     stopped_at: --max, where it was reached
+    by_preemption: none fits as it is, and the pod itself gets a node by evicting others
     gated: what keeps the pod out of the queue; its copies then came after all others
     undecided: a plugin's failure ended the attempt of a copy
     """
@@ -61,6 +63,7 @@ class CapacityResult(StateAnswer, frozen=True, kw_only=True):
     nodes: Mapping[str, Rank] = field(default_factory=dict)
     limited_by: str = ""
     stopped_at: Rank | None = None
+    by_preemption: bool = False
     gated: PluginStatus | None = None
     undecided: Annotated[bool, HIDDEN] = False
 
@@ -77,12 +80,27 @@ class Trial(Part, frozen=True):
     evicted: Count
 
 
+class HelpedGroup(Part, frozen=True):
+    """Pods of one owner that more nodes give a node.
+
+    owner: Kind/name; Pod/name of a pod without a controller
+    nodes: the fewest with which all of them have one, of the numbers that were tried
+    """
+
+    owner: str
+    namespace: str
+    pods: tuple[str, ...]
+    nodes: Count
+
+
 class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     """The fewest copies of a node with which every pod gets a node and none is evicted.
 
     like: the node that is copied
     nodes_needed: null where no number helps
     limited_by: then, why a pod that stays pending does
+    helped: pods that get a node
+    not_helped: pods that stay pending with any number of nodes
     runs: the runs made, in their order
     undecided: a plugin's failure left a pod undecided
     """
@@ -93,6 +111,8 @@ class NodesNeeded(StateAnswer, frozen=True, kw_only=True):
     like: str
     nodes_needed: Count | None
     limited_by: str = ""
+    helped: tuple[HelpedGroup, ...] = ()
+    not_helped: tuple[PendingGroup, ...] = ()
     runs: tuple[Trial, ...] = ()
     undecided: Annotated[bool, HIDDEN] = False
 
@@ -198,8 +218,12 @@ def capacity(
     simulation.focus = None
     if gated is not None:
         answer = _place_copies(simulation, info, maximum, replicas)[0]
+    evicts = any(eviction.preemptor == info.key for eviction in simulation.scheduler.evicted)
     return structs.replace(
-        answer, pod=pod.key, gated=PluginStatus.of(gated) if gated is not None else None
+        answer,
+        pod=pod.key,
+        by_preemption=evicts and not answer.count,
+        gated=PluginStatus.of(gated) if gated is not None else None,
     )
 
 
@@ -337,47 +361,66 @@ def _end_waiting(simulation: Simulation, keys: Iterable[str]) -> str:
     return next((attempt.why_not for attempt in attempts if not attempt.node), "")
 
 
-def nodes_needed(like: str, run_with: Callable[[int], RunRecord]) -> NodesNeeded:
+Attempted = tuple[RunRecord, tuple[PendingGroup, ...]]
+"""A run, and the pods that it left pending."""
+
+
+def nodes_needed(like: str, run_with: Callable[[int], Attempted]) -> NodesNeeded:
     """run_with: a run of the state with so many copies of the node `like`.
 
-    Both the answer and one node less have been run. Beyond LINEAR_MAX nodes, a smaller number that
-    helps where a larger one does not is not searched for.
+    Pods that as many nodes as there are pods do not help are left out of the search. Both the
+    answer and one node less have been run. Beyond LINEAR_MAX nodes, a smaller number that helps
+    where a larger one does not is not searched for.
     """
-    trials: list[Trial] = []
-    failed = False
+    records: dict[int, RunRecord] = {}
 
-    def run(nodes: int) -> RunRecord:
-        nonlocal failed
-        record = run_with(nodes)
-        trials.append(Trial(nodes, len(record.pending), len(record.evicted)))
-        failed = failed or bool(record.failed)
-        return record
+    def run(nodes: int) -> tuple[PendingGroup, ...]:
+        records[nodes], groups = run_with(nodes)
+        return groups
 
-    def is_enough(nodes: int) -> bool:
-        record = run(nodes)
-        return not record.pending and not record.evicted
-
-    record = run(0)
+    waiting = hopeless = run(0)
     # More nodes than pods that lack one do not help: each has one to itself by then.
-    enough = len(record.pending) + len(record.evicted)
+    enough = len(_without_node(records[0]))
     if enough:
-        record = run(enough)
-    if record.pending or record.evicted:
-        return NodesNeeded(
-            like=like,
-            nodes_needed=None,
-            limited_by=_why_pending(record),
-            runs=tuple(trials),
-            undecided=failed,
-        )
+        hopeless = run(enough)
+    last = records[enough]
+    rest = _without_node(last)
+    is_helped = bool(_without_node(records[0]) - rest)
     low = 0
-    while enough - low > 1:
+    while is_helped and enough - low > 1:
         middle = low + 1 if low < LINEAR_MAX else (low + enough) // 2
-        if is_enough(middle):
+        run(middle)
+        if _without_node(records[middle]) <= rest:
             enough = middle
         else:
             low = middle
-    return NodesNeeded(like=like, nodes_needed=enough, runs=tuple(trials), undecided=failed)
+    return NodesNeeded(
+        like=like,
+        nodes_needed=None if rest else enough,
+        limited_by=_why_pending(last) if rest else "",
+        helped=tuple(_helped(waiting, rest, records)),
+        not_helped=hopeless if rest else (),
+        runs=tuple(Trial(n, len(r.pending), len(r.evicted)) for n, r in records.items()),
+        undecided=any(record.failed for record in records.values()),
+    )
+
+
+def _without_node(record: RunRecord) -> set[str]:
+    return {*record.pending, *(eviction.pod for eviction in record.evicted)}
+
+
+def _helped(
+    waiting: Sequence[PendingGroup], rest: Container[str], records: Mapping[int, RunRecord]
+) -> Iterator[HelpedGroup]:
+    """waiting: without more nodes; rest: the pods that no number helps"""
+    by_owner: dict[tuple[str, str], list[str]] = {}
+    for group in waiting:
+        pods = [pod for pod in group.pods if pod not in rest]
+        if pods:
+            by_owner.setdefault((group.owner, group.namespace), []).extend(pods)
+    for (owner, namespace), pods in by_owner.items():
+        enough = (n for n, r in records.items() if not _without_node(r).intersection(pods))
+        yield HelpedGroup(owner, namespace, tuple(pods), min(enough))
 
 
 def _why_pending(record: RunRecord) -> str:

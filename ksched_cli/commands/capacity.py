@@ -117,8 +117,8 @@ def _copies(
 
 def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
     from ksched_cli.analysis import capacity as analysis
+    from ksched_cli.analysis.pending import pending_groups
     from ksched_cli.commands import runs
-    from ksched_cli.engine.records import RunRecord
     from ksched_cli.scenario.change import apply_changes
     from ksched_cli.scenario.nodes import AddNodes
 
@@ -127,14 +127,15 @@ def _nodes_needed(options: StateOptions, like: str) -> ExitCode:
     simulation = opener.simulation(run)
     runs.introduce(simulation)
 
-    def run_with(nodes: int) -> RunRecord:
+    def run_with(nodes: int) -> analysis.Attempted:
         change = AddNodes(f"--like {like}", f"{like}-copy", like, nodes)
         state, _ = apply_changes(simulation.state, [change])
         larger = opener.simulation(run, state=state)
         record = larger.run()
+        groups = pending_groups(larger, record)
         larger.close()
         simulation.caller.defects.update(larger.caller.defects)
-        return record
+        return record, groups
 
     answer = analysis.nodes_needed(like, run_with)
     runs.report_defects(simulation, options.debug)

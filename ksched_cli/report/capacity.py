@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ksched_cli.analysis.capacity import CapacityResult, NodesNeeded
+from ksched_cli.report.pending import blocks
 from ksched_cli.report.table import Limit, columns, counted, cut_columns, listed, paragraph
 
 
@@ -40,7 +41,14 @@ def _fitting(answer: CapacityResult) -> str:
         lines.append(f"{at_least}{answer.count:,} {fit} of {subject}, on {where}")
     else:
         copy = "replica" if answer.workload else "copy"
-        lines += [f"no {copy} fits of {subject}", answer.limited_by]
+        if answer.by_preemption:
+            lines += [
+                f"no {copy} fits of {subject} without evicting anybody; preemption gets it a node",
+                f"ksched preempt {answer.pod} shows who would be evicted.",
+            ]
+        else:
+            lines.append(f"no {copy} fits of {subject}")
+        lines.append(answer.limited_by)
     return "\n".join(lines)
 
 
@@ -71,13 +79,27 @@ def _nodes_needed_table(answer: NodesNeeded, limit: Limit) -> str:
         (f"{trial.nodes:,}", f"{trial.pending:,}", f"{trial.evicted:,}")
         for trial in sorted(answer.runs, key=lambda trial: trial.nodes)
     ]
-    runs = cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit)
-    return f"{paragraph(headline(answer), limit)}\n\n{runs}"
+    helped = [
+        (f"{group.namespace}/{group.owner}", f"{len(group.pods):,}", f"{group.nodes:,}")
+        for group in answer.helped
+    ]
+    parts = [paragraph(headline(answer), limit)]
+    if answer.not_helped and helped:
+        parts.append(cut_columns(("HELPED", "PODS", "MORE NODES"), helped, limit))
+    parts += blocks(answer.not_helped, limit, reasons=False)
+    parts.append(cut_columns(("MORE NODES", "PENDING", "EVICTED"), rows, limit))
+    return "\n\n".join(parts)
 
 
 def _needed(answer: NodesNeeded) -> str:
     if answer.nodes_needed is None:
-        return f"no number of nodes like {answer.like} helps:\n{answer.limited_by}"
+        stay = counted(sum(len(group.pods) for group in answer.not_helped), "pod")
+        if answer.helped:
+            pods = counted(sum(len(group.pods) for group in answer.helped), "pod")
+            nodes = counted(max(group.nodes for group in answer.helped), "more node")
+            return f"{nodes} like {answer.like} help {pods}; no number helps {stay}"
+        why = "" if answer.not_helped else f":\n{answer.limited_by}"
+        return f"no number of nodes like {answer.like} helps{why}"
     if not answer.nodes_needed:
         return "no more nodes are needed: every pod gets one, and none is evicted"
     copies = counted(answer.nodes_needed, "more node")

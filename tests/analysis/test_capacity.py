@@ -9,16 +9,17 @@ from hypothesis import given
 
 from ksched_cli.analysis.capacity import (
     LINEAR_MAX,
+    Attempted,
     CapacityResult,
     NodesNeeded,
     capacity,
     nodes_needed,
 )
+from ksched_cli.analysis.pending import pending_groups
 from ksched_cli.api import Code, PermitPlugin, Status
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.engine.engine import Options
-from ksched_cli.engine.records import RunRecord
 from ksched_cli.framework.cycle_state import CycleState
 from ksched_cli.framework.interface import Plugin
 from ksched_cli.framework.nodes import NodeInfo
@@ -223,9 +224,11 @@ def test_so_many_copies_are_placed_by_a_run_and_not_one_more(
 def needed(*objects: dict[str, Any], like: str = "a") -> NodesNeeded:
     state = cluster(*objects)
 
-    def run_with(nodes: int) -> RunRecord:
+    def run_with(nodes: int) -> Attempted:
         changed, _ = apply_changes(state, [AddNodes("more", "more", like, nodes)])
-        return simulation(changed).run()
+        larger = simulation(changed)
+        record = larger.run()
+        return record, pending_groups(larger, record)
 
     return nodes_needed(like, run_with)
 
@@ -269,6 +272,28 @@ def test_where_no_number_helps_a_pending_pod_says_why() -> None:
     answer = needed(node("a", cpu=1), pod("p", cpu=2))
     assert answer.nodes_needed is None
     assert answer.limited_by.startswith("default/p: 0/2 nodes are available: 2 Insufficient cpu.")
+
+
+def test_a_hopeless_pod_does_not_hide_those_that_nodes_help() -> None:
+    answer = needed(node("a", cpu=2), *(pod(f"p{i}", cpu=2) for i in range(4)), pod("huge", cpu=9))
+    assert answer.nodes_needed is None
+    assert {(group.owner, group.pods, group.nodes) for group in answer.helped} == {
+        ("Pod/p1", ("default/p1",), 1),
+        ("Pod/p2", ("default/p2",), 2),
+        ("Pod/p3", ("default/p3",), 3),
+    }
+    (group,) = answer.not_helped
+    assert group.pods == ("default/huge",)
+    assert "9 Insufficient cpu" not in group.message
+    assert present(group.diagnosis).cause.startswith("it requests 9 of cpu")
+    assert {run.nodes for run in answer.runs} >= {2, 3}
+
+
+def test_a_pod_that_gets_in_by_evictions_is_not_one_that_fits_nowhere() -> None:
+    objects = (node("a", cpu=1), pod("low", cpu=1, node="a"))
+    assert answer_for(*objects, pod("p", cpu=1, priority=9)).by_preemption
+    assert not answer_for(*objects, pod("p", cpu=1)).by_preemption
+    assert not answer_for(*objects, pod("p", cpu=2, priority=9)).by_preemption
 
 
 def test_evicting_somebody_is_not_enough() -> None:

@@ -11,12 +11,19 @@ from ksched_cli.report.capacity import headline
 from ksched_cli.report.html.charts import bar
 from ksched_cli.report.html.columns import Kind, column
 from ksched_cli.report.html.sections import Bars, Grid, Page, Prose, Section, Tile
+from ksched_cli.report.table import counted
 
 
 def page(answer: CapacityResult | NodesNeeded) -> Page:
     title, *lede = headline(answer).split("\n")
     if isinstance(answer, NodesNeeded):
-        return Page(title, lede, (), [_runs(answer)])
+        causes = [
+            f"{counted(len(group.pods), 'pod')} of {group.namespace}/{group.owner}: "
+            f"{group.diagnosis.cause if group.diagnosis else group.message}"
+            for group in answer.not_helped
+        ]
+        prose = [Prose("No number of nodes helps", causes, "warn")] if causes else []
+        return Page(title, lede, (), [*prose, _runs(answer)])
     count, nodes = answer.count, answer.nodes
     at_least = "" if answer.stopped_at is None else "at least "
     tiles = [
