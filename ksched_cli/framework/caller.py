@@ -373,9 +373,9 @@ class PluginCaller:
             scorers.append((scorer, weight))
         return tuple(scorers)
 
-    def row_totals(self, scorers: RowScorers, nodes: Nodes) -> list[int] | None:
-        """The weighted sum of each node; None where there are too many nodes to ask one by one, or
-        a score is outside 0 to 100."""
+    def row_totals(self, scorers: RowScorers, nodes: Nodes) -> list[tuple[int, int]] | None:
+        """The row and the weighted sum of each node; None where there are too many nodes to ask one
+        by one, or a score is outside 0 to 100."""
         snapshot = nodes.snapshot
         if not scorers or snapshot.huge or len(nodes) >= SINGLE_ROWS_MAX:
             return None
@@ -388,7 +388,7 @@ class PluginCaller:
                 if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
                     return None
                 weighted += score * weight
-            totals.append(weighted)
+            totals.append((row, weighted))
         return totals
 
     # -- pod groups -----------------------------------------------------------------------------

@@ -462,7 +462,7 @@ class CachedScores:
             return
         totals = self._caller.row_totals(cache.row_scorers, stale)
         if totals is not None:
-            for row, weighted in zip(stale.indices().tolist(), totals, strict=True):
+            for row, weighted in totals:
                 row_sums.store(row, weighted << cache.shift)
             return
         rows = slice(None) if stale.rows is None else stale.rows
