@@ -135,6 +135,7 @@ class _Run:
 
     def run(self) -> Replay:
         from ksched_cli.commands import progress, runs
+        from ksched_cli.commands.output import warn
         from ksched_cli.run.open import Watch
 
         began = perf_counter()
@@ -157,6 +158,8 @@ class _Run:
                 self._run_with_checkpoints(replay)
             else:
                 replay.run()
+        for line in replay.applier.warnings:
+            warn(line)
         _note_speed(replay, perf_counter() - began)
         return replay
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import KubeObject, Node
 from ksched_cli.cluster.pod_info import PodInfo
 
@@ -56,7 +57,8 @@ _POD_RESOURCES = (ASSIGNED_POD, UNSCHEDULABLE_POD)
 
 
 class ClusterEvent(Struct, frozen=True):
-    """What a plugin registers for, or what occurred. resource: one of the texts above."""
+    """What a plugin registers for, or what occurred. resource: one of the texts above, or a kind
+    that plugins declare in `reads`, as "PodGroup.scheduling.x-k8s.io"."""
 
     resource: str
     action: Action
@@ -80,8 +82,9 @@ UNSCHEDULABLE_POD_ADD = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
 UNSCHEDULABLE_POD_UPDATE = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE)
 RESOURCE_CLAIM_UPDATE = ClusterEvent(RESOURCE_CLAIM, Action.UPDATE)
 
-# A pod's as PodInfo, other objects as decoded; None: there was none before, or there is none now.
-EventObject: TypeAlias = PodInfo | KubeObject | None
+# A pod's as PodInfo, other objects as decoded, those that only plugins read as plain data; None:
+# there was none before, or there is none now.
+EventObject: TypeAlias = PodInfo | KubeObject | Plain | None
 # Takes the rejected pod, and the event's object before and after, of the kind that the plugin
 # registered for: whether the pod may fit now.
 QueueingHint: TypeAlias = Callable[[PodInfo, Any, Any], bool]
@@ -109,7 +112,7 @@ BY_DEFAULT: tuple[Registration, ...] = tuple(
 @runtime_checkable
 class EnqueueExtensions(Protocol):
     """A plugin that says which events may let pods fit that it rejected. One that does not is
-    registered for events of all kinds in `BY_DEFAULT`."""
+    registered for events of all kinds in `BY_DEFAULT`, and of those that it reads."""
 
     def events_to_register(self) -> Iterable[Registration]:
         """The events, each with a hint; None: every such event may."""
@@ -123,7 +126,8 @@ def registrations_of(plugin: object) -> tuple[Registration, ...]:
     Upstream: defaultEnqueueExtension, UnrollWildCardResource, buildQueueingHintMap.
     """
     if not isinstance(plugin, EnqueueExtensions):
-        return BY_DEFAULT
+        own: Iterable[str] = getattr(plugin, "reads", ())
+        return (*BY_DEFAULT, *((ClusterEvent(kind, Action.ALL), None) for kind in own))
     registrations = tuple(plugin.events_to_register())
     of_nodes = Action(0)
     for event, _ in registrations:

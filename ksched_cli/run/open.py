@@ -309,7 +309,7 @@ class Opener:
         state = replace(state, warnings=warnings)
         cluster = MutableCluster(state, self.configuration(run), self.registry(run), options)
         path, name = self.inputs.path_here(run.timeline), _name_of(run.timeline)
-        timeline = read_timeline(path, state, run.namespace, name)
+        timeline = read_timeline(path, state, run.namespace, name, self.kinds(run))
         scaling = None
         if run.autoscaler:
             path, name = self.inputs.path_here(run.autoscaler), _name_of(run.autoscaler)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -36,7 +36,8 @@ class Arguments:
 
     text:      the whole line
     names:     what is no flag, in order
-    flags:     long name → value, "true" for a flag that takes none
+    flags:     long name → value, "true" for a flag that takes none; of a repeated one the last
+    values:    long name → all values, in order
     namespace: of -n, else the one that holds for all changes; "" where neither is given
     folder:    what paths in the line are relative to
     """
@@ -46,9 +47,20 @@ class Arguments:
     flags: Mapping[str, str]
     namespace: str = ""
     folder: Path = Path()
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
+
+    def pairs(self, flag: str) -> dict[str, str]:
+        """The values of a repeatable flag, as KEY=VALUE. Raises ChangeError."""
+        pairs = {}
+        for text in self.values.get(flag, ()):
+            key, separator, value = text.partition("=")
+            if not key or not separator:
+                raise self.error(f'{flag} is "{text}"; it takes KEY=VALUE')
+            pairs[key] = value
+        return pairs
 
     def has(self, flag: str) -> bool:
         """Whether a flag without a value is on."""
@@ -103,15 +115,17 @@ def read_arguments(
     takes_value = {**_EVERY_VERB, **takes_value}
     names: list[str] = []
     flags: dict[str, str] = {}
+    values: dict[str, list[str]] = {}
     rest = iter(tokens)
     for word in rest:
         if word.startswith("-") and word != "-":
             flag, value = _read_flag(text, word, takes_value, rest)
             flags[flag] = value
+            values.setdefault(flag, []).append(value)
         else:
             names.append(word)
     namespace = flags.pop("--namespace", namespace)
-    return Arguments(text, tuple(names), flags, namespace, folder)
+    return Arguments(text, tuple(names), flags, namespace, folder, values)
 
 
 def _read_flag(

@@ -46,6 +46,10 @@ class Change(ABC):
         """About what the change was read from."""
         return ()
 
+    def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
+        """About what the change does to this state."""
+        return ()
+
     def error(self, problem: str) -> ChangeError:
         return ChangeError(self.text, problem)
 
@@ -75,13 +79,14 @@ def apply_changes(
         return state, ()
     records = []
     before = state
+    own = tuple(line for change in changes for line in change.warnings)
     for change in changes:
+        own += change.warnings_in(state)
         state, effects = change.apply(state)
         if workloads:
             state, pod_effects = make_pods(state)
             effects += pod_effects
         records.append(ChangeRecord(change.text, tuple(effects)))
-    own = tuple(line for change in changes for line in change.warnings)
     if any(change.evicts for change in changes):
         own += tuple(budget_warnings(before))
     state = replace(

@@ -6,23 +6,30 @@ keeps the taint of unschedulable nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from ksched_cli.cluster.change_record import Effect
+from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import CSINode, Node, Taint
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.kube.plain_json import plain_json
+from ksched_cli.kube.quantity import Quantity, QuantityError
 from ksched_cli.scenario.arguments import Arguments
 from ksched_cli.scenario.change import Change, Changed
 from ksched_cli.scenario.node_evictions import evict_untolerating
+from ksched_cli.scenario.objects import load_objects, plain_object
 
 UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
 HOSTNAME_LABEL = "kubernetes.io/hostname"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+REGION_LABEL = "topology.kubernetes.io/region"
+# A kubelet takes so many pods by default.
+_KUBELET_PODS = "110"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
@@ -237,35 +244,99 @@ def _read_removal(arguments: Arguments, spec: str) -> tuple[str, str]:
     return key, effect
 
 
+_ADD_NODES = "add-nodes NAME [--like NODE] [--count N] [--label K=V] [--cpu N] [--memory N]"
+
+
 @dataclass(frozen=True, slots=True)
 class AddNodes(Change):
-    """add-nodes NAME --like NODE --count N"""
+    """add-nodes NAME --like NODE --count N, or with what the nodes have.
+
+    like: the node that they are copies of; "": they have nothing but what is given
+    labels, resources, taints: that they have instead of those of the same name, or besides
+    """
 
     name: str
     like: str
     count: int
+    labels: Mapping[str, str] = field(default_factory=dict)
+    resources: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
 
     @staticmethod
     def parse(arguments: Arguments) -> AddNodes:
-        if len(arguments.names) != 1 or "--like" not in arguments.flags:
-            raise arguments.error('expected "add-nodes NAME --like NODE --count N"')
-        count = arguments.count("--count") if "--count" in arguments.flags else 1
-        return AddNodes(arguments.text, arguments.names[0], arguments.flags["--like"], count)
+        resources = {
+            flag.removeprefix("--"): arguments.flags[flag]
+            for flag in ("--cpu", "--memory")
+            if flag in arguments.flags
+        } | arguments.pairs("--resource")
+        like = arguments.flags.get("--like", "")
+        if len(arguments.names) != 1 or not (like or resources):
+            raise arguments.error(f'expected "{_ADD_NODES} …", with --like or resources')
+        for name, amount in resources.items():
+            try:
+                Quantity.parse(amount)
+            except QuantityError:
+                raise arguments.error(f'"{amount}" is no amount of {name}') from None
+        return AddNodes(
+            arguments.text,
+            arguments.names[0],
+            like,
+            arguments.count("--count") if "--count" in arguments.flags else 1,
+            arguments.pairs("--label"),
+            resources,
+            tuple(_read_taint(arguments, spec) for spec in arguments.values.get("--taint", ())),
+        )
 
     def apply(self, state: ClusterState) -> Changed:
-        check_nodes(self, state, [self.like])
+        if self.like:
+            check_nodes(self, state, [self.like])
         existing = {node.name for node in state.nodes}
         names = [f"{self.name}-{number}" for number in range(1, self.count + 1)]
         for name in names:
             if name in existing:
                 raise self.error(f'there is a node "{name}" already; choose another NAME')
-        model = next(node for node in state.nodes if node.name == self.like)
+        model = self._model(state)
         csi_nodes = dict(state.csi_nodes)
         if self.like in csi_nodes:
             csi_nodes |= {name: _renamed_csi_node(csi_nodes[self.like], name) for name in names}
-        nodes = (*state.nodes, *(copy_of_node(model, name) for name in names))
-        effects = [Effect(name, "added", f"like {self.like}") for name in names]
-        return replace(state, nodes=nodes, csi_nodes=csi_nodes), effects
+        copies = (self._tainted(copy_of_node(model, name)) for name in names)
+        detail = f"like {self.like}" if self.like else ""
+        effects = [Effect(name, "added", detail) for name in names]
+        return replace(state, nodes=(*state.nodes, *copies), csi_nodes=csi_nodes), effects
+
+    def warnings_in(self, state: ClusterState) -> tuple[str, ...]:
+        """Copies are in the zone of their model: whoever did not say so may want another."""
+        model = next((node for node in state.nodes if node.name == self.like), None)
+        labels = model.metadata.labels if model is not None else {}
+        return tuple(
+            f"{self.text}: the new nodes have {self.like}'s label {key}={labels[key]}; "
+            f"--label {key}=VALUE gives them another"
+            for key in (REGION_LABEL, ZONE_LABEL)
+            if key in labels and key not in self.labels
+        )
+
+    def _model(self, state: ClusterState) -> Node:
+        """The node that is copied, with what the change gives it."""
+        node = next((node for node in state.nodes if node.name == self.like), None)
+        if node is not None and not (self.labels or self.resources):
+            return node
+        data: dict[str, Any] = {"apiVersion": "v1", "metadata": {"name": self.name}}
+        if node is not None:
+            data = plain_object(KINDS["Node"], node)
+        own = {} if self.like else {HOSTNAME_LABEL: self.name}
+        metadata, status = data["metadata"], data.get("status") or {}
+        labels = {**own, **(metadata.get("labels") or {}), **self.labels}
+        capacity = {**(status.get("capacity") or {"pods": _KUBELET_PODS}), **self.resources}
+        allocatable = {**capacity, **(status.get("allocatable") or {}), **self.resources}
+        data["metadata"] = {**metadata, "labels": labels}
+        data["status"] = {**status, "capacity": capacity, "allocatable": allocatable}
+        return load_objects(state, [data | {"kind": "Node"}], self.text).nodes[0]
+
+    def _tainted(self, node: Node) -> Node:
+        if not self.taints:
+            return node
+        taints = {(taint.key, taint.effect): taint for taint in (*node.spec.taints, *self.taints)}
+        return with_spec(node, tuple(taints.values()), unschedulable=False)
 
 
 def copy_of_node(model: Node, name: str) -> Node:

@@ -113,17 +113,41 @@ def objects_of(state: ClusterState, kind: Kind) -> dict[tuple[str, str], KubeObj
     return {(obj.namespace if kind.namespaced else "", obj.name): obj for obj in listed}
 
 
-def replaced(state: ClusterState, kind: Kind, manifests: Iterable[Manifest]) -> ClusterState:
-    """The state with these objects of a kind as the manifests have them."""
+def custom_objects_of(state: ClusterState, kind: str) -> dict[tuple[str, str], Plain]:
+    """As `objects_of`, of a kind that only plugins read, as "PodGroup.scheduling.x-k8s.io"."""
+    return {_custom_key(manifest): manifest for manifest in state.others.get(kind, ())}
+
+
+def _custom_key(manifest: Plain) -> tuple[str, str]:
+    metadata = manifest.get("metadata") or {}
+    return metadata.get("namespace") or "default", str(metadata.get("name"))
+
+
+def replaced(state: ClusterState, kind: Kind | str, manifests: Iterable[Manifest]) -> ClusterState:
+    """The state with these objects of a kind as the manifests have them. kind: as of
+    `custom_objects_of`, too"""
     manifests = list(manifests)
     if not manifests:
         return state
+    if isinstance(kind, str):
+        objects = custom_objects_of(state, kind) | {_custom_key(each): each for each in manifests}
+        return _with_custom(state, kind, objects)
     return with_objects(state, load_objects(state, manifests, f"a changed {kind.name}"))
 
 
-def removed(state: ClusterState, kind: Kind, keys: Iterable[tuple[str, str]]) -> ClusterState:
+def _with_custom(
+    state: ClusterState, kind: str, objects: Mapping[tuple[str, str], Plain]
+) -> ClusterState:
+    return replace(state, others={**state.others, kind: tuple(objects.values())})
+
+
+def removed(state: ClusterState, kind: Kind | str, keys: Iterable[tuple[str, str]]) -> ClusterState:
     """The state without these objects; not for pods, which budgets and claims follow."""
     gone = set(keys)
+    if isinstance(kind, str):
+        custom = custom_objects_of(state, kind)
+        rest = {key: each for key, each in custom.items() if key not in gone}
+        return _with_custom(state, kind, rest)
     remaining = {key: obj for key, obj in objects_of(state, kind).items() if key not in gone}
     value: Any = getattr(state, kind.attribute)
     if not isinstance(value, Mapping):

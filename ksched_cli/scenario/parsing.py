@@ -34,6 +34,10 @@ _DRAIN_FLAGS = {
     "--disable-eviction": False,
 }
 
+_ADD_NODES_FLAGS = dict.fromkeys(
+    ("--like", "--count", "--label", "--cpu", "--memory", "--resource", "--taint"), True
+)
+
 VERBS: Mapping[str, Verb] = {
     "drain": Verb(Drain.parse, _DRAIN_FLAGS),
     "cordon": Verb(Cordon.parse),
@@ -48,7 +52,7 @@ VERBS: Mapping[str, Verb] = {
     "delete": Verb(Delete.parse),
     "patch": Verb(Patch.parse, {"--patch": True, "--type": True}),
     "rollout restart": Verb(RolloutRestart.parse),
-    "add-nodes": Verb(AddNodes.parse, {"--like": True, "--count": True}),
+    "add-nodes": Verb(AddNodes.parse, _ADD_NODES_FLAGS),
     "reschedule": Verb(
         Reschedule.parse, {"--all": False, "--selector": True, "--all-namespaces": False}
     ),

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeAlias
 import msgspec
 from msgspec import Struct, structs
 
+from ksched_cli.cluster.custom_objects import kind_with_group
 from ksched_cli.cluster.loading.kinds import Kind, find_kind
 from ksched_cli.cluster.objects import ObjectMeta, Pod, PodSpec
 from ksched_cli.cluster.state import ClusterState
@@ -52,17 +53,18 @@ class Arrival(Struct, frozen=True):
 
 
 class Replacement(Struct, frozen=True):
-    """An object is created, or replaced as a whole."""
+    """An object is created, or replaced as a whole. kind: a text for one that a plugin reads, as
+    "PodGroup.scheduling.x-k8s.io"."""
 
-    kind: Kind
+    kind: Kind | str
     manifest: dict[str, Any]
 
 
 class Removal(Struct, frozen=True):
-    """An object is deleted. namespace: "" where the kind has none.
+    """An object is deleted. kind: as of a Replacement. namespace: "" where the kind has none.
     grace: for how many microseconds a pod stays on its node."""
 
-    kind: Kind
+    kind: Kind | str
     namespace: str
     name: str
     grace: int = 0
@@ -136,7 +138,8 @@ class EventError(Exception):
 @dataclass(slots=True)
 class Timeline:
     """name: of the file, for messages. start: seconds since 1970, None where the file has none.
-    until: microseconds after the start, None for no end."""
+    until: microseconds after the start, None for no end. reads: kinds that plugins read, besides
+    those of kube-scheduler."""
 
     name: str
     header: Mapping[str, Any]
@@ -144,6 +147,7 @@ class Timeline:
     namespace: str = ""
     start: int | None = None
     until: int | None = None
+    reads: frozenset[str] = frozenset()
     _path: str = "-"
     _text: str = ""
     _templates: dict[str, _Template] = field(default_factory=dict)
@@ -290,22 +294,41 @@ class Timeline:
     # -- objects --------------------------------------------------------------------------------
 
     def _replacement(self, manifest: dict[str, Any]) -> Replacement:
-        name = str(manifest.get("kind") or "")
-        kind = find_kind(str(manifest.get("apiVersion") or ""), name)
-        if kind is None:
-            raise EventError(f'kube-scheduler does not read objects of kind "{name}"')
-        load_objects(self.state, [manifest], self.name)  # what is not valid is an error at once
-        return Replacement(kind, manifest)
+        name, version = str(manifest.get("kind") or ""), str(manifest.get("apiVersion") or "")
+        kind = find_kind(version, name)
+        if kind is not None:
+            load_objects(self.state, [manifest], self.name)  # what is not valid is an error at once
+            return Replacement(kind, manifest)
+        custom = kind_with_group(version, name)
+        if custom not in self.reads:
+            raise self._unread(custom)
+        metadata = manifest.get("metadata")
+        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+            raise EventError("metadata.name: expected the name of the object")
+        return Replacement(custom, manifest)
 
     def _removal(self, target: dict[str, str], grace: float | None) -> Removal:
-        kind = kind_of(target.get("kind", ""))
+        word = target.get("kind", "")
+        kind: Kind | str | None = word if word in self.reads else kind_of(word)
         if kind is None:
-            raise EventError(f'kube-scheduler does not read kind "{target.get("kind", "")}"')
+            kind = next((each for each in self.reads if word == each.partition(".")[0]), None)
+        if kind is None:
+            raise self._unread(word)
         if not target.get("name"):
             raise EventError("delete needs a name")
         namespace = target.get("namespace") or "default"
+        if isinstance(kind, Kind) and not kind.namespaced:
+            namespace = ""
         period = 0 if grace is None else _microseconds(grace, "gracePeriod")
-        return Removal(kind, namespace if kind.namespaced else "", target["name"], period)
+        return Removal(kind, namespace, target["name"], period)
+
+    def _unread(self, kind: str) -> EventError:
+        """Says which kinds the plugins read."""
+        listed = ", ".join(sorted(self.reads))
+        hint = (
+            f"; the plugins read {listed}" if listed else ", and no plugin declares it in `reads`"
+        )
+        return EventError(f'kube-scheduler does not read objects of kind "{kind}"{hint}')
 
     # -- times ----------------------------------------------------------------------------------
 
@@ -380,16 +403,23 @@ def _read(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
         raise InputError(name, f"cannot be read: {error}; is the file complete?") from None
 
 
-def read_timeline(path: str, state: ClusterState, namespace: str = "", name: str = "") -> Timeline:
+def read_timeline(
+    path: str,
+    state: ClusterState,
+    namespace: str = "",
+    name: str = "",
+    reads: frozenset[str] = frozenset(),
+) -> Timeline:
     """The timeline in a file; "-" is standard input, a document.
 
     state: whose priority classes the pods may name
     namespace: of names in changes
     name: of the file in messages; its path by default
+    reads: kinds that plugins read, besides those of kube-scheduler
     Raises InputError, with line and column where the text has them.
     """
     if path.removesuffix(_GZIP).endswith(_LINES):
-        return _read_lines(path, state, namespace, name or path)
+        return _read_lines(path, state, namespace, name or path, reads)
     raw, own = read_file(path)
     name = name or own
     text = decode_text(unpacked(raw, name), name)
@@ -397,10 +427,12 @@ def read_timeline(path: str, state: ClusterState, namespace: str = "", name: str
     if len(documents) != 1:
         raise InputError(name, "expected one document, kind Timeline", hint=_HINT)
     check_document(documents[0], "timeline", text, name, _HINT)
-    return Timeline(name, documents[0], state, namespace, _path=path, _text=text)
+    return Timeline(name, documents[0], state, namespace, reads=reads, _path=path, _text=text)
 
 
-def _read_lines(path: str, state: ClusterState, namespace: str, name: str) -> Timeline:
+def _read_lines(
+    path: str, state: ClusterState, namespace: str, name: str, reads: frozenset[str]
+) -> Timeline:
     try:
         with open_lines(path) as file:
             first = next(_read(file, name), b"")
@@ -414,4 +446,4 @@ def _read_lines(path: str, state: ClusterState, namespace: str, name: str) -> Ti
         problem = f"the first line is no JSON: {error}"
         raise InputError(name, problem, position=Position(1, 1), hint=_HINT) from None
     check_document(header, "timeline", decode_text(first, name), name, _HINT)
-    return Timeline(name, header, state, namespace, _path=path)
+    return Timeline(name, header, state, namespace, reads=reads, _path=path)

@@ -53,6 +53,61 @@ def test_pods_that_all_find_a_node_are_exit_code_0(
     assert result["queues"]["active"] == []
 
 
+DOORS = """
+from ksched_cli.api import FilterPlugin, SUCCESS, Status
+
+class Doors(FilterPlugin):
+    name = "Doors"
+    reads = ("Door.example.com",)
+
+    def filter(self, state, pod, node):
+        doors = self.handle.cluster.others.get("Door.example.com", ())
+        is_open = any(door["spec"]["open"] for door in doors)
+        return SUCCESS if is_open else Status.unschedulable("no door is open")
+"""
+
+
+def test_objects_that_a_plugin_reads_come_and_go_and_let_pods_try_again(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    def door(is_open: bool) -> dict[str, Any]:
+        metadata = {"name": "front", "namespace": "default"}
+        spec = {"open": is_open}
+        return {"apiVersion": "example.com/v1", "kind": "Door", "metadata": metadata, "spec": spec}
+
+    (tmp_path / "doors.py").write_text(DOORS)
+    events = [
+        {"at": 0, "pod": pod("a", cpu=1)},
+        {"at": 10, "put": door(False)},
+        {"at": 20, "put": door(True)},
+        {"at": 30, "delete": {"kind": "Door", "name": "front"}},
+        {"at": 40, "pod": pod("b", cpu=1)},
+    ]
+    command = ("replay", write(tmp_path, events), "--state", write_state(node("n", cpu=4)))
+    code, out, _ = ksched(*command, "--plugin", tmp_path / "doors.py", "-o", "json")
+    assert code == 1
+    first, second = json.loads(out)["pods"]
+    assert (first["placed"], second["placed"]) == (20, None)
+    assert "no door is open" in second["message"]
+    code, _, err = ksched(*command)
+    assert code == 2
+    assert 'kube-scheduler does not read objects of kind "Door.example.com"' in err
+    assert "no plugin declares it in `reads`" in err
+
+
+def test_a_zone_that_returns_as_another_is_warned_of(
+    ksched: Ksched, write_state: WriteState, tmp_path: Path
+) -> None:
+    state = write_state(node("b0", labels={"topology.kubernetes.io/zone": "b"}))
+    events = [{"at": at, "change": f"add-nodes c{at} --like b0"} for at in (1, 2)]
+    _, out, err = ksched("replay", write(tmp_path, events), "--state", state, "-o", "json")
+    assert "add-nodes c1 --like b0: the new nodes have b0's label" in err
+    assert [line.partition(":")[0] for line in json.loads(out)["warnings"]] == [
+        "add-nodes c1 --like b0",
+        "add-nodes c2 --like b0",
+    ]
+
+
 def test_a_pod_that_stays_pending_is_exit_code_1(
     ksched: Ksched, write_state: WriteState, timeline: Path
 ) -> None:

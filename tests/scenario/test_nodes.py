@@ -66,6 +66,42 @@ def test_new_nodes_are_copies_with_nothing_on_them() -> None:
     assert msgspec.json.decode(new.raw)["metadata"]["name"] == "new-2"
 
 
+ZONE = "topology.kubernetes.io/zone"
+
+
+def test_new_nodes_have_other_labels_resources_and_taints_than_their_model() -> None:
+    model = node("m", cpu=8, labels={ZONE: "b", "disk": "ssd"}, taints=["x:NoSchedule"])
+    line = f"add-nodes new --like m --label {ZONE}=c --label pool=spot --cpu 16"
+    state, _ = changed(cluster(model), f"{line} --resource example.com/gpu=4 --taint y=z:NoExecute")
+    new, old = state.nodes[1].status.allocatable, state.nodes[0].status.allocatable
+    assert state.nodes[1].metadata.labels == {ZONE: "c", "disk": "ssd", "pool": "spot"}
+    assert (str(new["cpu"]), str(new["example.com/gpu"])) == ("16", "4")
+    assert new["memory"] == old["memory"]
+    assert taints(state, "new-1") == ["x=:NoSchedule", "y=z:NoExecute"]
+
+
+def test_new_nodes_without_a_model_have_what_is_given() -> None:
+    line = "add-nodes new --count 2 --cpu 4 --memory 8Gi --label disk=ssd"
+    state, did = changed(cluster(pod("p", cpu=4)), line)
+    assert did == ["new-1: added", "new-2: added"]
+    new = state.nodes[1]
+    assert new.metadata.labels == {"kubernetes.io/hostname": "new-2", "disk": "ssd"}
+    amounts = {name: str(amount) for name, amount in new.status.allocatable.items()}
+    assert amounts == {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    assert simulate(state).placements == {"default/p": "new-1"}
+
+
+def test_the_copied_zone_is_warned_of() -> None:
+    state = cluster(node("b0", labels={ZONE: "b"}))
+    after, _ = changed(state, "add-nodes c --like b0")
+    assert after.warnings[0] == (
+        f"add-nodes c --like b0: the new nodes have b0's label {ZONE}=b; "
+        f"--label {ZONE}=VALUE gives them another"
+    )
+    after, _ = changed(state, f"add-nodes c --like b0 --label {ZONE}=c")
+    assert not any("label" in line for line in after.warnings)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -76,7 +112,10 @@ def test_new_nodes_are_copies_with_nothing_on_them() -> None:
         ("taint nodes n1 x-", 'node n1 has no taint "x"'),
         ("add-nodes n --like n1", 'there is a node "n-1" already'),
         ("add-nodes n --like n1 --count=x", '--count is "x"; it takes a whole number'),
-        ("add-nodes n", 'expected "add-nodes NAME --like NODE --count N"'),
+        ("add-nodes n", "with --like or resources"),
+        ("add-nodes n --cpu many", '"many" is no amount of cpu'),
+        ("add-nodes n --cpu 4 --label zone", '--label is "zone"; it takes KEY=VALUE'),
+        ("add-nodes n --cpu 4 --taint gpu:Never", '"gpu:Never" is no taint'),
     ],
 )
 def test_what_cannot_be_done_is_an_error_that_says_what_to_write(line: str, message: str) -> None:

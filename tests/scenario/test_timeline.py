@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.errors import InputError
 from ksched_cli.scenario.nodes import Cordon
@@ -55,7 +56,7 @@ def test_events_are_sorted_by_time_and_those_of_one_time_stay_in_order(tmp_path:
     first, second, third = events(tmp_path, text)
     assert (first.at, second.at, third.at) == (1_000_000, 2_000_000, 2_000_000)
     assert isinstance(first.action, Replacement)
-    assert first.action.kind.name == "Node"
+    assert first.action.kind is KINDS["Node"]
     assert isinstance(second.action, Removal)
     assert (second.action.namespace, second.action.name) == ("default", "a")
     assert second.action.grace == 1_500_000

@@ -6,12 +6,14 @@ Upstream: pkg/scheduler/eventhandlers.go (addAllEventHandlers).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ksched_cli.cluster.custom_objects import Plain
 from ksched_cli.cluster.objects import KubeObject, Node, Pod
 from ksched_cli.cluster.state import ClusterState
 from ksched_cli.framework import cluster_events as events
 from ksched_cli.framework.cluster_events import Action, ClusterEvent, EventObject
+from ksched_cli.scenario.objects import custom_objects_of
 
 # By attribute of ClusterState, the resource of events.
 _RESOURCES = {
@@ -45,13 +47,18 @@ class PodChanges(NamedTuple):
 
 
 def object_events(before: ClusterState, after: ClusterState) -> Iterator[ObjectEvent]:
-    """Of nodes, then of the other kinds that kube-scheduler watches, without pods."""
+    """Of nodes, then of the other kinds that kube-scheduler and plugins watch, without pods."""
     if before.nodes is not after.nodes:
         old = {node.name: node for node in before.nodes}
         new = {node.name: node for node in after.nodes}
         yield from _node_events(old, new)
     for attribute, resource in _RESOURCES.items():
         yield from _events_of(getattr(before, attribute), getattr(after, attribute), resource)
+    if before.others is not after.others:
+        for kind in dict.fromkeys((*before.others, *after.others)):
+            yield from _events_of(
+                custom_objects_of(before, kind), custom_objects_of(after, kind), kind
+            )
 
 
 def _node_events(old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[ObjectEvent]:
@@ -67,7 +74,7 @@ def _node_events(old: Mapping[str, Node], new: Mapping[str, Node]) -> Iterator[O
 
 
 def _events_of(
-    old: Mapping[object, KubeObject], new: Mapping[object, KubeObject], resource: str
+    old: Mapping[Any, KubeObject | Plain], new: Mapping[Any, KubeObject | Plain], resource: str
 ) -> Iterator[ObjectEvent]:
     if old is new:
         return

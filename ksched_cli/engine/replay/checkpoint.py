@@ -94,6 +94,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     draws:     of a random tie-break
     alarms:    of plugins; seconds since 1970
     records:   of the pods that have left, where they are listed in the end
+    warnings:  of the timeline's changes
     """
 
     now: Moment
@@ -119,6 +120,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     draws: DrawState | None
     alarms: tuple[float, ...]
     records: list[PodRecord]
+    warnings: list[str]
 
 
 def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) -> bytes:
@@ -154,6 +156,7 @@ def take_checkpoint(replay: Replay, fingerprint: str, records: list[PodRecord]) 
         draws=tie_break.state if isinstance(tie_break, RandomChoice) else None,
         alarms=cluster.engine.waiting.clock.alarms,
         records=records,
+        warnings=list(replay.applier.warnings),
         objects=table.save(cluster.state),
     )
     try:
@@ -209,6 +212,7 @@ def _resume(replay: Replay, checkpoint: Checkpoint) -> None:
         replay.autoscaler.restore(checkpoint.autoscaler)
     replay.scheduler.failed |= checkpoint.failed
     replay.applier.keys = checkpoint.uids
+    replay.applier.warnings = dict.fromkeys(checkpoint.warnings)
     state, pods = checkpoint.objects.restored()
     _check_records(checkpoint.log.live, [pods[index] for index, _ in checkpoint.queued])
     _resume_cluster(replay, checkpoint, state, pods)

@@ -5,12 +5,13 @@ Upstream: pkg/scheduler/eventhandlers.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from msgspec import structs
 
+from ksched_cli.cluster.loading.kinds import KINDS
 from ksched_cli.cluster.objects import Pod
 from ksched_cli.cluster.pod_info import PodInfo
 from ksched_cli.cluster.state import ClusterState
@@ -29,11 +30,18 @@ from ksched_cli.framework.cluster_events import (
     UNSCHEDULABLE_POD_ADD,
     pod_events,
 )
-from ksched_cli.scenario.change import apply_changes
-from ksched_cli.scenario.objects import load_objects, removed, replaced
+from ksched_cli.scenario.change import Change, apply_changes
+from ksched_cli.scenario.objects import (
+    custom_objects_of,
+    load_objects,
+    objects_of,
+    removed,
+    replaced,
+)
 from ksched_cli.scenario.timeline import Arrival, Removal, Replacement, TimelineEvent
 
 _SOURCE = "the timeline"
+_POD = KINDS["Pod"]
 
 
 @dataclass(slots=True)
@@ -41,6 +49,7 @@ class EventApplier:
     """makes_pods: changes make the pods that workloads lack
     removed_nodes: names of those that left otherwise than by the timeline
     keys: of pods by the UID that their manifest gives them
+    warnings: of the timeline's changes, each once
     """
 
     cluster: MutableCluster
@@ -50,6 +59,7 @@ class EventApplier:
     makes_pods: bool = True
     removed_nodes: set[str] = field(default_factory=set)
     keys: dict[str, str] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
 
     def apply(self, event: TimelineEvent) -> None:
         """Raises UsageError where the event names what is not there, or is there already."""
@@ -63,11 +73,13 @@ class EventApplier:
             elif isinstance(action, Removal):
                 self._remove(action)
             else:
-                self.change(
-                    lambda state: apply_changes(state, [action], workloads=self.makes_pods)[0]
-                )
+                self.change(lambda state: self._changed(state, action))
         except UsageError as error:
             raise UsageError(f"event {event.index} of the timeline: {error}") from None
+
+    def _changed(self, state: ClusterState, change: Change) -> ClusterState:
+        self.warnings |= dict.fromkeys((*change.warnings, *change.warnings_in(state)))
+        return apply_changes(state, [change], workloads=self.makes_pods)[0]
 
     # -- pods -----------------------------------------------------------------------------------
 
@@ -211,7 +223,7 @@ class EventApplier:
 
     def _replace(self, action: Replacement) -> None:
         kind, manifest = action.kind, action.manifest
-        if kind.name != "Pod":
+        if kind is not _POD:
             self.change(lambda state: replaced(state, kind, [manifest]))
             return
         pod = load_objects(self.cluster.state, [manifest], _SOURCE).pods[0]
@@ -226,16 +238,19 @@ class EventApplier:
 
     def _remove(self, action: Removal) -> None:
         kind, key = action.kind, (action.namespace, action.name)
-        if kind.name == "Pod":
+        if kind is _POD:
             self._delete_pod("/".join(key), action.grace)
             return
         before = self.cluster.state
-        state = removed(before, kind, [key])
-        if len(getattr(state, kind.attribute)) == len(getattr(before, kind.attribute)):
-            if kind.name == "Node" and action.name in self.removed_nodes:
+        present: Container[tuple[str, str]] = (
+            custom_objects_of(before, kind) if isinstance(kind, str) else objects_of(before, kind)
+        )
+        if key not in present:
+            if kind is KINDS["Node"] and action.name in self.removed_nodes:
                 self.log.counts.absent += 1
                 return
-            raise UsageError(f"no {kind.name} {action.name} is there to be deleted")
+            name = kind if isinstance(kind, str) else kind.name
+            raise UsageError(f"no {name} {action.name} is there to be deleted")
         self.change(lambda state: removed(state, kind, [key]))
 
     def change(self, change: Callable[[ClusterState], ClusterState]) -> None:
